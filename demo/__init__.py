@@ -1,0 +1,1 @@
+"""Three array programs, written once, run with numpy and with lazyfuse: `python -m demo`."""

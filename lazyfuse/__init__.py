@@ -1,0 +1,54 @@
+"""lazyfuse: NumPy programs as a few fused kernels.
+
+    import lazyfuse as np
+
+    x = np.linspace(0, 1, 1_000_000)
+    y = (np.sin(x) ** 2 + np.cos(x) ** 2).mean()     # recorded
+    print(y)                                          # one kernel runs
+
+Every name of NumPy is here (`frontend/namespace.py`); lazyfuse's own names are listed below.
+"""
+
+from lazyfuse.config import options
+from lazyfuse.errors import (
+    DeviceUnavailableError,
+    FallbackError,
+    FallbackWarning,
+    LazyfuseError,
+    UnfusedWarning,
+)
+from lazyfuse.events import Stats, reset_stats, stats
+from lazyfuse.frontend.array import LazyArray
+from lazyfuse.frontend.control import devices, get_array_module, materialize
+from lazyfuse.frontend.export import asnumpy
+from lazyfuse.frontend.namespace import lookup as __getattr__
+from lazyfuse.frontend.namespace import names as __dir__
+from lazyfuse.observe.explain import explain
+from lazyfuse.runtime.session import cache_clear, cache_info
+
+ndarray = LazyArray
+__version__ = "0.1.0"
+__array_api_version__ = "2025.12"
+
+__all__ = [
+    "DeviceUnavailableError",
+    "FallbackError",
+    "FallbackWarning",
+    "LazyArray",
+    "LazyfuseError",
+    "Stats",
+    "UnfusedWarning",
+    "__dir__",
+    "__getattr__",
+    "asnumpy",
+    "cache_clear",
+    "cache_info",
+    "devices",
+    "explain",
+    "get_array_module",
+    "materialize",
+    "ndarray",
+    "options",
+    "reset_stats",
+    "stats",
+]

@@ -1,0 +1,94 @@
+"""What the runtime asks of a backend: memory, and executables made from Kernel IR.
+
+A Buffer is flat memory on one device. A backend compiles a Kernel once (`compile`), fixes extents, strides and offsets
+once per plan (`bind`), and then launches with buffers and scalars only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from lazyfuse.ir.kernel import Kernel
+
+Scalar = bool | int | float | complex | np.generic
+
+
+class Buffer(Protocol):
+    """Flat device memory. `pointer` is its address, `nbytes` its size, `device` where it lies ("cpu", "cuda:0").
+
+    `exclusive` is False once memory is visible outside the engine (borrowed or exported): it is never reused then.
+    """
+
+    pointer: int
+    nbytes: int
+    device: str
+    exclusive: bool
+
+
+class Launch(Protocol):
+    """A kernel with fixed extents and strides. `buffers` has one entry per non-scratch argument of the kernel."""
+
+    def __call__(self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int) -> None: ...
+
+
+class Executable(Protocol):
+    """A compiled kernel. `source` is what was compiled, for people; `binary` is what the disk cache keeps of it."""
+
+    kernel: Kernel
+    source: str
+    binary: bytes
+
+    def bind(
+        self,
+        extents: tuple[int, ...],
+        strides: tuple[tuple[int, ...], ...],
+        offsets: tuple[int, ...],
+    ) -> Launch:
+        """Fix the extents of all axes, and for each non-scratch argument its stride per axis and offset, in elements."""
+
+
+class Unsupported(Exception):
+    """A backend cannot spell a primitive on a dtype; the scheduler runs the op through NumPy instead."""
+
+    def __init__(self, op: str, dtype: str, reason: str) -> None:
+        super().__init__(f"{op} on {dtype}: {reason}")
+        self.op, self.dtype, self.reason = op, dtype, reason
+
+
+class Backend(Protocol):
+    """One device kind."""
+
+    name: str
+    device: str
+    #: Whether float sums add in NumPy's order (on a CPU) or in a tree of the backend's own.
+    exact_order: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything besides the kernel text that decides the compiled bits (compiler, CPU or GPU features)."""
+
+    def supports(self, op: str, dtype: str) -> bool:
+        """Whether primitive `op` producing or reading `dtype` can be spelled here."""
+
+    def compile(self, kernel: Kernel, name: str) -> Executable:
+        """Turn a kernel into code; `name` is a readable identifier for profilers."""
+
+    def load(self, kernel: Kernel, name: str, binary: bytes) -> Executable:
+        """Make the executable of `kernel` from an earlier `Executable.binary` of the same fingerprint."""
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Uninitialized memory, aligned to 64 bytes; MemoryError when there is none."""
+
+    def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
+        """Copy a C-contiguous host array in, or share its memory where `borrow` and the device allow it."""
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy all bytes between buffers of this device."""
+
+    def to_host(self, buffer: Buffer) -> np.ndarray:
+        """The bytes as a uint8 array: shared on the CPU, a copy from a GPU."""
+
+    def synchronize(self) -> None: ...

@@ -1,0 +1,137 @@
+"""The CPU backend: Kernel IR in, machine code and host memory out.
+
+`emit` writes the text of an LLVM module with explicit vectors (`vector`, `vecmath` for single
+instructions; `emit_*` for loops, memory and accumulators), `jit` compiles and links it, `launch`
+runs it on `threads`, `buffers` recycles memory. Floats are never contracted nor reordered: the
+bits are NumPy's, and the same on one thread as on many.
+
+    >>> backend = CpuBackend()
+    >>> executable = backend.compile(kernel, "double_it")            # doctest: +SKIP
+    >>> launch = executable.bind((1000,), ((1,), (1,)), (0, 0))      # doctest: +SKIP
+    >>> launch([source, target], [], threads=2)                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from lazyfuse.backends.base import Buffer
+from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share
+from lazyfuse.backends.cpu.emit import emit, exports
+from lazyfuse.backends.cpu.jit import Compiler
+from lazyfuse.backends.cpu.launch import Launch, Program
+from lazyfuse.backends.cpu.threads import Workers, default_threads
+from lazyfuse.backends.cpu.vecmath import VECMATH
+from lazyfuse.backends.cpu.vector import supports
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ops.primitives import PRIMITIVES
+
+__all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable", "default_threads"]
+
+_STRUCTURAL = {"load", "scalar", "const", "index", "acc", "cast", "bitcast", "select", "libm"}
+_COMPLEX = {"load", "scalar", "const", "acc", "cast", "select", "complex", "real", "imag"}
+_HALF = {"load", "scalar", "const", "acc", "cast", "bitcast", "select"}
+
+
+class CpuExecutable:
+    """A compiled kernel; see `backends.base.Executable`. Its launches keep its code loaded."""
+
+    def __init__(self, backend: CpuBackend, kernel: Kernel, name: str, binary: bytes) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.binary = binary
+        self._backend = backend
+        code = backend.compiler.link(binary, exports(kernel))
+        self._program = Program(kernel, code, memory=backend.memory, workers=backend.workers)
+
+    @cached_property
+    def source(self) -> str:
+        """The LLVM text; written again for a kernel that came from its binary."""
+        return emit(self.kernel, self._backend.compiler.features)
+
+    def bind(
+        self,
+        extents: tuple[int, ...],
+        strides: tuple[tuple[int, ...], ...],
+        offsets: tuple[int, ...],
+    ) -> Launch:
+        """Fix extents, and strides and offsets in elements of what is not scratch."""
+        return Launch(self._program, extents, strides, offsets)
+
+
+class CpuBackend:
+    """Compiles for the host, or for another CPU of its kind (`cpu`, `features`: LLVM's names)."""
+
+    name = "cpu"
+    device = "cpu"
+    exact_order = True
+
+    def __init__(self, *, cpu: str | None = None, features: str | None = None) -> None:
+        self.compiler = Compiler(cpu=cpu, features=features)
+        self.memory = BufferPool()
+        self.workers = Workers()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Everything besides the kernel text that decides the compiled bits, as a digest."""
+        digest = hashlib.sha256(self.compiler.version.encode())
+        here = Path(__file__).parent
+        for path in sorted(here.rglob("*.py")):
+            digest.update(path.read_bytes())
+        for row in PRIMITIVES.values():
+            digest.update(f"{row.name} {row.arity} {sorted(row.llvm.items())}".encode())
+        return digest.hexdigest()
+
+    def supports(self, op: str, dtype: str) -> bool:
+        """Whether primitive `op` producing or reading `dtype` can be spelled here."""
+        row = PRIMITIVES.get(op)
+        if row is None or not supports(dtype, self.compiler.features):
+            return False
+        if dtype[0] == "c":
+            return op in _COMPLEX
+        if dtype == "f2":
+            return op in _HALF
+        if op in _STRUCTURAL or op in ("real", "imag", "complex"):
+            return True
+        if op in ("not", "neg") and dtype[0] in "biu":
+            return op == "not" or dtype[0] in "iu"
+        cell = row.llvm.get(dtype[0])
+        return cell is not None and (cell != "expand" or op in VECMATH)
+
+    def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
+        """Turn a kernel into code. Raises: Unsupported."""
+        source = emit(kernel, self.compiler.features)
+        executable = CpuExecutable(self, kernel, name, self.compiler.compile(source))
+        executable.__dict__["source"] = source  # what cached_property would compute
+        return executable
+
+    def load(self, kernel: Kernel, name: str, binary: bytes) -> CpuExecutable:
+        """Link code that was compiled earlier under the same fingerprint."""
+        return CpuExecutable(self, kernel, name, binary)
+
+    def allocate(self, nbytes: int) -> CpuBuffer:
+        """Uninitialized memory, aligned to 64 bytes. Raises: MemoryError."""
+        return allocate(self.memory, nbytes)
+
+    def from_host(self, array: np.ndarray, *, borrow: bool = False) -> CpuBuffer:
+        """Copy a C-contiguous array in; `borrow` shares its memory if its elements are aligned."""
+        if borrow and array.flags.aligned:
+            return share(array)
+        return copy_in(self.memory, array)
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy all bytes of `source` to the beginning of `target`."""
+        ctypes.memmove(target.pointer, source.pointer, source.nbytes)
+
+    def to_host(self, buffer: Buffer) -> np.ndarray:
+        """The bytes of a buffer of this backend as uint8, sharing memory."""
+        assert isinstance(buffer, CpuBuffer)
+        return buffer.array
+
+    def synchronize(self) -> None:
+        """Nothing to wait for: launches return when they are done."""

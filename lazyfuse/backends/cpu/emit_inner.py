@@ -1,0 +1,212 @@
+"""The loop nest of kernels whose lanes run along the last reduced axis: row and full reductions.
+
+For each outer index the phases run in order. The state of an accumulator lives at addresses
+(`Places`): stack slots, or slots of a state block where each phase is a function of its own. A
+phase reads it (it must have been started), folds its range in, and writes it back; so ranges can
+be folded apart and merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from lazyfuse.backends.cpu.emit_fold import (
+    Parts,
+    combine,
+    fold_lanes,
+    identity,
+    is_float,
+    part_dtypes,
+    start,
+    value_parts,
+)
+from lazyfuse.backends.cpu.emit_memory import Tail
+from lazyfuse.backends.cpu.emit_pairwise import PairwiseSums
+from lazyfuse.backends.cpu.emit_plan import Folds, PhasePlan, Place, is_in_order, tree_class
+from lazyfuse.backends.cpu.emit_site import Site, Values, each_vector, enter_axes
+from lazyfuse.backends.cpu.emit_text import FunctionWriter
+from lazyfuse.backends.cpu.vector import Operand, vector_type
+from lazyfuse.ir.kernel import Accumulator, Level
+from lazyfuse.ops.body import Instr
+
+#: The addresses of the parts of each accumulator.
+Places = dict[int, tuple[str, ...]]
+
+
+def emit_rows(site: Site, plans: Sequence[PhasePlan], entries: Sequence[Values]) -> None:
+    """Write the whole nest: all outer indices, all phases."""
+    writer, kernel = site.writer, site.kernel
+    places = stack_places(writer, kernel.accumulators)
+    site = site.with_finished(lambda at, number: read_finished(at, number, places))
+    with ExitStack() as stack:
+        site = enter_axes(site, range(kernel.outer), stack)
+        for plan, entry in zip(plans, entries, strict=True):
+            start_folds(site, plan.folds, places)
+            extent = site.extent(kernel.outer + kernel.inner - 1)
+            run_phase(site, plan, entry, ("0", extent), places)
+
+
+def run_phase(
+    site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str], places: Places
+) -> None:
+    """One phase at one outer index, over `span` of the lane axis."""
+    if plan.level is Level.OUTER:
+        with site.writer.with_lanes(1):
+            values: Values = {}
+            site.evaluate(plan, Place.LANE, values)
+            site.store(plan, values)
+        return
+    _Phase(site, plan, entry, places).run(span)
+
+
+def stack_places(writer: FunctionWriter, accumulators: Sequence[Accumulator]) -> Places:
+    return {
+        number: tuple(writer.slot(vector_type(dtype, 1)) for dtype in part_dtypes(acc))
+        for number, acc in enumerate(accumulators)
+    }
+
+
+def start_folds(site: Site, folds: Folds, places: Places) -> None:
+    """Write what each fold starts from."""
+    with site.writer.with_lanes(1):
+        for number, acc in folds:
+            init = None if acc.init is None else site.scalar(acc.init)
+            write_parts(site.writer, places[number], start(site.writer, acc, init))
+
+
+def clear_folds(writer: FunctionWriter, folds: Folds, places: Places) -> None:
+    """Write what a part of a fold starts from: it changes nothing when merged."""
+    with writer.with_lanes(1):
+        for number, acc in folds:
+            values = zip(identity(acc, of_partial=True), part_dtypes(acc), strict=True)
+            write_parts(writer, places[number], tuple(writer.number(v, d) for v, d in values))
+
+
+def read_finished(site: Site, number: int, places: Places) -> Operand:
+    """A finished accumulator in all lanes; of an argmax, the index."""
+    writer, acc = site.writer, site.kernel.accumulators[number]
+    with writer.with_lanes(1):
+        parts = read_parts(writer, acc, places[number])
+    if acc.index is not None:
+        return writer.splats(parts[1])
+    return writer.splats(Operand(acc.dtype, tuple(part.name for part in parts)))
+
+
+def read_parts(writer: FunctionWriter, acc: Accumulator, places: tuple[str, ...]) -> Parts:
+    pairs = zip(places, part_dtypes(acc), strict=True)
+    return tuple(writer.fetch(place, dtype) for place, dtype in pairs)
+
+
+def write_parts(writer: FunctionWriter, places: tuple[str, ...], parts: Parts) -> None:
+    for place, part in zip(places, parts, strict=True):
+        writer.keep(place, part)
+
+
+class _Phase:
+    """An inner phase: pairwise sums along a tree, the other folds in its leaves."""
+
+    def __init__(self, site: Site, plan: PhasePlan, entry: Values, places: Places) -> None:
+        self.site, self.plan, self.entry, self.places = site, plan, entry, places
+        self.writer = site.writer
+        self.sums = [(n, acc) for n, acc in plan.folds if tree_class(acc)]
+        self.others = [(n, acc) for n, acc in plan.folds if not tree_class(acc)]
+        self.vectors = {
+            n: self._start_vector(acc) for n, acc in self.others if not _is_ordered(acc)
+        }
+
+    def run(self, span: tuple[str, str]) -> None:
+        kernel = self.site.kernel
+        with ExitStack() as stack:
+            axes = range(kernel.outer, kernel.outer + kernel.inner - 1)
+            site = enter_axes(self.site, axes, stack)
+            row = dict(self.entry)
+            site.evaluate(self.plan, Place.ROW, row)
+            if self.sums:
+                self._run_sums(site, row, span)
+            else:
+                each_vector(site, *span, lambda at: self._vector(at, row))
+        for number, acc in self.others:
+            if number in self.vectors:
+                self._finish_vector(number, acc)
+
+    def _run_sums(self, site: Site, row: Values, span: tuple[str, str]) -> None:
+        chunk = self.sums[0][1].chunk
+        if not chunk:
+            self._run_tree(site, row, span)
+            return
+        with self.writer.loop(*span, str(chunk)) as low:
+            high = self.writer.least(self.writer.add(low, str(chunk)), span[1])
+            self._run_tree(site, row, (low, high))
+
+    def _run_tree(self, site: Site, row: Values, span: tuple[str, str]) -> None:
+        """Add the pairwise sums of one run to the accumulators."""
+        tree = PairwiseSums(self.writer, [part_dtypes(acc) for _, acc in self.sums])
+        sums = tree.run(*span, lambda low, tail: self._vector(site.at_vector(low, tail), row))
+        with self.writer.with_lanes(1):
+            for (number, acc), run in zip(self.sums, sums, strict=True):
+                self._fold_into(self.places[number], acc, run)
+
+    def _vector(self, at: Site, row: Values) -> list[Parts]:
+        """Evaluate a vector, fold and store it; return the values of the pairwise sums."""
+        values = dict(row)
+        at.evaluate(self.plan, Place.LANE, values)
+        for number, acc in self.others:
+            if number in self.vectors:
+                self._fold_vector(number, acc, _taken(acc, values), at.tail)
+            else:
+                self._fold_in_order(number, acc, _taken(acc, values), at.tail)
+        at.store(self.plan, values)
+        return [self._summands(_taken(acc, values)) for _, acc in self.sums]
+
+    def _summands(self, parts: Parts) -> Parts:
+        """Float16 is added in float32."""
+        return tuple(
+            self.writer.write(Instr("cast", "f4"), (part,)) if part.dtype == "f2" else part
+            for part in parts
+        )
+
+    def _start_vector(self, acc: Accumulator) -> tuple[str, ...]:
+        dtypes = part_dtypes(acc)
+        slots = tuple(self.writer.slot(self.writer.type(dtype)) for dtype in dtypes)
+        values = zip(identity(acc, of_partial=True), dtypes, strict=True)
+        write_parts(self.writer, slots, tuple(self.writer.number(v, d) for v, d in values))
+        return slots
+
+    def _fold_vector(self, number: int, acc: Accumulator, new: Parts, tail: Tail | None) -> None:
+        slots = self.vectors[number]
+        old = read_parts(self.writer, acc, slots)
+        in_order = is_in_order(self.site.kernel, self.plan, acc)
+        folded = combine(self.writer, acc, old, new, in_order=in_order)
+        if tail:
+            exists = Operand("b1", (tail.mask(),))
+            pairs = zip(folded, old, strict=True)
+            folded = tuple(self.writer.select(exists, *pair) for pair in pairs)
+        write_parts(self.writer, slots, folded)
+
+    def _fold_in_order(self, number: int, acc: Accumulator, new: Parts, tail: Tail | None) -> None:
+        """Fold lane by lane, as NumPy multiplies floats."""
+        writer = self.writer
+        for lane in range(writer.lanes):
+            element = tuple(writer.extract(part, lane) for part in new)
+            limit = tail.count if tail else str(writer.lanes)
+            with writer.when(writer.value(f"icmp slt i64 {lane}, {limit}")), writer.with_lanes(1):
+                self._fold_into(self.places[number], acc, element)
+
+    def _finish_vector(self, number: int, acc: Accumulator) -> None:
+        parts = fold_lanes(self.writer, acc, read_parts(self.writer, acc, self.vectors[number]))
+        with self.writer.with_lanes(1):
+            self._fold_into(self.places[number], acc, parts)
+
+    def _fold_into(self, places: tuple[str, ...], acc: Accumulator, new: Parts) -> None:
+        old = read_parts(self.writer, acc, places)
+        write_parts(self.writer, places, combine(self.writer, acc, old, new))
+
+
+def _taken(acc: Accumulator, values: Values) -> Parts:
+    indexes = (acc.value,) if acc.index is None else (acc.value, acc.index)
+    return value_parts(acc, [values[index] for index in indexes])
+
+
+def _is_ordered(acc: Accumulator) -> bool:
+    return acc.op == "mul" and is_float(acc)

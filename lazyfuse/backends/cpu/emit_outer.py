@@ -1,0 +1,168 @@
+"""The loop nest of elementwise kernels and column reductions: lanes along the last outer axis.
+
+A column reduction takes a block of columns (a few vectors) through all phases: in an inner phase
+it walks the inner axes once, adding a whole run of each row to accumulators on the stack. So
+C-ordered rows are read in whole lines, and every column adds its values one by one, in index
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from lazyfuse.backends.cpu.emit_fold import Parts, combine, part_dtypes, start, value_parts
+from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS
+from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, is_in_order
+from lazyfuse.backends.cpu.emit_site import Site, Values, each_vector, enter_axes, outer_bounds
+from lazyfuse.backends.cpu.vector import Operand, part_dtype, vector_type
+from lazyfuse.ir.kernel import Level
+
+#: One value of an accumulator or of a body, for every vector of a block: a stack array per part.
+Arrays = tuple[str, ...]
+
+
+def emit_columns(site: Site, plans: Sequence[PhasePlan], entries: Sequence[Values]) -> None:
+    """Write the nest. `entries` has the ENTRY values of each plan."""
+    writer, kernel = site.writer, site.kernel
+    lane = kernel.outer - 1
+    with ExitStack() as stack:
+        site = enter_axes(site, range(lane), stack)
+        low, high = outer_bounds(site, lane)
+        if not kernel.inner:
+            for plan, entry in zip(plans, entries, strict=True):
+                _each(site, plan, entry, (low, high))
+            return
+        block = writer.parameter(site.params.block)
+        first = stack.enter_context(writer.loop(low, high, block))
+        last = writer.least(writer.add(first, block), high)
+        columns = _Block(site.at_block(first), first, last)
+        for plan, entry in zip(plans, entries, strict=True):
+            columns.run(plan, entry)
+
+
+def emit_point(site: Site, plans: Sequence[PhasePlan]) -> None:
+    """A kernel without axes: one lane, once."""
+    with site.writer.with_lanes(1):
+        for plan in plans:
+            values: Values = {}
+            site.evaluate(plan, Place.LANE, values)
+            site.store(plan, values)
+
+
+def _each(site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str]) -> None:
+    """Evaluate and store at every vector of a span."""
+    row = dict(entry)
+    site.evaluate(plan, Place.ROW, row)
+
+    def run(at: Site) -> None:
+        values = dict(row)
+        at.evaluate(plan, Place.LANE, values)
+        at.store(plan, values)
+
+    each_vector(site, *span, run)
+
+
+class _Block:
+    """The columns [first, last) on their way through the phases, with their accumulators."""
+
+    def __init__(self, site: Site, first: str, last: str) -> None:
+        self.writer = site.writer
+        self.span = first, last
+        self.accumulators = site.kernel.accumulators
+        self.arrays = [self._arrays(part_dtypes(acc)) for acc in self.accumulators]
+        self.site = site.with_finished(self._finished)
+
+    def run(self, plan: PhasePlan, entry: Values) -> None:
+        if plan.level is Level.OUTER:
+            _each(self.site, plan, entry, self.span)
+        else:
+            self._reduce(plan, entry)
+
+    def _reduce(self, plan: PhasePlan, entry: Values) -> None:
+        nest = dict(entry)
+        self.site.evaluate(plan, Place.NEST, nest)
+        self._start(plan)
+        kept = self._keep(plan, nest)
+        kernel = self.site.kernel
+        with ExitStack() as stack:
+            axes = range(kernel.outer, kernel.outer + kernel.inner)
+            site = enter_axes(self.site, axes, stack)
+            row = dict(nest)
+            site.evaluate(plan, Place.ROW, row)
+            each_vector(site, *self.span, lambda at: self._vector(at, plan, row, kept))
+
+    def _vector(self, at: Site, plan: PhasePlan, row: Values, kept: dict[int, Arrays]) -> None:
+        values = dict(row)
+        for index, arrays in kept.items():
+            values[index] = self._whole(at, arrays, plan.body[index].dtype)
+        at.evaluate(plan, Place.LANE, values)
+        for number, acc in plan.folds:
+            indexes = (acc.value,) if acc.index is None else (acc.value, acc.index)
+            new = value_parts(acc, [values[index] for index in indexes])
+            dtypes = part_dtypes(acc)
+            old = self._read(at, self.arrays[number], dtypes)
+            in_order = is_in_order(at.kernel, plan, acc)
+            folded = combine(self.writer, acc, old, new, in_order=in_order)
+            self._write(at, self.arrays[number], folded)
+        at.store(plan, values)
+
+    def _start(self, plan: PhasePlan) -> None:
+        """Set the accumulators of all columns to what they start from."""
+        if not plan.folds:
+            return
+        with self.writer.loop(*self.span, str(self.writer.lanes)) as position:
+            at = self.site.at_vector(position, None)
+            for number, acc in plan.folds:
+                init = None if acc.init is None else self.site.scalar(acc.init)
+                self._write(at, self.arrays[number], start(self.writer, acc, init))
+
+    def _keep(self, plan: PhasePlan, nest: Values) -> dict[int, Arrays]:
+        """Compute what no inner axis changes, once for each column."""
+        kept = {index: self._arrays(_parts(plan.body[index].dtype)) for index in plan.spilled}
+        if not kept:
+            return kept
+
+        def run(at: Site) -> None:
+            values = dict(nest)
+            at.evaluate(plan, Place.BLOCK, values)
+            for index, arrays in kept.items():
+                value = values[index]
+                parts = zip(_parts(value.dtype), value.names, strict=True)
+                self._write(at, arrays, tuple(Operand(dtype, (name,)) for dtype, name in parts))
+
+        each_vector(self.site, *self.span, run)
+        return kept
+
+    def _finished(self, at: Site, number: int) -> Operand:
+        acc = self.accumulators[number]
+        if acc.index is not None:
+            return self._read(at, self.arrays[number], part_dtypes(acc))[1]
+        return self._whole(at, self.arrays[number], acc.dtype)
+
+    def _whole(self, at: Site, arrays: Arrays, dtype: str) -> Operand:
+        parts = self._read(at, arrays, _parts(dtype))
+        return Operand(dtype, tuple(part.name for part in parts))
+
+    def _arrays(self, dtypes: Sequence[str]) -> Arrays:
+        kinds = (vector_type(dtype, self.writer.lanes) for dtype in dtypes)
+        return tuple(self.writer.slot(kind, BLOCK_VECTORS) for kind in kinds)
+
+    def _read(self, at: Site, arrays: Arrays, dtypes: Sequence[str]) -> Parts:
+        pairs = zip(arrays, dtypes, strict=True)
+        return tuple(self.writer.fetch(self._at(at, array, d), d) for array, d in pairs)
+
+    def _write(self, at: Site, arrays: Arrays, parts: Parts) -> None:
+        for array, part in zip(arrays, parts, strict=True):
+            self.writer.keep(self._at(at, array, part.dtype), part)
+
+    def _at(self, at: Site, array: str, dtype: str) -> str:
+        assert at.vector is not None
+        place = self.writer.i64("sub", at.vector, self.span[0])
+        number = self.writer.i64("lshr", place, str(self.writer.lanes.bit_length() - 1))
+        kind = vector_type(dtype, self.writer.lanes)
+        return self.writer.value(f"getelementptr {kind}, ptr {array}, i64 {number}")
+
+
+def _parts(dtype: str) -> tuple[str, ...]:
+    return (part_dtype(dtype),) * (2 if dtype[0] == "c" else 1)

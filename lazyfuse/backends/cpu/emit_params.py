@@ -1,0 +1,104 @@
+"""The parameter block of a compiled kernel: all that it gets besides a range, in 64-bit slots.
+
+In order: the extent of each axis; `split`, the outer axis that the range [begin, end) restricts;
+`block`, the lanes that a column reduction takes together; the address of each argument (offset
+applied); the stride in bytes of each STRIDED axis of each argument that is not scratch; the
+scalars as raw bits (a complex one takes two slots).
+
+The layout follows from the kernel alone: emitter and launcher compute it separately.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lazyfuse.ir.kernel import STRIDED, Kernel, Lanes, Role
+from lazyfuse.ops.primitives import PRIMITIVES
+
+#: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
+BLOCK_VECTORS = 16
+#: Bytes of a state block per accumulator; the second part is at half of it.
+STATE_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Slot numbers. `strides[k]` maps an axis of argument k to its slot."""
+
+    extents: tuple[int, ...]
+    split: int
+    block: int
+    pointers: tuple[int, ...]
+    strides: tuple[dict[int, int], ...]
+    scalars: tuple[int, ...]
+    size: int
+
+
+def params(kernel: Kernel) -> Params:
+    """Number the slots of a kernel."""
+    rank = kernel.outer + kernel.inner
+    first = rank + 2
+    pointers = tuple(range(first, first + len(kernel.args)))
+    slot = first + len(kernel.args)
+    strides = []
+    for arg in kernel.args:
+        axes = [] if arg.role is Role.SCRATCH else strided_axes(arg.access)
+        strides.append({axis: slot + place for place, axis in enumerate(axes)})
+        slot += len(axes)
+    scalars = []
+    for dtype in kernel.scalars:
+        scalars.append(slot)
+        slot += 2 if dtype[0] == "c" else 1
+    extents = tuple(range(rank))
+    return Params(extents, rank, rank + 1, pointers, tuple(strides), tuple(scalars), slot)
+
+
+def strided_axes(access: tuple[str, ...]) -> list[int]:
+    return [axis for axis, kind in enumerate(access) if kind == STRIDED]
+
+
+def lane_count(kernel: Kernel) -> int:
+    """As many lanes as the widest value leaves in a 64-byte register.
+
+    At most 16 where an argument is strided: its lanes are read one at a time, in code for each.
+    """
+    dtypes = {arg.dtype for arg in kernel.args} | set(kernel.scalars)
+    dtypes |= {instr.dtype for phase in kernel.phases for instr in phase.body}
+    dtypes |= {acc.dtype for acc in kernel.accumulators}
+    lanes = 64 // max(map(width, dtypes))
+    axis = lane_axis(kernel)
+    if lanes <= 16 or axis is None:
+        return min(lanes, 16)
+    given = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
+    return 16 if any(arg.access[axis] == STRIDED for arg in given) else lanes
+
+
+def has_long_chains(kernel: Kernel) -> bool:
+    """Whether one vector at a time leaves a core waiting: for polynomials, or for an argmax."""
+    if kernel.inner:
+        return folds_lanes(kernel) and any(acc.index is not None for acc in kernel.accumulators)
+    ops = {instr.op for phase in kernel.phases for instr in phase.body}
+    return any(PRIMITIVES[op].transcendental for op in ops)
+
+
+def width(dtype: str) -> int:
+    """Bytes of (one component of) a value."""
+    size = int(dtype[1:])
+    return size // 2 if dtype[0] == "c" else size
+
+
+def lane_axis(kernel: Kernel) -> int | None:
+    """The axis that runs across lanes; None for a kernel of one point."""
+    if folds_lanes(kernel):
+        return kernel.outer + kernel.inner - 1
+    return kernel.outer - 1 if kernel.outer else None
+
+
+def folds_lanes(kernel: Kernel) -> bool:
+    """Whether lanes run along a reduced axis."""
+    return kernel.lanes is Lanes.INNER and kernel.inner > 0
+
+
+def is_staged(kernel: Kernel) -> bool:
+    """Whether each phase is a function of its own, so that threads can share the inner axis."""
+    return kernel.outer == 0 and folds_lanes(kernel)

@@ -1,0 +1,208 @@
+"""A point of the loop nest, and a body evaluated there.
+
+A `Site` knows where each argument stands at the current indices. `enter` moves it along one axis,
+`at_vector` along the lane axis to the first lane of a vector. `evaluate` runs the instructions of
+one place (see `emit_plan`) at a site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from lazyfuse.backends.cpu.emit_memory import Tail, load_scalar, load_vector, store_vector
+from lazyfuse.backends.cpu.emit_params import Params, folds_lanes, lane_axis, width
+from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
+from lazyfuse.backends.cpu.emit_text import FunctionWriter
+from lazyfuse.backends.cpu.vector import Operand
+from lazyfuse.ir.kernel import FIXED, UNIT, Kernel, Role
+from lazyfuse.ops.body import Instr
+
+Values = dict[int, Operand]
+#: Reads a finished accumulator in the lanes that the writer has now.
+Finished = Callable[["Site", int], Operand]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`cursor`: the address of each argument; `vector`: the position of lane 0, if any."""
+
+    writer: FunctionWriter
+    kernel: Kernel
+    params: Params
+    cursor: Mapping[int, str]
+    indexes: Mapping[int, str]
+    finished: Finished
+    vector: str | None = None
+    tail: Tail | None = None
+
+    def enter(self, axis: int, index: str) -> Site:
+        """Move to `index` along `axis`."""
+        cursor = {arg: self._moved(arg, axis, index) for arg in self.cursor}
+        return replace(self, cursor=cursor, indexes={**self.indexes, axis: index})
+
+    def at_vector(self, position: str, tail: Tail | None) -> Site:
+        """Move to a vector that starts at `position` of the lane axis."""
+        axis = lane_axis(self.kernel)
+        assert axis is not None
+        return replace(self.enter(axis, position), vector=position, tail=tail)
+
+    def at_block(self, first: str) -> Site:
+        """Make scratch memory, which holds one block of columns, start at column `first`."""
+        back = self.writer.i64("sub", "0", first)
+        cursor = dict(self.cursor)
+        for number, arg in enumerate(self.kernel.args):
+            if arg.role is Role.SCRATCH:
+                cursor[number] = self.writer.offset(cursor[number], back, int(arg.dtype[1:]))
+        return replace(self, cursor=cursor)
+
+    def with_finished(self, finished: Finished) -> Site:
+        return replace(self, finished=finished)
+
+    def extent(self, axis: int) -> str:
+        return self.writer.parameter(self.params.extents[axis])
+
+    def evaluate(self, plan: PhasePlan, place: Place, values: Values) -> None:
+        """Add the values of `place` to `values`; LANE reads again what a block did not keep."""
+        for index, instr in enumerate(plan.body):
+            here = plan.places[index]
+            is_reread = place is Place.LANE and here is Place.BLOCK and index not in values
+            if here is place or is_reread:
+                values[index] = self._run(instr, values)
+
+    def store(self, plan: PhasePlan, values: Values) -> None:
+        """Write the stores of a phase."""
+        for store in plan.stores:
+            store_vector(
+                self.writer,
+                values[store.value],
+                self.cursor[store.arg],
+                stride=self._lane_stride(store.arg),
+                tail=self.tail,
+            )
+
+    def scalar(self, number: int) -> Operand:
+        """A scalar argument, one lane."""
+        slot, dtype = self.params.scalars[number], self.kernel.scalars[number]
+        if dtype[0] != "c":
+            return load_scalar(self.writer, dtype, self._slot_address(slot))
+        part = f"f{width(dtype)}"
+        places = [self._slot_address(slot + place) for place in (0, 1)]
+        names = [load_scalar(self.writer, part, place).name for place in places]
+        return Operand(dtype, tuple(names))
+
+    def _slot_address(self, slot: int) -> str:
+        return self.writer.value(f"getelementptr i64, ptr %params, i64 {slot}")
+
+    def _run(self, instr: Instr, values: Values) -> Operand:
+        match instr.op:
+            case "load":
+                assert isinstance(instr.attr, int)
+                pointer, stride = self.cursor[instr.attr], self._lane_stride(instr.attr)
+                return load_vector(
+                    self.writer, instr.dtype, pointer, stride=stride, tail=self.tail
+                )
+            case "scalar":
+                assert isinstance(instr.attr, int)
+                return self.writer.splats(self.scalar(instr.attr))
+            case "index":
+                assert isinstance(instr.attr, int)
+                return self._index(instr.attr)
+            case "acc":
+                assert isinstance(instr.attr, int)
+                return self.finished(self, instr.attr)
+            case _:
+                return self.writer.write(instr, [values[arg] for arg in instr.args])
+
+    def _index(self, axis: int) -> Operand:
+        writer = self.writer
+        name = writer.splat(self.indexes[axis], "i8")
+        if self.vector is not None and axis == lane_axis(self.kernel) and writer.lanes > 1:
+            steps = ", ".join(f"i64 {lane}" for lane in range(writer.lanes))
+            name = writer.value(f"add {writer.type('i8')} {name}, <{steps}>")
+        return Operand("i8", (name,))
+
+    def _lane_stride(self, arg: int) -> str:
+        """How `load_vector` names the step from lane to lane."""
+        axis = lane_axis(self.kernel)
+        if self.vector is None or axis is None:
+            return FIXED
+        if self.kernel.args[arg].role is Role.SCRATCH:
+            return UNIT
+        kind = self.kernel.args[arg].access[axis]
+        return kind if kind in (FIXED, UNIT) else self.stride(arg, axis)
+
+    def stride(self, arg: int, axis: int) -> str:
+        """The stride in bytes of a STRIDED axis."""
+        return self.writer.parameter(self.params.strides[arg][axis])
+
+    def _moved(self, number: int, axis: int, index: str) -> str:
+        arg, pointer = self.kernel.args[number], self.cursor[number]
+        size = int(arg.dtype[1:])
+        if arg.role is Role.SCRATCH:
+            return self._moved_scratch(number, axis, index)
+        kind = arg.access[axis]
+        if kind == FIXED:
+            return pointer
+        if kind == UNIT:
+            return self.writer.offset(pointer, index, size)
+        distance = self.writer.i64("mul", index, self.stride(number, axis))
+        return self.writer.offset(pointer, distance)
+
+    def _moved_scratch(self, number: int, axis: int, index: str) -> str:
+        """Scratch is C-ordered over the inner axes, with a block of columns (if any) inside."""
+        writer, pointer = self.writer, self.cursor[number]
+        size = int(self.kernel.args[number].dtype[1:])
+        if axis == lane_axis(self.kernel):
+            return writer.offset(pointer, index, size)
+        if axis < self.kernel.outer:
+            return pointer
+        inside = [self.extent(k) for k in range(axis + 1, self.kernel.outer + self.kernel.inner)]
+        if not folds_lanes(self.kernel):
+            inside.append(writer.parameter(self.params.block))
+        for extent in inside:
+            index = writer.i64("mul", index, extent)
+        return writer.offset(pointer, index, size)
+
+
+def first_site(
+    writer: FunctionWriter, kernel: Kernel, params: Params, finished: Finished
+) -> Site:
+    """Where every index is 0."""
+    cursor = {
+        number: writer.parameter(slot, "ptr") for number, slot in enumerate(params.pointers)
+    }
+    return Site(writer, kernel, params, cursor, {}, finished)
+
+
+def each_vector(site: Site, low: str, high: str, run: Callable[[Site], object]) -> None:
+    """Run at every vector of [low, high) along the lane axis, the last one perhaps a tail."""
+    writer = site.writer
+    length = writer.i64("sub", high, low)
+    whole = writer.i64("and", length, str(-writer.lanes))
+    full = writer.add(low, whole)
+    with writer.loop(low, full, str(writer.lanes)) as position:
+        run(site.at_vector(position, None))
+    count = writer.i64("sub", length, whole)
+    with writer.when(writer.value(f"icmp sgt i64 {count}, 0")):
+        run(site.at_vector(full, Tail(writer, count)))
+
+
+def enter_axes(site: Site, axes: Iterable[int], stack: ExitStack) -> Site:
+    """Open a loop over each axis; they close with the stack."""
+    for axis in axes:
+        if axis < site.kernel.outer:
+            bounds = outer_bounds(site, axis)
+        else:
+            bounds = ("0", site.extent(axis))
+        site = site.enter(axis, stack.enter_context(site.writer.loop(*bounds)))
+    return site
+
+
+def outer_bounds(site: Site, axis: int) -> tuple[str, str]:
+    """The range of an outer axis: [begin, end) if threads share it, else all of it."""
+    writer = site.writer
+    is_split = writer.value(f"icmp eq i64 {writer.parameter(site.params.split)}, {axis}")
+    low = writer.value(f"select i1 {is_split}, i64 %begin, i64 0")
+    return low, writer.value(f"select i1 {is_split}, i64 %end, i64 {site.extent(axis)}")

@@ -1,0 +1,126 @@
+"""LLVM IR text -> object code -> callable addresses.
+
+A `Compiler` owns one target machine and one LLJIT. Each kernel is linked as a library of its own,
+and its code is unloaded when its `Code` is garbage collected. Object code can be kept and linked
+again later: no compiler runs then.
+
+Passes: the emitter writes explicit vectors and keeps state in stack slots, so `sroa` (slots to
+registers) and the removal of dead code are all that is run before instruction selection.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+
+import llvmlite
+import llvmlite.binding as llvm
+
+_MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
+
+
+class Code:
+    """Linked functions by name; unloaded when collected."""
+
+    def __init__(self, compiler: Compiler, tracker: llvm.ResourceTracker) -> None:
+        self._compiler = compiler  # the JIT outlives its libraries
+        self._tracker = tracker
+
+    def function(self, name: str, arity: int) -> Callable[..., None]:
+        """A callable of `arity` 64-bit integers or addresses that runs without the GIL."""
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arity)
+        function: Callable[..., None] = prototype(self._tracker[name])
+        return function
+
+
+class Compiler:
+    """Compiles for one CPU; `cpu` and `features` default to the host's. Thread-safe."""
+
+    def __init__(
+        self, *, cpu: str | None = None, features: str | None = None, triple: str | None = None
+    ) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self.cpu = llvm.get_host_cpu_name() if cpu is None else cpu
+        self.flags = _host_flags() if features is None else features
+        self.triple = triple or llvm.get_process_triple()
+        self.features = feature_names(self.flags, self.cpu, self.triple)
+        self._machine = llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.flags, opt=2, reloc="pic", codemodel="default"
+        )
+        self._layout = str(self._machine.target_data)
+        self._jit: llvm.LLJIT | None = None
+
+    @property
+    def version(self) -> str:
+        """What decides the code besides the text."""
+        numbers = ".".join(map(str, llvm.llvm_version_info))
+        target = f"{self.triple} {self.cpu} {self.flags}"
+        return f"llvmlite {llvmlite.__version__} LLVM {numbers} {target}"
+
+    def compile(self, source: str) -> bytes:
+        """Object code of a module text."""
+        with self._lock:
+            module = llvm.parse_assembly(source, llvm.create_context())
+            module.triple = self.triple
+            module.data_layout = self._layout
+            module.verify()
+            self._optimize(module)
+            code: bytes = self._machine.emit_object(module)
+            return code
+
+    def assembly(self, source: str) -> str:
+        """Assembly of a module text, for people."""
+        with self._lock:
+            module = llvm.parse_assembly(source, llvm.create_context())
+            module.triple = self.triple
+            module.data_layout = self._layout
+            self._optimize(module)
+            text: str = self._machine.emit_assembly(module)
+            return text
+
+    def link(self, code: bytes, symbols: Sequence[str]) -> Code:
+        """Load object code and find the addresses of `symbols`."""
+        with self._lock:
+            if self._jit is None:
+                _load_math()
+                self._jit = llvm.create_lljit_compiler(self._machine)
+            library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            for symbol in symbols:
+                library.export_symbol(symbol)
+            return Code(self, library.link(self._jit, f"kernel{next(self._numbers)}"))
+
+    def _optimize(self, module: llvm.ModuleRef) -> None:
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        builder = llvm.create_pass_builder(self._machine, options)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_dead_code_elimination_pass()
+        passes.run(module, builder)
+
+
+def feature_names(flags: str, cpu: str, triple: str) -> frozenset[str]:
+    """The features that are on, as the vector writer asks for them."""
+    names = {flag[1:] for flag in flags.split(",") if flag.startswith("+")}
+    if triple.startswith(("aarch64", "arm64")):
+        names.add("neon")
+    return frozenset(names)
+
+
+def _host_flags() -> str:
+    flags: str = llvm.get_host_cpu_features().flatten()
+    return flags
+
+
+def _load_math() -> None:
+    """Make the C math library visible to linked code; most processes have loaded it already."""
+    for name in _MATH_LIBRARIES:
+        try:
+            llvm.load_library_permanently(name)
+        except RuntimeError:
+            continue
+        return

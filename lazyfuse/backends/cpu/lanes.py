@@ -1,0 +1,79 @@
+"""Calls of the C library, one lane at a time: for `fmod`, and for the rare lanes of vector math.
+
+The lanes are walked inside a helper function of the module, out of line and cold, behind one
+branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
+and a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lazyfuse.backends.cpu.vector import Operand, VectorWriter
+
+_TYPES = {"f4": "float", "f8": "double"}
+
+
+def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
+    """`operands` are condition, fast, then the arguments of `name`: libm's result where the
+    condition holds.
+    """
+    condition, fast, *args = operands
+    dtype = fast.dtype
+    symbol = name if dtype == "f8" else f"{name}f"
+    scalar = _TYPES[dtype]
+    writer.declarations[symbol] = f"declare {scalar} @{symbol}({', '.join([scalar] * len(args))})"
+    before, slow, done = writer.block, writer.fresh("slow")[1:], writer.fresh("done")[1:]
+    writer.lines.append(f"br i1 {_any_lane(writer, condition)}, label %{slow}, label %{done}")
+    writer.label(slow)
+    if writer.lanes == 1:
+        result = writer.call(symbol, dtype, args)
+    else:
+        result = writer.call(_lane_loop(writer, symbol, scalar, len(args)), dtype, operands)
+    writer.lines.append(f"br label %{done}")
+    writer.label(done)
+    merged = f"phi {writer.type(dtype)} [ {fast.name}, %{before} ], [ {result.name}, %{slow} ]"
+    return writer.assign(merged, dtype)
+
+
+def _any_lane(writer: VectorWriter, condition: Operand) -> str:
+    if writer.lanes == 1:
+        return condition.name
+    lanes = writer.lanes
+    bits = writer.assign(f"bitcast <{lanes} x i1> {condition.name} to i{lanes}", "u1")
+    return writer.assign(f"icmp ne i{lanes} {bits.name}, 0", "b1").name
+
+
+def _lane_loop(writer: VectorWriter, symbol: str, scalar: str, arity: int) -> str:
+    """Define the helper that calls `symbol` for each lane that asks for it; return its name."""
+    lanes = writer.lanes
+    helper = f"lanes.{symbol}.{lanes}"
+    vector = f"<{lanes} x {scalar}>"
+    takes = "".join(f", {vector} %x{k}" for k in range(arity))
+    picks = "\n".join(f"  %e{k} = extractelement {vector} %x{k}, i32 %i" for k in range(arity))
+    gives = ", ".join(f"{scalar} %e{k}" for k in range(arity))
+    writer.declarations[helper] = f"""\
+define internal {vector} @{helper}(<{lanes} x i1> %c, {vector} %fast{takes}) noinline cold {{
+entry:
+  br label %test
+test:
+  %i = phi i32 [ 0, %entry ], [ %j, %next ]
+  %y = phi {vector} [ %fast, %entry ], [ %z, %next ]
+  %flag = extractelement <{lanes} x i1> %c, i32 %i
+  br i1 %flag, label %slow, label %next
+slow:
+{picks}
+  %r = call {scalar} @{symbol}({gives})
+  %new = insertelement {vector} %y, {scalar} %r, i32 %i
+  br label %next
+next:
+  %z = phi {vector} [ %y, %test ], [ %new, %slow ]
+  %j = add i32 %i, 1
+  %more = icmp ult i32 %j, {lanes}
+  br i1 %more, label %test, label %end
+end:
+  ret {vector} %z
+}}"""
+    return helper

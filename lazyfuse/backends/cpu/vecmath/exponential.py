@@ -1,0 +1,125 @@
+"""exp, exp2, expm1, and the pair-valued expm1 that the hyperbolic functions rest on.
+
+x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite's reduction), a minimax polynomial in r
+(scripts/minimax), and 2**n put into the exponent bits. Source of the scheme: Tang 1989; FDLIBM
+e_exp.c, s_expm1.c; SLEEF's rounding by bits.
+"""
+
+from __future__ import annotations
+
+from lazyfuse.backends.cpu.vecmath.coefficients import EXP, EXPM1
+from lazyfuse.backends.cpu.vecmath.doubles import (
+    Pair,
+    absolute,
+    clamp,
+    fast_two_sum,
+    fma_exact,
+    from_bits,
+    polynomial,
+    two_product,
+)
+from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format
+from lazyfuse.ops.body import Operand, Value, bitcast, fma, select
+
+
+def round_by_shift(x: Value, scale: Operand) -> tuple[Value, Value]:
+    """rint(x * scale) as a float, and as an integer in the low bits of an unsigned word."""
+    form = FORMATS[x.dtype]
+    shifted = fma(x, scale, form.shift)
+    return shifted - form.shift, bitcast(shifted, form.unsigned)
+
+
+def scale_by_power(y: Value, bits: Value) -> Value:
+    """y * 2**n with n from `round_by_shift`, y near 1: rounded once, also when it underflows."""
+    half = bits >> 1
+    return y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
+
+
+def power_of_two(bits: Value, dtype: str) -> Value:
+    """2**n from n in the low bits; multiplying by it keeps NaN, adding to the exponent bits would
+    not.
+    """
+    form = FORMATS[dtype]
+    return from_bits((bits << form.mantissa) + form.one_bits)
+
+
+def reduce(x: Value, form: Format) -> tuple[Value, Value, Value]:
+    """x -> n as bits, n as float, and x - n*ln2 up to the head of ln 2 (exact)."""
+    n, bits = round_by_shift(x, form.log2_e)
+    return bits, n, fma_exact(n, -form.ln2[0], x)
+
+
+def exp_of_pair(hi: Value, lo: Value | None) -> Value:
+    """exp(hi + lo) for |hi| <= ln(2)/2 and a tiny lo; float64 keeps what 1 + hi loses."""
+    tail = polynomial(hi, EXP[hi.dtype])
+    square = hi * hi
+    if hi.dtype == "f4":
+        return 1.0 + (fma(tail, square, hi) if lo is None else hi + fma(tail, square, lo))
+    one = fast_two_sum(1.0, hi)
+    return one.hi + fma(tail, square, one.lo if lo is None else one.lo + lo)
+
+
+def exp(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    x = clamp(x, form.exp_low, form.exp_high)
+    bits, n, head = reduce(x, form)
+    return scale_by_power(exp_of_pair(fma(n, -form.ln2[1], head), None), bits)
+
+
+def exp2(x: Value) -> Value:
+    """2**n is exact for every integer n."""
+    form = FORMATS[x.dtype]
+    x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
+    n, bits = round_by_shift(x, 1.0)
+    hi, lo = two_product(x - n, form.ln2[0])
+    return scale_by_power(exp_of_pair(hi, fma(x - n, form.ln2[1], lo)), bits)
+
+
+def quarter_exp(x: Value) -> Pair:
+    """exp(x)/4 as a pair, for 0 <= x <= exp_high."""
+    form = FORMATS[x.dtype]
+    bits, n, head = reduce(x, form)
+    r = fast_two_sum(head, n * -form.ln2[1])
+    one = fast_two_sum(1.0, r.hi)
+    tail = fma(polynomial(r.hi, EXP[form.dtype]), r.hi * r.hi, one.lo + r.lo)
+    power = power_of_two(bits - 2, x.dtype)
+    total = fast_two_sum(one.hi, tail)
+    return Pair(total.hi * power, total.lo * power)
+
+
+def exp_pair(x: Pair) -> Value:
+    """exp(hi + lo) for a pair of any size, in about 0.6 ulp."""
+    form = FORMATS[x.hi.dtype]
+    bits, n, head = reduce(x.hi, form)
+    low = fma(
+        n, -form.ln2[1], x.lo
+    )  # far below an ulp of n: where it adds to r, rounding is no matter
+    r = fast_two_sum(head, low)
+    one = fast_two_sum(1.0, r.hi)
+    tail = fma(polynomial(r.hi, EXP[form.dtype]), r.hi * r.hi, one.lo + r.lo)
+    return scale_by_power(one.hi + tail, bits)
+
+
+def quarter_expm1(x: Value) -> Pair:
+    """expm1(x)/4 as a pair, for minus_one <= x <= exp_high; a quarter, so that sinh and cosh do
+    not overflow.
+    """
+    form = FORMATS[x.dtype]
+    bits, n, head = reduce(x, form)
+    r = fma(n, -form.ln2[1], head)
+    r_low = fma(n, -form.ln2[1], head - r)
+    square = two_product(r, r)
+    tail = fma(polynomial(r, EXPM1[r.dtype]), r * square.hi, 0.5 * square.lo)
+    total = fast_two_sum(r, 0.5 * square.hi)
+    low = total.lo + (tail + fma(r, r_low, r_low))
+    power = power_of_two(bits - 2, x.dtype)
+    offset = power - 0.25
+    lost = (power - offset) - 0.25
+    result = fast_two_sum(offset, power * total.hi)
+    return fast_two_sum(result.hi, result.lo + fma(power, low, lost))
+
+
+def expm1(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    quarter = quarter_expm1(clamp(x, form.minus_one, form.exp_high))
+    return select(absolute(x) < 0.25 * form.epsilon, x, 4.0 * (quarter.hi + quarter.lo))

@@ -1,0 +1,116 @@
+"""log, log2, log10, log1p, and the logarithm of a pair that asinh, acosh and atanh rest on.
+
+x = 2**k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); s = f/(2 + f); log(1 + f) = f - s*(f - s*s*P(s*s))
+with a minimax P (scripts/minimax). Source of the scheme: FDLIBM e_log.c and s_log1p.c; of the
+splitting: musl log.c.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lazyfuse.backends.cpu.vecmath.coefficients import LOG
+from lazyfuse.backends.cpu.vecmath.doubles import (
+    Pair,
+    absolute,
+    fast_two_sum,
+    from_bits,
+    polynomial,
+    two_sum,
+)
+from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Parts
+from lazyfuse.ops.body import Value, bitcast, fma, select
+
+_ROOT_BITS = {"f4": 0x3F3504F3, "f8": 0x3FE6A09E667F3BCD}  # bits of sqrt(1/2)
+
+
+def split_exponent(x: Value) -> tuple[Value, Value]:
+    """A positive normal x -> (k as a float, m) with x = 2**k * m, sqrt(1/2) <= m < sqrt(2)."""
+    form = FORMATS[x.dtype]
+    root = _ROOT_BITS[x.dtype]
+    moved = bitcast(x, form.unsigned) + (form.one_bits - root)
+    biased = moved >> form.mantissa
+    power = float(2**form.mantissa)
+    shift_bits = (form.mantissa + form.bias) << form.mantissa
+    k = from_bits(biased | shift_bits) - (power + form.bias)
+    return k, from_bits((moved & ((1 << form.mantissa) - 1)) + root)
+
+
+def split_any(x: Value) -> tuple[Value, Value]:
+    """`split_exponent` for subnormal numbers too."""
+    form = FORMATS[x.dtype]
+    is_small = x < form.min_normal
+    power = form.mantissa + 1
+    k, m = split_exponent(select(is_small, x * 2.0**power, x))
+    return select(is_small, k - float(power), k), m
+
+
+def log_rest(f: Value) -> Value:
+    """f - log(1 + f), about f*f/2, accurate to a few ulps of itself."""
+    s = f / (2.0 + f)
+    z = s * s
+    return s * fma(-z, polynomial(z, LOG[f.dtype]), f)
+
+
+def log_pair(k: Value, f: Value, low: Value | None) -> Pair:
+    """k ln 2 + log(1 + f + low) as a pair, error about 0.1 ulp."""
+    form = FORMATS[f.dtype]
+    total = fast_two_sum(k * form.ln2_short[0], f)
+    rest = fma(k, form.ln2_short[1], total.lo)
+    if low is not None:
+        rest = rest + fma(-f, low, low)
+    return Pair(total.hi, rest - log_rest(f))
+
+
+def with_specials(x: Value, result: Value) -> Value:
+    """What every logarithm gives at and below 0, at infinity and for NaN."""
+    result = select(x < math.inf, result, x)
+    result = select(x.eq(0.0), -math.inf, result)
+    return select(x < 0.0, math.nan, result)
+
+
+def log(x: Value) -> Value:
+    k, m = split_any(x)
+    result = log_pair(k, m - 1.0, None)
+    return with_specials(x, result.hi + result.lo)
+
+
+def log2(x: Value) -> Value:
+    """k + log(1 + f)/ln 2: exact at powers of two."""
+    form = FORMATS[x.dtype]
+    return with_specials(x, _other_base(x, 1.0, form.log2_e_rest, (1.0, 0.0)))
+
+
+def log10(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    return with_specials(x, _other_base(x, 0.5, form.log10_e_rest, form.log10_2))
+
+
+def _other_base(x: Value, head: float, rest: float, of_two: Parts) -> Value:
+    """k * of_two + log(1 + f) * (head + rest): head * f is exact, and the rounded terms are small
+    beside it.
+    """
+    k, m = split_any(x)
+    f = m - 1.0
+    total = fast_two_sum(k * of_two[0], f if head == 1.0 else f * head)
+    small = fma(f, rest, -(log_rest(f) * (head + rest)))
+    return total.hi + (fma(k, of_two[1], total.lo) + small)
+
+
+def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:
+    """log(hi + lo) + doublings * ln 2 for a normal hi > 0, of small relative error also near 1."""
+    form = FORMATS[x.hi.dtype]
+    k, m = split_exponent(x.hi)
+    size = bitcast(x.hi, form.unsigned) - bitcast(m, form.unsigned)
+    inverse = from_bits(form.one_bits - size)  # 2**-k; its low bits are those of 1
+    low = select(x.hi < 2.0 ** (form.mantissa + 6), x.lo * inverse, 0.0)
+    f = fast_two_sum(m - 1.0, low)
+    result = log_pair(k if doublings is None else k + doublings, f.hi, f.lo)
+    return result.hi + result.lo
+
+
+def log1p(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    argument = two_sum(1.0, x)
+    result = with_specials(argument.hi, log_of_pair(argument))
+    return select(absolute(x) < 0.25 * form.epsilon, x, result)

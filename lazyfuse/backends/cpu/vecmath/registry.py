@@ -1,0 +1,41 @@
+"""The table of vector math: primitive name -> its code, for float32 and float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lazyfuse.backends.cpu.vecmath import (
+    exponential,
+    hyperbolic,
+    inverse,
+    logarithm,
+    power,
+    trigonometric,
+)
+from lazyfuse.ops.body import Value
+
+VECMATH: Mapping[str, Callable[..., Value]] = {
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "log": logarithm.log,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "log1p": logarithm.log1p,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
+    "tanh": hyperbolic.tanh,
+    "asin": inverse.asin,
+    "acos": inverse.acos,
+    "atan": inverse.atan,
+    "atan2": inverse.atan2,
+    "asinh": inverse.asinh,
+    "acosh": inverse.acosh,
+    "atanh": inverse.atanh,
+    "cbrt": power.cbrt,
+    "hypot": power.hypot,
+    "pow": power.power,
+}

@@ -1,0 +1,50 @@
+"""CUDA C text -> cubin or PTX through NVRTC, with no device and no driver needed.
+
+The options are the reason that this module exists: cupy's own compiler appends `-ftz=true`, with which every float32
+denormal is 0, and leaves contraction on, which rounds `x*y + z` once where NumPy rounds twice.
+"""
+
+from __future__ import annotations
+
+from cupy_backends.cuda.libs import nvrtc
+
+#: No contraction, no flush to zero (NVRTC's default), IEEE division and square root (defaults).
+OPTIONS = ("-std=c++17", "-fmad=false")
+
+
+class BuildError(RuntimeError):
+    """NVRTC refused a text that lazyfuse wrote: a bug. The message has the compiler's log and the text."""
+
+
+def nvrtc_version() -> str:
+    return ".".join(map(str, nvrtc.getVersion()))
+
+
+def build_cubin(source: str, architecture: str, *, verbose: bool = False) -> tuple[bytes, str]:
+    """Compile for `architecture` ("90"); return the cubin and the compiler's log.
+
+    With `verbose` the log has the registers and spills of every kernel.
+    Raises: BuildError.
+    """
+    options = (*OPTIONS, f"-arch=sm_{architecture}")
+    return _compile(source, (*options, "--ptxas-options=-v") if verbose else options, ptx=False)
+
+
+def build_ptx(source: str, architecture: str) -> str:
+    """Compile to PTX text, for inspection."""
+    code, _ = _compile(source, (*OPTIONS, f"-arch=compute_{architecture}"), ptx=True)
+    return code.decode().rstrip("\0")
+
+
+def _compile(source: str, options: tuple[str, ...], *, ptx: bool) -> tuple[bytes, str]:
+    program = nvrtc.createProgram(source, "lazyfuse.cu", (), ())
+    try:
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program)
+            raise BuildError(f"NVRTC {options}: {error}\n{log}\n{source}") from error
+        code = nvrtc.getPTX(program) if ptx else nvrtc.getCUBIN(program)
+        return bytes(code), nvrtc.getProgramLog(program)
+    finally:
+        nvrtc.destroyProgram(program)

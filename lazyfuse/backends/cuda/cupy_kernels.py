@@ -1,0 +1,131 @@
+"""cupy.ElementwiseKernel and cupy.ReductionKernel as executables.
+
+Buffers become cupy arrays that share their memory; broadcast axes get a stride of 0, which cupy takes as it is. cupy
+compiles at the first call with a new set of dtypes and layouts, and keeps its own caches in memory and on disk, so
+`binary` holds the name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import cupy
+import numpy as np
+
+from lazyfuse.backends.base import Buffer, Launch, Scalar
+from lazyfuse.backends.cuda.buffers import as_cupy
+from lazyfuse.backends.cuda.ctype import CTYPES
+from lazyfuse.backends.cuda.elementwise import (
+    CUPY_OPTIONS,
+    ElementwiseText,
+    render_cupy_elementwise,
+)
+from lazyfuse.backends.cuda.executable import pack_binary
+from lazyfuse.backends.cuda.launch import Layout
+from lazyfuse.backends.cuda.reduction import ReductionText, render_cupy_reduction
+from lazyfuse.backends.cuda.strategy import Strategy
+from lazyfuse.ir.kernel import Kernel, Role
+
+Run = Callable[[list[cupy.ndarray], list[np.generic]], None]
+
+
+class CupyExecutable:
+    """A kernel that cupy compiles."""
+
+    __slots__ = ("kernel", "source", "binary", "run")
+
+    def __init__(self, kernel: Kernel, strategy: Strategy, name: str) -> None:
+        self.kernel = kernel
+        self.binary = pack_binary(name, b"")
+        if strategy is Strategy.CUPY_ELEMENTWISE:
+            elementwise = render_cupy_elementwise(kernel, name)
+            self.source, self.run = elementwise.source, _elementwise(kernel, elementwise)
+        else:
+            reduction = render_cupy_reduction(kernel, name)
+            self.source, self.run = reduction.source, _reduction(kernel, reduction)
+
+    def bind(
+        self,
+        extents: tuple[int, ...],
+        strides: tuple[tuple[int, ...], ...],
+        offsets: tuple[int, ...],
+    ) -> Launch:
+        """Fix extents, strides and offsets; see backends/base.py."""
+        return CupyLaunch(self.kernel, self.run, Layout.of(self.kernel, extents, strides, offsets))
+
+
+class CupyLaunch:
+    """Arrays over the buffers of a call, then the cupy kernel."""
+
+    __slots__ = ("run", "views", "scalars", "is_empty")
+
+    def __init__(self, kernel: Kernel, run: Run, layout: Layout) -> None:
+        self.run = run
+        self.views = [_view(kernel, layout, number) for number in range(len(kernel.args))]
+        self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
+        self.is_empty = 0 in layout.extents[: kernel.outer]
+
+    def __call__(
+        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
+    ) -> None:
+        if self.is_empty:
+            return
+        arrays = [
+            as_cupy(buffer, *view) for buffer, view in zip(buffers, self.views, strict=True)
+        ]
+        typed = [
+            dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)
+        ]
+        self.run(arrays, typed)
+
+
+def _view(
+    kernel: Kernel, layout: Layout, number: int
+) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...], int]:
+    """Dtype, shape, strides and offset (bytes): inputs span all axes, outputs of reductions the outer ones."""
+    arg = kernel.args[number]
+    strides, size = layout.strides[number], CTYPES[arg.dtype].size
+    assert strides is not None, number
+    ndim = len(layout.extents) if arg.role is Role.IN else kernel.outer
+    steps = tuple(stride * size for stride in strides[:ndim])
+    return np.dtype(arg.dtype), layout.extents[:ndim], steps, layout.offsets[number] * size
+
+
+def _elementwise(kernel: Kernel, text: ElementwiseText) -> Run:
+    function = cupy.ElementwiseKernel(
+        text.in_params,
+        text.out_params,
+        text.operation,
+        text.name,
+        preamble=text.preamble,
+        options=CUPY_OPTIONS,
+    )
+
+    def run(arrays: list[cupy.ndarray], scalars: list[np.generic]) -> None:
+        inputs = [arrays[number] for number in text.inputs]
+        outputs = [arrays[number] for number in text.outputs]
+        function(*inputs, *scalars, *outputs)
+
+    return run
+
+
+def _reduction(kernel: Kernel, text: ReductionText) -> Run:
+    function = cupy.ReductionKernel(
+        text.in_params,
+        text.out_params,
+        text.map_expr,
+        text.reduce_expr,
+        text.post_map_expr,
+        text.identity,
+        text.name,
+        reduce_type=text.reduce_type,
+        preamble=text.preamble,
+        options=CUPY_OPTIONS,
+    )
+    axes = tuple(range(kernel.outer, kernel.outer + kernel.inner))
+
+    def run(arrays: list[cupy.ndarray], scalars: list[np.generic]) -> None:
+        source, output = arrays[kernel.inputs[0]], arrays[kernel.outputs[0]]
+        function(source, *scalars, output, axis=axes)
+
+    return run

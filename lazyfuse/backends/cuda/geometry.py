@@ -1,0 +1,88 @@
+"""Extents -> grid and block: how many threads share an outer index, and how many blocks.
+
+The choice depends on the extents and the device only, never on timing, so that float sums repeat. Group sizes are
+powers of two; blocks are whole warps (`group_text.py` relies on both).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lazyfuse.backends.cuda.program import Program, Shape
+from lazyfuse.ir.kernel import Role
+
+#: Blocks per multiprocessor beyond which a grid-stride loop takes over.
+BLOCKS_PER_PROCESSOR = 64
+#: The same with scratch arguments, of which every block has a row: those that run at once, so that rows stay in L2.
+SCRATCH_BLOCKS = 8
+#: Elements a thread of a group should fold before the group grows.
+ELEMENTS_PER_LANE = 4
+#: Elements a thread must keep when blocks share an outer index: one phase, and several (a launch per phase).
+SPLIT_ELEMENTS, SPLIT_ELEMENTS_PHASED = 16, 64
+#: The largest gridDim.y.
+MOST_SPLITS = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What geometry needs to know of a device: its multiprocessors and the largest block to use."""
+
+    processors: int
+    block: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A launch: blocks (x over tiles of outer indices, y sharing them), threads, outer indices per tile."""
+
+    grid: tuple[int, int]
+    block: tuple[int, int]
+    rows: int = 1
+
+    @property
+    def splits(self) -> int:
+        return self.grid[1]
+
+    @property
+    def slots(self) -> int:
+        """Outer indices that are under way at once: scratch arguments have a row for each."""
+        return self.grid[0] * self.rows
+
+
+def power_of_two(value: int) -> int:
+    """The smallest power of two that is not below `value`."""
+    return 1 << max(0, value - 1).bit_length()
+
+
+def elementwise_geometry(program: Program, target: Target, total: int, *, packed: bool) -> Geometry:
+    """One thread per element or per round of packs, up to a full device."""
+    per_thread = program.pack * program.unroll if packed else 1
+    blocks = -(-total // (program.threads * per_thread))
+    blocks = max(1, min(blocks, target.processors * BLOCKS_PER_PROCESSOR))
+    return Geometry((blocks, 1), (program.threads, 1))
+
+
+def reduction_geometry(program: Program, target: Target, outer: int, inner: int) -> Geometry:
+    """Size the groups for `outer` outer indices of `inner` inner ones each."""
+    threads = min(program.threads, target.block)
+    columns = program.shape is Shape.COLUMNS
+    widest = threads // min(32, power_of_two(outer)) if columns else threads
+    per_lane = 2 * ELEMENTS_PER_LANE if columns else max(ELEMENTS_PER_LANE, program.pack)
+    lanes = max(1, min(widest, power_of_two(-(-inner // per_lane))))
+    rows = threads // lanes
+    tiles = -(-outer // rows)
+    splits = _splits(program, target, tiles, inner // lanes)
+    if splits == 1:
+        has_scratch = any(arg.role is Role.SCRATCH for arg in program.kernel.args)
+        most = SCRATCH_BLOCKS if has_scratch else BLOCKS_PER_PROCESSOR
+        tiles = min(tiles, target.processors * most)
+    block = (rows, lanes) if columns else (lanes, rows)
+    return Geometry((tiles, splits), block, rows)
+
+
+def _splits(program: Program, target: Target, tiles: int, per_lane: int) -> int:
+    """Blocks that share an outer index, where outer indices alone leave the device idle."""
+    least = SPLIT_ELEMENTS if len(program.launches) == 1 else SPLIT_ELEMENTS_PHASED
+    if tiles >= target.processors or per_lane < 2 * least:
+        return 1
+    return min(-(-4 * target.processors // tiles), per_lane // least, MOST_SPLITS)

@@ -1,0 +1,68 @@
+"""The device functions that kernel text may use, in pieces: a kernel carries only the pieces it names.
+
+No piece includes a header, so NVRTC needs no include path. Where the device needs inline PTX, `LF_HOST` selects the
+twin that the host shim (`backends/cuda_host`) provides, so that tests run the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_HALF = """\
+struct h16 { unsigned short x; };
+#ifndef LF_HOST
+__device__ __forceinline__ float lf_half_widen(h16 h) {
+  float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.x)); return f;
+}
+__device__ __forceinline__ h16 lf_half_round(float f) {
+  h16 h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.x) : "f"(f)); return h;
+}
+__device__ __forceinline__ h16 lf_half_round(double f) {
+  h16 h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.x) : "d"(f)); return h;
+}
+#else
+static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
+static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
+static inline h16 lf_half_round(double f) { return h16{lfh::half_round(f)}; }
+#endif
+"""
+
+_COMPLEX = """\
+struct __align__(8) c32x2 { float re, im; };
+struct __align__(16) c64x2 { double re, im; };
+"""
+
+_BITCAST = """\
+template <class T, class S> __device__ __forceinline__ T lf_bitcast(S s) {
+  static_assert(sizeof(T) == sizeof(S), "widths differ");
+  T t; memcpy(&t, &s, sizeof(T)); return t;
+}
+"""
+
+# 16 bytes is the widest access the hardware has: a longer pack is split into several by the compiler.
+_PACK = """\
+template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+"""
+
+_SHUFFLE = """\
+template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
+  return (T)__shfl_xor_sync(0xffffffffu, v, offset);
+}
+"""
+
+#: Piece by the word that asks for it, in the order in which they are emitted.
+PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "half": (("h16", "lf_half_"), _HALF),
+    "complex": (("c32x2", "c64x2"), _COMPLEX),
+    "bitcast": (("lf_bitcast",), _BITCAST),
+    "pack": (("Pack<",), _PACK),
+    "shuffle": (("lf_swap",), _SHUFFLE),
+}
+
+
+def with_prelude(text: str) -> str:
+    """Put the pieces that `text` names in front of it."""
+    needed = [
+        piece for words, piece in PIECES.values() if any(word in text for word in words)
+    ]
+    return "".join([*needed, text])

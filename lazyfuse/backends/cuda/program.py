@@ -1,0 +1,136 @@
+"""A Program is one kernel as CUDA C text together with what a launch must know about it.
+
+Parameters are listed in the order of the `__global__` signature; a launch fills them by kind. Everything integral
+travels as 8 bytes, so that a launch is a list of Python ints and a few typed scalars, and the size can be checked
+against the parameter space (`PARAMETER_BYTES`) before anything is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from lazyfuse.backends.base import Unsupported
+from lazyfuse.backends.cuda.ctype import CTYPES, PART
+from lazyfuse.ir.kernel import STRIDED, Kernel, Role
+
+#: Bytes of kernel parameters: 4,096 on drivers older than 12.1 (32,764 since); cuda.md section 3.
+PARAMETER_BYTES = 4096
+
+
+class ParameterKind(Enum):
+    """Where a launch finds the value of a parameter."""
+
+    EXTENT = "extent"  # the length of axis `number`
+    STRIDE = "stride"  # the stride of argument `number` along `axis`, in elements
+    POINTER = "pointer"  # the address of argument `number`, its offset added
+    SCALAR = "scalar"  # scalar argument `number`; `axis` 1 is the imaginary part
+    SCRATCH = "scratch"  # global memory for scratch argument `number`
+    PARTIALS = "partials"  # accumulators of blocks that share a row
+    TOTALS = "totals"  # finished accumulators, kept between launches of one kernel
+    COUNTERS = "counters"  # blocks that have arrived, one per tile; zero before the launch
+    FIRST = "first"  # the first phase that this launch runs
+    LAST = "last"  # one past the last phase that this launch runs
+    PACKED = "packed"  # whether inner loops may load packs: 1 when every address is aligned
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One `__global__` parameter: C text of its declaration and where its value comes from."""
+
+    kind: ParameterKind
+    declaration: str
+    nbytes: int = 8
+    number: int = 0
+    axis: int = 0
+    dtype: str = "i8"
+
+
+class Shape(Enum):
+    """The thread layout that a program is written for; `geometry.py` sizes it."""
+
+    ELEMENTWISE = "elementwise"  # a grid-stride loop over the outer index
+    ROWS = "rows"  # threadIdx.x along the inner index, threadIdx.y along the outer one
+    COLUMNS = "columns"  # threadIdx.x along the outer index, threadIdx.y along the inner one
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """CUDA C text and its launch interface.
+
+    `entry` works for every layout. Packs of `pack` elements of the arguments `packed_args` need aligned addresses: an
+    elementwise launch then calls `vector_entry` (`unroll` packs per thread and round), others set PACKED. `threads`
+    is the largest block. `launches` cuts the phases into ranges with at most one inner phase each, for launches whose
+    blocks share an outer index; `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange.
+    """
+
+    kernel: Kernel
+    name: str
+    source: str
+    shape: Shape
+    entry: str
+    parameters: tuple[Parameter, ...]
+    vector_entry: str | None = None
+    pack: int = 1
+    unroll: int = 1
+    packed_args: tuple[int, ...] = ()
+    threads: int = 256
+    launches: tuple[tuple[int, int], ...] = ()
+    partial_bytes: int = 0
+    totals_bytes: int = 0
+
+
+def common_parameters(kernel: Kernel) -> list[Parameter]:
+    """List the parameters every own kernel takes: extents, pointers with their strides, scalars."""
+    parameters = [
+        Parameter(ParameterKind.EXTENT, f"long long n{axis}_", number=axis)
+        for axis in range(kernel.outer + kernel.inner)
+    ]
+    for number, arg in enumerate(kernel.args):
+        memory = CTYPES[arg.dtype].memory
+        if arg.role is Role.SCRATCH:
+            parameters.append(_scratch(number, memory, arg.dtype))
+            continue
+        const = "const " if arg.role is Role.IN else ""
+        parameters.append(
+            Parameter(ParameterKind.POINTER, f"{const}{memory}* a{number}", number=number)
+        )
+        parameters += [
+            Parameter(ParameterKind.STRIDE, f"long long s{number}_{axis}_", number=number, axis=axis)
+            for axis, access in enumerate(arg.access)
+            if access == STRIDED
+        ]
+    for number, dtype in enumerate(kernel.scalars):
+        parameters += _scalar_parameters(number, dtype)
+    return parameters
+
+
+def _scratch(number: int, memory: str, dtype: str) -> Parameter:
+    return Parameter(ParameterKind.SCRATCH, f"{memory}* a{number}", number=number, dtype=dtype)
+
+
+def _scalar_parameters(number: int, dtype: str) -> list[Parameter]:
+    """A scalar travels as itself, float16 as its bits, bool as a byte, complex as its two parts."""
+    kind = ParameterKind.SCALAR
+    if dtype in PART:
+        part = PART[dtype]
+        return [
+            Parameter(kind, f"{CTYPES[part].value} x{number}{suffix}", int(part[1:]), number, axis, dtype)
+            for axis, suffix in enumerate(("re", "im"))
+        ]
+    memory = "unsigned short" if dtype == "f2" else CTYPES[dtype].memory
+    return [Parameter(kind, f"{memory} x{number}", CTYPES[dtype].size, number, 0, dtype)]
+
+
+def check_size(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters as a tuple; raise Unsupported when they do not fit the parameter space."""
+    nbytes = sum(max(parameter.nbytes, 8) for parameter in parameters)
+    if nbytes > PARAMETER_BYTES:
+        reason = f"its parameters take {nbytes} bytes of {PARAMETER_BYTES}; use fewer arguments"
+        raise Unsupported("kernel", "any", reason)
+    return tuple(parameters)
+
+
+def signature(parameters: tuple[Parameter, ...]) -> str:
+    """Write the parameter list of the `__global__` function."""
+    return ",\n    ".join(parameter.declaration for parameter in parameters)

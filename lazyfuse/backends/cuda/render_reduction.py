@@ -1,0 +1,227 @@
+"""A kernel with inner axes -> one CUDA kernel that runs all its phases: softmax or layer norm is one launch.
+
+A group of threads owns an outer index; between phases the group's states are combined and handed to every thread of
+it. Lanes.INNER puts the group along the inner index (ROWS: one thread to one block per row), Lanes.OUTER across it
+(COLUMNS: neighbouring threads own neighbouring columns, so that loads coalesce).
+
+Where outer indices are too few to fill the device, `gridDim.y` blocks share each one: a launch then runs one inner
+phase with the outer phases that follow (`first`, `last`), and finished accumulators wait in `totals`.
+
+    for (tile ...)                                    // rows or columns of this block
+      Totals t;
+      State0 a = identity;                            // phase 0: inner
+      for (c = lane; c < inner_total; c += lanes) { loads; body; lf_combine(a, b); }
+      lf_group(a);  t.f0 = a.f0;
+      if (lane == 0) { v0 = t.f0; ...; store }        // phase 1: outer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lazyfuse.backends.cuda.accumulate import (
+    Fold,
+    definitions,
+    fields,
+    read,
+    start,
+    state_bytes,
+)
+from lazyfuse.backends.cuda.group_text import group_text
+from lazyfuse.backends.cuda.prelude import with_prelude
+from lazyfuse.backends.cuda.program import (
+    Parameter,
+    ParameterKind,
+    Program,
+    Shape,
+    check_size,
+    common_parameters,
+    signature,
+)
+from lazyfuse.backends.cuda.render_access import (
+    coordinates,
+    element,
+    index_types,
+    layout_constants,
+    product,
+)
+from lazyfuse.backends.cuda.render_body import Site, render_body
+from lazyfuse.backends.cuda.render_inner import PackPlan, inner_loops, plan_packs
+from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
+
+#: Threads per block: whole warps, and 8 blocks fill an SM.
+THREADS = 256
+#: Shared memory that a COLUMNS block may take for states, of the 48 KiB every device has.
+SHARED_BYTES = 40 * 1024
+
+_CONTROL = (
+    Parameter(ParameterKind.TOTALS, "Totals* totals"),
+    Parameter(ParameterKind.PARTIALS, "void* partials"),
+    Parameter(ParameterKind.COUNTERS, "unsigned int* counters"),
+    Parameter(ParameterKind.FIRST, "long long first"),
+    Parameter(ParameterKind.LAST, "long long last"),
+    Parameter(ParameterKind.PACKED, "long long packed"),
+)
+
+
+def render_reduction(kernel: Kernel, name: str) -> Program:
+    """Write the Program of a kernel with inner axes.
+
+    Raises: Unsupported for too many arguments or an operation without a CUDA spelling.
+    """
+    folds = folds_of(kernel)
+    columns = kernel.lanes is Lanes.OUTER
+    partial_bytes = max((state_bytes(phase) for phase in folds), default=8)
+    threads = _threads(partial_bytes) if columns else THREADS
+    parameters = check_size([*common_parameters(kernel), *_CONTROL])
+    packs = plan_packs(kernel)
+    text = index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
+    text += (
+        f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n'
+        f"    {signature(parameters)}) {{\n{_entry(kernel, folds, packs)}}}\n"
+    )
+    return Program(
+        kernel,
+        name,
+        with_prelude(text),
+        Shape.COLUMNS if columns else Shape.ROWS,
+        name,
+        parameters,
+        pack=packs.width,
+        packed_args=packs.args,
+        threads=threads,
+        launches=launch_ranges(kernel),
+        partial_bytes=partial_bytes,
+        totals_bytes=state_bytes([fold for phase in folds for fold in phase]),
+    )
+
+
+def folds_of(kernel: Kernel) -> list[list[Fold]]:
+    """Number the accumulators, one list per phase."""
+    result, number = [], 0
+    for phase in kernel.phases:
+        result.append([Fold(number + i, acc) for i, acc in enumerate(phase.accumulators)])
+        number += len(phase.accumulators)
+    return result
+
+
+def launch_ranges(kernel: Kernel) -> tuple[tuple[int, int], ...]:
+    """Cut the phases before every inner phase but the first."""
+    inner = [n for n, phase in enumerate(kernel.phases) if phase.level is Level.INNER]
+    cuts = [0, *inner[1:], len(kernel.phases)]
+    return tuple(zip(cuts, cuts[1:], strict=False))
+
+
+def _threads(partial_bytes: int) -> int:
+    """The largest block whose states fit in shared memory, in whole warps."""
+    fitting = SHARED_BYTES // partial_bytes
+    return max(32, min(THREADS, 1 << (fitting.bit_length() - 1)))
+
+
+def _types(kernel: Kernel, folds: list[list[Fold]]) -> str:
+    every = [fold for phase in folds for fold in phase]
+    text = "".join(
+        definitions(number, folds[number])
+        for number, phase in enumerate(kernel.phases)
+        if phase.level is Level.INNER
+    )
+    return text + f"struct Totals {{ {fields(every)} }};\n"
+
+
+def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
+    along, across = ("y", "x") if kernel.lanes is Lanes.OUTER else ("x", "y")
+    outer, inner = range(kernel.outer), range(kernel.outer, kernel.outer + kernel.inner)
+    lines = [
+        *layout_constants(kernel),
+        f"const unsigned int lane = threadIdx.{along}, lanes = blockDim.{along};",
+        f"const unsigned int row = threadIdx.{across}, rows = blockDim.{across};",
+        f"const ux outer_total = {product(outer)}, inner_total = {product(inner)};",
+        "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
+        "const ux tiles = (outer_total + rows - 1) / rows;",
+        "for (ux tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
+        *[f"  {line}" for line in _tile(kernel, folds, packs)],
+        "}",
+    ]
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def _tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
+    lines = [
+        "const ux o = tile * rows + row;",
+        "const bool live = o < outer_total;",
+        *coordinates("o", range(kernel.outer)),
+        "const unsigned long long slot = gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;",
+        "Totals t;",
+    ]
+    several = len(launch_ranges(kernel)) > 1
+    if several:
+        lines.append("if (first > 0 && live) t = totals[o];")
+    seen_inner = False
+    for number, phase in enumerate(kernel.phases):
+        if phase.level is Level.INNER:
+            seen_inner = True
+            lines += _inner_phase(kernel, number, folds, packs)
+        else:
+            lines += _outer_phase(kernel, number, phase, folds, leading=not seen_inner)
+    return lines
+
+
+def _inner_phase(
+    kernel: Kernel, number: int, folds: list[list[Fold]], packs: PackPlan
+) -> list[str]:
+    site_acc = _reader(folds)
+    lines = [
+        f"if (first <= {number} && {number} < last) {{",
+        f"  State{number} a = lf_identity{number}();",
+        "  if (live) {",
+        *[f"    {line}" for line in inner_loops(kernel, number, folds[number], packs, site_acc)],
+        "  }",
+    ]
+    if folds[number]:
+        lines.append("  lf_group(a);")
+    if folds[number] or _precedes_outer(kernel, number):
+        state = f"static_cast<State{number}*>(partials)"
+        gather = f"lf_gather(a, lf_identity{number}(), {state}, counters, o, live)"
+        lines.append(f"  if (gridDim.y > 1 && !{gather}) return;")
+    lines += [f"  {line}" for line in _finish(folds[number])]
+    if len(launch_ranges(kernel)) > 1 and folds[number]:
+        lines.append("  if (gridDim.y > 1 && live && lane == 0) totals[o] = t;")
+    return [*lines, "}"]
+
+
+def _precedes_outer(kernel: Kernel, number: int) -> bool:
+    following = kernel.phases[number + 1 : number + 2]
+    return bool(following) and following[0].level is Level.OUTER
+
+
+def _finish(folds: list[Fold]) -> list[str]:
+    """Move the combined state into the totals and fold the starting scalars in."""
+    lines = []
+    for fold in folds:
+        lines.append(f"t.f{fold.number} = a.f{fold.number};")
+        if fold.keeps_index:
+            lines.append(f"t.g{fold.number} = a.g{fold.number};")
+        lines += start(fold)
+    return lines
+
+
+def _outer_phase(
+    kernel: Kernel, number: int, phase: Phase, folds: list[list[Fold]], *, leading: bool
+) -> list[str]:
+    axes = range(kernel.outer)
+    site = Site(
+        load=lambda arg: element(arg, kernel.args[arg], axes),
+        index=lambda axis: f"i{axis}",
+        acc=_reader(folds),
+    )
+    alone = " && blockIdx.y == 0" if leading else ""
+    lines = [f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{"]
+    lines += [f"  {line}" for line in render_body(phase.body, site)]
+    for store in phase.stores:
+        lines.append(f"  {element(store.arg, kernel.args[store.arg], axes)} = v{store.value};")
+    return [*lines, "}"]
+
+
+def _reader(folds: list[list[Fold]]) -> Callable[[int, str], str]:
+    by_number = {fold.number: fold for phase in folds for fold in phase}
+    return lambda number, dtype: read(by_number[number], dtype)

@@ -1,0 +1,104 @@
+"""CUDA C text -> a shared library through g++ and `lf_cuda_host.h`, loaded with ctypes.
+
+Many kernels in one translation unit cost about 5 ms each; a lone one about 200 ms, half of it saved by a precompiled
+header. Libraries are kept in a directory of this user, under the digest of everything that decides them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+HEADER = Path(__file__).with_name("lf_cuda_host.h")
+FLAGS = (
+    "-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
+)  # fmt: skip
+
+
+class HostBuildError(RuntimeError):
+    """g++ refused a kernel text: a bug. The message has the compiler's words and the text."""
+
+
+def find_compiler() -> str | None:
+    """The path of g++, or None."""
+    return shutil.which("g++")
+
+
+def build_library(source: str, entries: Sequence[str], directory: Path) -> bytes:
+    """Compile `source`, export `lf_launch_NAME` for each entry, and return the library's bytes.
+
+    Raises: HostBuildError.
+    """
+    text = source + "".join(f"LF_EXPORT({entry})\n" for entry in entries)
+    path = directory / f"{_digest(text)}.so"
+    if not path.exists():
+        _compile(text, path, directory)
+    return path.read_bytes()
+
+
+def load_library(binary: bytes, directory: Path) -> ctypes.CDLL:
+    """Load a library from its bytes."""
+    path = directory / f"{hashlib.sha256(binary).hexdigest()[:32]}.loaded.so"
+    if not path.exists():
+        _write(path, binary)
+    return ctypes.CDLL(str(path))
+
+
+def default_directory() -> Path:
+    """A directory for libraries that only this user can enter: they are executed when loaded."""
+    path = Path(tempfile.gettempdir()) / f"lazyfuse-cuda-host-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    state = path.lstat()
+    if state.st_uid != os.getuid() or state.st_mode & 0o077 or not path.is_dir():
+        raise PermissionError(f"{path} must be a directory of this user with mode 700: remove it")
+    return path
+
+
+def _compile(text: str, path: Path, directory: Path) -> None:
+    header = _precompiled_header(directory)
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        unit, output = Path(scratch) / "kernel.cpp", Path(scratch) / "kernel.so"
+        unit.write_text(f'#include "{header.name}"\n{text}')
+        _run_compiler([*FLAGS, "-shared", f"-I{directory}", "-o", str(output), str(unit)], text)
+        os.replace(output, path)
+
+
+def _precompiled_header(directory: Path) -> Path:
+    """Copy the header beside its precompiled form, under the digest of its text and the flags."""
+    content = HEADER.read_text()
+    header = directory / f"lf_{_digest(content)}.h"
+    compiled = header.with_suffix(".h.gch")
+    if not compiled.exists():
+        _write(header, content.encode())
+        with tempfile.TemporaryDirectory(dir=directory) as scratch:
+            output = Path(scratch) / "header.gch"
+            _run_compiler([*FLAGS, "-x", "c++-header", "-o", str(output), str(header)], content)
+            os.replace(output, compiled)
+    return header
+
+
+def _run_compiler(arguments: list[str], text: str) -> None:
+    compiler = find_compiler()
+    if compiler is None:
+        raise HostBuildError("g++ is not installed")
+    done = subprocess.run([compiler, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise HostBuildError(f"{done.stderr[:4000]}\n{text}")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write through a temporary file, so that a reader never sees half of one."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, path)
+
+
+def _digest(text: str) -> str:
+    everything = "\0".join([text, HEADER.read_text(), *FLAGS])
+    return hashlib.sha256(everything.encode()).hexdigest()[:32]

@@ -1,0 +1,100 @@
+"""Compiled kernels on disk: one file per key, checked when read, written whole or not at all.
+
+A file is a header line (magic and the sha256 of the rest) and the binary. It is written beside its place under a name
+of its own and renamed over it, so readers in other processes see the old file, the new one, or none. A file that does
+not match its header, or lies in a folder that others may write to, is not used. The folder is created for the user
+alone (mode 0700); code on disk is trusted as far as the user's own files are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+MAGIC = b"lazyfuse-kernel-1 "
+#: Bytes kept; the files that were read or written longest ago go first.
+LIMIT = 256 << 20
+#: Writes between two checks of the limit.
+PRUNE_EVERY = 64
+
+
+class DiskCache:
+    """A folder of binaries."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder) if folder else Path(platformdirs.user_cache_dir("lazyfuse")) / "kernels"
+        self._writes = 0
+
+    def read(self, key: str) -> bytes | None:
+        """The binary of `key`; None when there is none that can be trusted."""
+        try:
+            content = self._path(key).read_bytes()
+        except OSError:
+            return None
+        header, _, binary = content.partition(b"\n")
+        if header != _header(binary) or not self._is_private():
+            return None
+        return binary
+
+    def write(self, key: str, binary: bytes) -> None:
+        """Keep a binary. A disk that is full or read-only is not an error: the kernel just stays in memory."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self._is_private():
+                return
+            handle, name = tempfile.mkstemp(dir=self.folder, prefix=".new-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(_header(binary) + b"\n" + binary)
+            os.replace(name, self._path(key))
+        except OSError:
+            return
+        self._writes += 1
+        if self._writes % PRUNE_EVERY == 0:
+            self.prune()
+
+    def remove(self, key: str) -> None:
+        """Forget a binary that could not be loaded."""
+        self._path(key).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove every kernel."""
+        for path in self._files():
+            path.unlink(missing_ok=True)
+
+    def prune(self) -> None:
+        """Remove the oldest files beyond LIMIT."""
+        sized = []
+        for path in self._files():
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            sized.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in sized)
+        for _, size, path in sorted(sized):
+            if total <= LIMIT:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _files(self) -> list[Path]:
+        return list(self.folder.glob("*.kernel")) if self.folder.is_dir() else []
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.kernel"
+
+    def _is_private(self) -> bool:
+        """Whether only this user can write to the folder (not asked on systems without owners)."""
+        if not hasattr(os, "getuid"):
+            return True
+        status = self.folder.stat()
+        return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _header(binary: bytes) -> bytes:
+    return MAGIC + hashlib.sha256(binary).hexdigest().encode()

@@ -1,0 +1,14 @@
+"""The identity of a compiled kernel: its canonical text and everything else that decides the compiled bits."""
+
+from __future__ import annotations
+
+import hashlib
+
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ops.table import table_digest
+
+
+def kernel_key(kernel: Kernel, fingerprint: str) -> str:
+    """sha256 over the kernel text, the backend's fingerprint and the op table."""
+    text = "\n".join((kernel.text, fingerprint, table_digest()))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,63 @@
+"""A least-recently-used mapping with a lock and counters: kernels and plans are kept in one each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+from cachetools import LRUCache
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class CacheInfo(NamedTuple):
+    """As `functools.lru_cache`'s: hits and misses since the last clear, entries now and at most."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class Cache(Generic[K, V]):
+    """`get` counts a hit or a miss; `put` evicts the least recently used entry when full."""
+
+    def __init__(self, maxsize: int) -> None:
+        self._entries: LRUCache[K, V] = LRUCache(maxsize)
+        self._lock = threading.Lock()
+        self._hits = 0
+        self._misses = 0
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            value = self._entries.get(key)
+            if value is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+            return value
+
+    def put(self, key: K, value: V, maxsize: int) -> None:
+        """Keep `value`; `maxsize` is the bound in force now (it may have changed since)."""
+        with self._lock:
+            if maxsize != self._entries.maxsize:
+                self._resize(maxsize)
+            if maxsize > 0:
+                self._entries[key] = value
+
+    def _resize(self, maxsize: int) -> None:
+        kept = list(self._entries.items())[-maxsize:] if maxsize > 0 else []
+        self._entries = LRUCache(maxsize)
+        for key, value in kept:
+            self._entries[key] = value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._hits = self._misses = 0
+
+    def info(self) -> CacheInfo:
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, int(self._entries.maxsize), len(self._entries))

@@ -1,0 +1,104 @@
+"""Options: one row each, with type, default and meaning; read per call, set per context.
+
+An option comes from, in order: `with options(...)`, the environment variable `LAZYFUSE_<NAME>`, the default.
+Contexts are per thread and per task (ContextVar).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+
+def _option(default: object, help: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"help": help, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options in force."""
+
+    device: str = _option("auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host (tests), or auto")
+    fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
+    threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
+    fastmath: bool = _option(False, "allow rewrites that are not exact")
+    passes: str = _option("all", "graph passes to run: all, none, or all but some, as -simplify,-views")
+    fallback: str = _option(
+        "silent", "when a function leaves the engine for NumPy", ("silent", "warn", "error")
+    )
+    max_pending_nodes: int = _option(10_000, "longest chain of pending operations before it is run")
+    max_pending_bytes: int = _option(
+        1 << 28, "bytes of otherwise dead inputs that pending operations may keep alive"
+    )
+    max_kernel_ops: int = _option(160, "operations in one kernel; compile time grows faster than linear")
+    max_kernel_args: int = _option(64, "arrays that one kernel may touch")
+    cache_size: int = _option(1024, "compiled kernels kept in memory; the least recently used go first")
+    disk_cache: bool = _option(True, "keep compiled kernels on disk")
+    cache_dir: str = _option("", "folder of the disk cache; empty means the user's cache folder")
+    check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            choices = item.metadata["choices"]
+            if not isinstance(value, type(item.default)):
+                raise TypeError(f"option {item.name} must be {type(item.default).__name__}, not {value!r}")
+            if choices and value not in choices:
+                raise ValueError(f"option {item.name} must be one of {choices}, not {value!r}")
+
+
+def _from_environment() -> Options:
+    values = {}
+    for item in fields(Options):
+        text = os.environ.get(f"LAZYFUSE_{item.name.upper()}")
+        if text is not None:
+            values[item.name] = _parse(item.name, text, type(item.default))
+    return Options(**values)
+
+
+def _parse(name: str, text: str, kind: type) -> object:
+    if kind is bool:
+        if text.lower() not in ("0", "1", "true", "false"):
+            raise ValueError(f"LAZYFUSE_{name.upper()} must be 0 or 1, not {text!r}")
+        return text.lower() in ("1", "true")
+    return kind(text)
+
+
+_DEFAULTS = _from_environment()
+_CURRENT: ContextVar[Options] = ContextVar("lazyfuse_options", default=_DEFAULTS)
+
+#: The options in force here; cheap enough for the recording path.
+current = _CURRENT.get
+
+
+@contextmanager
+def options(**changes: Any) -> Iterator[Options]:
+    """Set options for a `with` block, in this thread or task only.
+
+    Raises TypeError for an unknown option or a value of the wrong type, ValueError for a wrong choice.
+
+        with options(fusion=False, threads=1): ...
+    """
+    known = {item.name for item in fields(Options)}
+    unknown = sorted(set(changes) - known)
+    if unknown:
+        raise TypeError(f"unknown option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    token = _CURRENT.set(replace(current(), **changes))
+    try:
+        yield current()
+    finally:
+        _CURRENT.reset(token)
+
+
+def option_table() -> str:
+    """The options as a Markdown table; the README's is compared with it."""
+    rows = ["| option | environment | default | meaning |", "|---|---|---|---|"]
+    for item in fields(Options):
+        rows.append(
+            f"| `{item.name}` | `LAZYFUSE_{item.name.upper()}` | `{item.default!r}` | {item.metadata['help']} |"
+        )
+    return "\n".join(rows)

@@ -1,0 +1,58 @@
+"""Counters of what the engine did. The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass
+class Stats:
+    """Totals since the last `reset_stats()`."""
+
+    kernels_launched: int = 0
+    kernels_compiled: int = 0
+    kernels_loaded: int = 0
+    cache_hits: int = 0
+    plans_built: int = 0
+    plan_hits: int = 0
+    fallbacks: int = 0
+    unfused: int = 0
+    copies: int = 0
+    donations: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    compile_seconds: float = 0.0
+
+    def __getitem__(self, name: str) -> int | float:
+        """`stats()["kernels_launched"]` works as the attribute does."""
+        value = getattr(self, name)
+        assert isinstance(value, int | float)
+        return value
+
+    def keys(self) -> list[str]:
+        return [item.name for item in fields(self)]
+
+
+_TOTAL = Stats()
+_LOCK = threading.Lock()
+
+
+def add(**amounts: int | float) -> None:
+    """Add to counters, from any thread."""
+    with _LOCK:
+        for name, amount in amounts.items():
+            setattr(_TOTAL, name, getattr(_TOTAL, name) + amount)
+
+
+def stats() -> Stats:
+    """A snapshot of the counters."""
+    with _LOCK:
+        return replace(_TOTAL)
+
+
+def reset_stats() -> None:
+    """Set all counters to zero."""
+    with _LOCK:
+        for item in fields(Stats):
+            setattr(_TOTAL, item.name, item.default)

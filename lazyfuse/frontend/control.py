@@ -1,0 +1,44 @@
+"""What lazyfuse adds to NumPy's names: materialize, synchronize and device questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime import engine, session
+
+
+def materialize(*arrays: Any) -> Any:
+    """Compute what is pending for the arrays, together, and wait for it.
+
+    Arrays may lie inside lists, tuples and dicts; everything else is ignored. Returns the argument, or a tuple of
+    them. Raises: MemoryError when there is no memory; the arrays stay pending then.
+    """
+    pending: dict[str, list[Any]] = {}
+    stack = list(reversed(arrays))
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Handle):
+            pending.setdefault(value._storage.device, []).append(value._storage.node)
+        elif isinstance(value, list | tuple):
+            stack.extend(reversed(value))
+        elif isinstance(value, dict):
+            stack.extend(reversed(list(value.values())))
+    for device, nodes in pending.items():
+        engine.flush(nodes, device)
+        session.backend(device).synchronize()
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def devices() -> tuple[str, ...]:
+    """The devices that can be used here, the CPU first."""
+    return session.devices()
+
+
+def get_array_module(*args: Any) -> Any:
+    """`lazyfuse` when an argument is a LazyArray, else `numpy` (as `cupy.get_array_module`)."""
+    import numpy
+
+    import lazyfuse
+
+    return lazyfuse if any(isinstance(arg, Handle) for arg in args) else numpy

@@ -1,0 +1,141 @@
+"""Whatever a user passes -> operands: nodes for arrays, Python scalars as they are (they are weak, NEP 50).
+
+Host memory is copied in, unless nobody can write to it (architecture promise: no wrong answer because the caller
+writes its array later).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.ir.node import Const, Node, ScalarValue, Source
+from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ops.table import DTYPES
+from lazyfuse.ops.types import OperandType, code
+from lazyfuse.runtime import session
+
+
+class Operand(NamedTuple):
+    """`type` is a dtype code, or a Python type for weak scalars; exactly one of node and value is set."""
+
+    type: OperandType
+    node: Node | None
+    value: ScalarValue | None
+    device: str | None
+
+
+class ForeignError(Exception):
+    """An operand that the engine does not handle (object, string, long double, datetime...): NumPy takes over."""
+
+
+_WEAK: dict[type, type] = {bool: bool, int: int, float: float, complex: complex}
+
+
+def operand(value: Any) -> Operand:
+    """Convert one operand. Raises ForeignError for what only NumPy handles."""
+    if isinstance(value, Handle):
+        node = value._read()
+        return Operand(node.dtype, node, None, value._storage.device)
+    kind = type(value)
+    if kind in _WEAK:
+        return Operand("b1" if kind is bool else kind, None, value, None)
+    if isinstance(value, np.generic):
+        dtype = _known(value.dtype)
+        return Operand(dtype, None, value.item(), None)
+    if hasattr(value, "__array_ufunc__") and not isinstance(value, np.ndarray):
+        raise ForeignError(kind.__name__)
+    array = np.asarray(value)
+    dtype = _known(array.dtype)
+    if array.ndim == 0:
+        return Operand(dtype, None, array.item(), None)
+    node = source(array, session.default_device(), borrow=not isinstance(value, np.ndarray))
+    return Operand(node.dtype, node, None, session.default_device())
+
+
+def _known(dtype: np.dtype) -> str:
+    if code(dtype) not in DTYPES or dtype.kind in "OSUVMm":
+        raise ForeignError(str(dtype))
+    return code(dtype)
+
+
+def scalar(value: ScalarValue, dtype: str) -> Const:
+    """A Const of a loop's dtype. Raises OverflowError for an integer out of range, as NumPy does."""
+    kind = dtype[0]
+    if kind in "iu":
+        number = int(value.real) if isinstance(value, complex) else int(value)
+        low, high = integer_range(dtype)
+        if not low <= number <= high:
+            raise OverflowError(
+                f"Python integer {number} out of bounds for {np.dtype(dtype).name}"
+            )
+        return Const(number, dtype)
+    if kind == "b":
+        return Const(bool(value), dtype)
+    if kind == "c":
+        return Const(complex(value), dtype)
+    return Const(float(value.real if isinstance(value, complex) else value), dtype)
+
+
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The smallest and the largest value of an integer dtype."""
+    bits = 8 * int(dtype[1:])
+    return (0, (1 << bits) - 1) if dtype[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def source(array: np.ndarray, device: str, *, borrow: bool = False) -> Source:
+    """Memory of a host array, kept in its own order (K). It is shared when `borrow` says that the array is a
+    temporary of ours, or when it is read-only all the way down; else copied."""
+    dtype = array.dtype.newbyteorder("=")
+    strides = copy_strides(array.shape, _element_strides(array))
+    dense = _as_dense(array, dtype, strides)
+    share = borrow or dense is not array or _is_frozen(array)
+    buffer = session.backend(device).from_host(_flat(dense), borrow=share)
+    return Source(array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer)
+
+
+def _element_strides(array: np.ndarray) -> tuple[int, ...]:
+    """Strides in elements; fractions of an element (fields of records) only order the axes."""
+    return tuple(stride // array.itemsize if stride % array.itemsize == 0 else stride for stride in array.strides)
+
+
+def _as_dense(array: np.ndarray, dtype: np.dtype, strides: tuple[int, ...]) -> np.ndarray:
+    """The array itself when its memory is dense in this order and native, else a copy that is."""
+    same = array.dtype == dtype and array.dtype.isnative and array.flags.aligned
+    if same and _element_strides(array) == strides:
+        return array
+    copy = np.empty(array.size, dtype)
+    shaped = np.lib.stride_tricks.as_strided(copy, array.shape, tuple(s * dtype.itemsize for s in strides))
+    shaped[...] = array
+    return shaped
+
+
+def _flat(dense: np.ndarray) -> np.ndarray:
+    """The memory of a dense array as one axis."""
+    if dense.size == 0:
+        return np.empty(0, dense.dtype)
+    return np.lib.stride_tricks.as_strided(dense, (dense.size,), (dense.itemsize,))
+
+
+def _is_frozen(array: np.ndarray) -> bool:
+    """Whether nobody can write: the array and every array under it are read-only, and NumPy owns the memory."""
+    current: Any = array
+    while isinstance(current, np.ndarray):
+        if current.flags.writeable:
+            return False
+        if current.base is None:
+            return True
+        current = current.base
+    return isinstance(current, bytes)
+
+
+def to_array(value: Any, *, dtype: Any = None, device: str | None = None, borrow: bool = False) -> Any:
+    """A new LazyArray from host data. Raises ForeignError for dtypes that only NumPy handles."""
+    array = np.asarray(value, dtype=dtype)
+    if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
+        raise ForeignError(str(array.dtype))
+    target = device or session.default_device()
+    owned = borrow or (array is not value and array.base is None)
+    return new(source(array, target, borrow=owned), target)

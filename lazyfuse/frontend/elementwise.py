@@ -1,0 +1,475 @@
+"""Elementwise operations: operands in, one recorded Map out. Nothing runs here.
+
+`apply(name, operands)` is the one way in, for operators, ufuncs and functions alike; out=, where=, dtype= and casting=
+have NumPy's meaning. What the engine has no code for goes to NumPy as a recorded call, or at once when the dtypes are
+foreign (object, string, long double...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import fallback
+from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
+from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque
+from lazyfuse.ir.order import c_strides, result_strides
+from lazyfuse.ops.shapes import Shape, broadcast
+from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.ops.types import Loop, can_cast, code, resolve
+from lazyfuse.runtime import session
+
+_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+
+
+def apply(
+    name: str,
+    values: Sequence[Any],
+    *,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """Record op `name`. Raises what the ufunc raises: TypeError, ValueError, OverflowError."""
+    try:
+        operands = [operand(value) for value in values]
+        if out is not None and not isinstance(out, Handle):
+            raise ForeignError("out")
+        node, device = record(name, operands, dtype=dtype, casting=casting)
+    except ForeignError:
+        return _foreign(name, values, out=out, where=where, dtype=dtype, casting=casting)
+    if out is None and where is True:
+        return new(node, device)
+    return _deliver(name, node, device, out=out, where=where, casting=casting)
+
+
+def _foreign(name: str, values: Sequence[Any], **options: Any) -> Any:
+    op = OPS[name]
+    if op.ufunc is None:
+        function = getattr(np, name)
+        return fallback.call(function, *values)
+    given = {key: value for key, value in options.items() if value is not None and value is not True}
+    if given.get("casting") == "same_kind":
+        del given["casting"]
+    result = fallback.call(op.ufunc, *values, **given)
+    return result[op.output] if op.ufunc.nout > 1 else result
+
+
+def record(
+    name: str, operands: Sequence[Operand], *, dtype: Any = None, casting: str = "same_kind"
+) -> tuple[Node, str]:
+    """The node of op `name` on converted operands, and its device."""
+    loop = _loop(name, operands, dtype, casting)
+    device = _common_device(operands)
+    if name in _COMPARISONS and _is_out_of_range(operands, loop):
+        return _constant_comparison(name, operands), device
+    nodes = tuple(
+        item.node if item.node is not None else scalar(item.value, dtype)  # type: ignore[arg-type]
+        for item, dtype in zip(operands, loop.operands, strict=True)
+    )
+    shape = broadcast([node.shape for node in nodes])
+    strides = _strides(name, nodes, loop, shape)
+    if not loop.native:
+        return _call(name, nodes, loop, shape, strides), device
+    return Map(OPS[name], loop.operands, loop.result, shape, strides, nodes), device
+
+
+def _loop(name: str, operands: Sequence[Operand], dtype: Any, casting: str) -> Loop:
+    signature = tuple(item.type for item in operands)
+    if dtype is None:
+        loop = resolve(name, signature)
+    else:
+        loop = _loop_of_dtype(name, signature, np.dtype(dtype), casting)
+    if loop.result not in fallback.KNOWN:
+        raise ForeignError(loop.result)
+    return loop
+
+
+def _loop_of_dtype(name: str, signature: tuple[Any, ...], dtype: np.dtype, casting: str) -> Loop:
+    """The loop that dtype= selects: its result has that dtype, its operands must be castable."""
+    ufunc = OPS[name].ufunc
+    if ufunc is None or ufunc.nout > 1:
+        raise ForeignError("dtype=")
+    asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
+    resolved = ufunc.resolve_dtypes(
+        (*asked, None), signature=(None,) * ufunc.nin + (dtype,), casting=casting
+    )
+    operands = tuple(code(item) for item in resolved[:-1])
+    native = OPS[name].body_for(operands) is not None
+    return Loop(operands, code(resolved[-1]), native)
+
+
+def _common_device(operands: Sequence[Operand]) -> str:
+    devices = {item.device for item in operands if item.device is not None}
+    if len(devices) > 1:
+        raise ValueError(
+            f"operands live on different devices ({', '.join(sorted(devices))}); move them with to_device"
+        )
+    return devices.pop() if devices else session.default_device()
+
+
+def _strides(name: str, nodes: Sequence[Node], loop: Loop, shape: Shape) -> tuple[int, ...]:
+    """The memory order of the result, K as NumPy allocates it."""
+    for node in nodes:
+        if node.shape and (node.shape != shape or node.strides != c_strides(shape)):
+            break
+    else:
+        return c_strides(shape)
+    casts = any(
+        node.shape and node.dtype != dtype
+        for node, dtype in zip(nodes, loop.operands, strict=True)
+    )
+    trivial = not casts and name != "where" and name not in _SEVERAL_RESULTS
+    return result_strides([(node.shape, node.strides) for node in nodes], shape, trivial=trivial)
+
+
+_SEVERAL_RESULTS = {part for parts in MULTIPLE.values() for part in parts}
+
+
+def _is_out_of_range(operands: Sequence[Operand], loop: Loop) -> bool:
+    """Whether a Python integer is compared with integers that can never reach it."""
+    for item, dtype in zip(operands, loop.operands, strict=True):
+        if item.type is int and dtype[0] in "iu":
+            low, high = integer_range(dtype)
+            assert isinstance(item.value, int)
+            return not low <= item.value <= high
+    return False
+
+
+def _constant_comparison(name: str, operands: Sequence[Operand]) -> Node:
+    """The comparison with an unreachable integer: the same answer everywhere."""
+    numbers = [0 if item.node is not None else item.value for item in operands]
+    ufunc = OPS[name].ufunc
+    assert ufunc is not None
+    answer = bool(ufunc(*(np.array(number, object) for number in numbers)))
+    shape = broadcast([item.node.shape for item in operands if item.node is not None])
+    return fill(Const(answer, "b1"), shape)
+
+
+def fill(start: Const, shape: Shape) -> Node:
+    """A node that is `start` everywhere and reads no memory."""
+    return Fill(shape, start.dtype, c_strides(shape), (start,))
+
+
+def _call(
+    name: str, nodes: tuple[Node, ...], loop: Loop, shape: Shape, strides: tuple[int, ...]
+) -> Node:
+    """A recorded NumPy call, for dtypes that kernels have no code for."""
+    op = OPS[name]
+    function = _OutputOf(op.ufunc, op.output, loop.operands) if op.ufunc else getattr(np, name)
+    if name == "power" and loop.operands[1][0] == "i":
+        _check_integer_power(nodes)
+    return Opaque(
+        name,
+        function,
+        f"no kernel code for {name} on {', '.join(loop.operands)}",
+        shape=shape,
+        dtype=loop.result,
+        strides=strides,
+        srcs=nodes,
+    )
+
+
+class _OutputOf:
+    """One output of a ufunc in a fixed loop; equal to its likes, so that plans are found again."""
+
+    __slots__ = ("ufunc", "output", "loop")
+
+    def __init__(self, ufunc: np.ufunc, output: int, loop: tuple[str, ...]) -> None:
+        self.ufunc, self.output, self.loop = ufunc, output, loop
+
+    def __call__(self, *arrays: Any) -> Any:
+        cast = [np.asarray(a).astype(np.dtype(d)) for a, d in zip(arrays, self.loop, strict=True)]
+        with np.errstate(all="ignore"):
+            result = self.ufunc(*cast)
+        return result[self.output] if self.ufunc.nout > 1 else result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _OutputOf) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return (self.ufunc, self.output, self.loop)
+
+
+def _check_integer_power(nodes: tuple[Node, ...]) -> None:
+    """Raise what NumPy raises for negative integer exponents: here, not when the power is computed."""
+    exponent = nodes[1]
+    if isinstance(exponent, Const):
+        negative = exponent.value < 0  # type: ignore[operator]  # an integer dtype
+    else:
+        copy = Map(OPS["astype"], (exponent.dtype,), exponent.dtype, exponent.shape,
+                   c_strides(exponent.shape), (exponent,))  # fmt: skip
+        negative = bool((np.asarray(new(copy, session.default_device())) < 0).any())
+    if negative:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, casting: str) -> Any:
+    """Write a result through out= and where=."""
+    shape = node.shape if out is None else out.shape
+    if where is not True:
+        mask = operand(where)
+        if mask.type != "b1":
+            raise TypeError(f"Cannot cast array data from {mask.type} to bool according to the rule 'safe'")
+        shape = broadcast([shape, mask.node.shape if mask.node is not None else ()])
+    if broadcast([node.shape, shape]) != shape or (out is not None and shape != out.shape):
+        target = out.shape if out is not None else shape
+        raise ValueError(
+            f"non-broadcastable output operand with shape {_shown(target)} doesn't match the "
+            f"broadcast shape {_shown(broadcast([node.shape, shape]))}"
+        )
+    if out is not None:
+        out._check_writeable()
+        check_cast(name, node.dtype, out._code, casting)
+    dtype = node.dtype if out is None else out._code
+    if where is not True:
+        old = scalar(0, dtype) if out is None else out._read()
+        node = _convert(node, dtype)
+        chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
+        node = Map(OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old))
+    if out is None:
+        return new(node, device)
+    out._write(_convert(node, dtype))
+    return out
+
+
+def _shown(shape: Shape) -> str:
+    return "(" + ",".join(map(str, shape)) + ")"
+
+
+def check_cast(name: str, source: str, target: str, casting: str) -> None:
+    """Raises NumPy's UFuncTypeError when a result may not be cast to the output."""
+    if can_cast(source, target, casting):
+        return
+    ufunc = OPS[name].ufunc or np.positive
+    from_dtype, to_dtype = np.dtype(source), np.dtype(target)
+    raise np._core._exceptions._UFuncOutputCastingError(ufunc, casting, from_dtype, to_dtype, 0)
+
+
+def _convert(node: Node, dtype: str) -> Node:
+    if node.dtype == dtype:
+        return node
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
+
+
+# ---- operators
+
+
+def operator(name: str) -> Callable[[Any, Any], Any]:
+    """The method of a binary operator."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _defers(other):
+            return NotImplemented
+        return apply(name, (self, other))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def reflected(name: str) -> Callable[[Any, Any], Any]:
+    """The method of a reflected binary operator."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _defers(other):
+            return NotImplemented
+        return apply(name, (other, self))
+
+    method.__name__ = method.__qualname__ = f"reflected_{name}"
+    return method
+
+
+def _defers(other: Any) -> bool:
+    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask): it goes first."""
+    if isinstance(other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple):
+        return False
+    return getattr(other, "__array_ufunc__", False) is None or (
+        hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)
+    )
+
+
+def comparison(name: str) -> Callable[[Any, Any], Any]:
+    """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _defers(other):
+            return NotImplemented
+        if other is None or isinstance(other, str):
+            return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
+        return apply(name, (self, other))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def prefix(name: str) -> Callable[[Any], Any]:
+    """The method of a unary operator."""
+
+    def method(self: Any) -> Any:
+        return apply(name, (self,))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def in_place(name: str) -> Callable[[Any, Any], Any]:
+    """The method of an in-place operator: the array is written, all its views see it."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _defers(other):
+            return NotImplemented
+        return apply(name, (self, other), out=self)
+
+    method.__name__ = method.__qualname__ = f"in_place_{name}"
+    return method
+
+
+def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
+    """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal, bit for bit as in NumPy."""
+    if modulus is not None or _defers(exponent):
+        return NotImplemented
+    shortcut = _power_shortcut(self, exponent)
+    return apply("power", (self, exponent)) if shortcut is None else apply(shortcut, (self,))
+
+
+def in_place_power(self: Any, exponent: Any) -> Any:
+    shortcut = _power_shortcut(self, exponent)
+    if shortcut is None:
+        return apply("power", (self, exponent), out=self)
+    return apply(shortcut, (self,), out=self)
+
+
+def _power_shortcut(base: Any, exponent: Any) -> str | None:
+    """What NumPy's `array ** scalar` runs instead of power (array_power in number.c)."""
+    if type(exponent) not in (int, float):
+        return None
+    if base._code[0] in "fc":
+        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
+    if base._code[0] in "iu" and type(exponent) is int:
+        return {1: "positive", 2: "square"}.get(exponent)
+    return None
+
+
+def divmod_operator(self: Any, other: Any) -> Any:
+    return multiple("divmod", (self, other))
+
+
+def reflected_divmod(self: Any, other: Any) -> Any:
+    return multiple("divmod", (other, self))
+
+
+def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
+    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
+    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
+    return tuple(
+        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
+    )
+
+
+# ---- methods of LazyArray
+
+
+def astype(
+    self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """A copy with another dtype. Shares memory only when `copy` is False and nothing changes."""
+    target = np.dtype(dtype)
+    if not np.can_cast(self.dtype, target, casting):  # type: ignore[arg-type]
+        raise TypeError(
+            f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule '{casting}'"
+        )
+    if code(target) not in fallback.KNOWN or not target.isnative:
+        return fallback.call_method(self, "astype", target, order=order, casting=casting, copy=copy)
+    if not copy and target == self.dtype and order in "KA":
+        return self
+    return converted(self, code(target), order)
+
+
+def converted(array: Any, dtype: str, order: str = "K") -> Any:
+    """A new array of this dtype in the given memory order."""
+    from_node = array._read()
+    strides = order_strides(from_node.shape, from_node.strides, order)
+    node = Map(OPS["astype"], (from_node.dtype,), dtype, from_node.shape, strides, (from_node,))
+    return new(node, array._storage.device)
+
+
+def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[int, ...]:
+    """The strides of a copy in order C, F, A or K. Raises ValueError for another order."""
+    from lazyfuse.ir.order import copy_strides, f_strides, is_contiguous, is_f_contiguous
+
+    match order:
+        case "C":
+            return c_strides(shape)
+        case "F":
+            return f_strides(shape)
+        case "A":
+            fortran = is_f_contiguous(shape, strides) and not is_contiguous(shape, strides)
+            return f_strides(shape) if fortran else c_strides(shape)
+        case "K" | None:
+            return copy_strides(shape, strides)
+    raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+
+
+def clip_method(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+    """Limit the values to [min, max]; None leaves a side open."""
+    if min is None and max is None:
+        return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
+    if min is None:
+        return apply("minimum", (self, max), out=out, **options)
+    if max is None:
+        return apply("maximum", (self, min), out=out, **options)
+    return apply("clip", (self, min, max), out=out, **options)
+
+
+def conjugate_method(self: Any) -> Any:
+    return apply("conjugate", (self,)) if self._code[0] == "c" else self
+
+
+def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
+    """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy."""
+    if self._code[0] in "iub":
+        if decimals >= 0 and self._code != "b1":
+            return self.copy() if out is None else apply("positive", (self,), out=out)
+        return fallback.call_method(self, "round", decimals, out=out)
+    if self._code[0] == "c":
+        return fallback.call_method(self, "round", decimals, out=out)
+    if decimals == 0:
+        return apply("rint", (self,), out=out)
+    scale = 10.0 ** abs(decimals)
+    first, second = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
+    scaled = apply("rint", (apply(first, (self, scale)),))
+    return apply(second, (scaled, scale), out=out)
+
+
+def real(self: Any) -> Any:
+    """The real part: the array itself when it is real. Aliasing: a copy for complex arrays."""
+    return apply("real", (self,)) if self._code[0] == "c" else self
+
+
+def imag(self: Any) -> Any:
+    """The imaginary part, a copy; zeros, read-only, for real arrays."""
+    if self._code[0] == "c":
+        return apply("imag", (self,))
+    return new(fill(Const(0, self._code), self.shape), self._storage.device)
+
+
+def set_real(self: Any, value: Any) -> None:
+    if self._code[0] != "c":
+        self[...] = value
+    else:
+        self[...] = apply("add", (apply("multiply", (imag(self), 1j)), value))
+
+
+def set_imag(self: Any, value: Any) -> None:
+    if self._code[0] != "c":
+        raise TypeError("array does not have imaginary part to set")
+    self[...] = apply("add", (apply("multiply", (value, 1j)), real(self)))
+

@@ -1,0 +1,130 @@
+"""Out of the engine: values for NumPy and for Python. Every function here computes what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Source
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import session
+
+
+def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """The values as an ndarray. Aliasing: a read-only view of the engine's memory on the CPU, unless `copy` or a
+    cast makes it a private copy. Raises: ValueError when `copy` is False and a cast or a transfer needs a copy."""
+    values = _host_view(self)
+    target = values.dtype if dtype is None else np.dtype(dtype)
+    if target == values.dtype and not copy:
+        if copy is False and self._storage.device != "cpu":
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return values
+    if copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return values.astype(target)
+
+
+def _host_view(self: Any) -> np.ndarray:
+    """A read-only array of the current values; the memory is not written by the engine any more."""
+    self._flush()
+    node = self._storage.node
+    buffer = node.buffer
+    buffer.exclusive = False
+    flat = session.backend(self._storage.device).to_host(buffer).view(np.dtype(node.dtype))
+    values = view_of(flat[: size_of(node.shape)], self._layout)
+    values.flags.writeable = False
+    return values
+
+
+def to_numpy(self: Any) -> np.ndarray:
+    """The values as an ndarray (read-only, sharing memory on the CPU)."""
+    return to_array(self)
+
+
+def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
+    """The values of any array as an ndarray; with `copy` a private, writable one."""
+    return np.array(x) if copy else np.asarray(x)
+
+
+def item(self: Any, *args: Any) -> Any:
+    """One element as a Python scalar; without arguments the array must have one."""
+    return to_array(self).item(*args)
+
+
+def tolist(self: Any) -> Any:
+    return to_array(self).tolist()
+
+
+def tobytes(self: Any, order: str = "C") -> bytes:
+    return to_array(self).tobytes(order)  # type: ignore[arg-type]
+
+
+def to_bool(self: Any) -> bool:
+    if self.size > 1:
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+        )
+    return bool(to_array(self))
+
+
+def to_int(self: Any) -> int:
+    _check_scalar(self)
+    return int(to_array(self))
+
+
+def to_float(self: Any) -> float:
+    _check_scalar(self)
+    return float(to_array(self))
+
+
+def to_complex(self: Any) -> complex:
+    _check_scalar(self)
+    return complex(to_array(self))
+
+
+def to_index(self: Any) -> int:
+    if self.ndim or self._code[0] not in "iu":
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+    return int(to_array(self))
+
+
+def _check_scalar(self: Any) -> None:
+    """NumPy's error before anything is computed."""
+    if self.ndim > 0 and (self.size != 1 or _strict_scalars()):
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars"
+                        if _strict_scalars() else "only length-1 arrays can be converted to Python scalars")  # fmt: skip
+
+
+def _strict_scalars() -> bool:
+    """NumPy 2.5 refuses arrays of one element that have axes; before, it warns."""
+    return tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 5)
+
+
+def iterate(self: Any) -> Iterator[Any]:
+    """Rows as views, elements of a one-dimensional array as NumPy scalars (computed once).
+
+    Raises: TypeError for a 0-d array."""
+    if not self.shape:
+        raise TypeError("iteration over a 0-d array")
+    if len(self.shape) == 1:
+        return iter(to_array(self))
+    return (self[index] for index in range(self.shape[0]))
+
+
+def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
+    """The array on another device: itself when it is there, else a copy. Raises: DeviceUnavailableError, ValueError."""
+    target = session.resolve_device(device)
+    if target == self._storage.device:
+        return self
+    session.backend(target)
+    self._flush()
+    node = self._storage.node
+    host = session.backend(self._storage.device).to_host(node.buffer)
+    buffer = session.backend(target).from_host(np.ascontiguousarray(host).view(np.dtype(node.dtype)))
+    moved = new(Source(node.shape, node.dtype, node.strides, buffer), target)
+    return Handle._concrete(moved._storage, Layout(*self._layout), writeable=self._writeable)

@@ -1,0 +1,403 @@
+"""Shapes: reshape, transpose, joining and copying. Views share memory exactly when NumPy's do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.handle import Handle, new, view
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.order import c_strides, is_contiguous, is_f_contiguous
+from lazyfuse.ops.shapes import Shape, broadcast, normalize_axis, size_of
+
+
+def asarray(value: Any) -> Any:
+    """A LazyArray of anything array-like; the object itself when it is one."""
+    return value if isinstance(value, Handle) else to_array(value)
+
+
+# ---- reshape
+
+
+def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Any:
+    """Give a new shape. Aliasing: a view when the memory allows it, else a copy (as NumPy decides).
+
+    Raises: ValueError when the sizes differ, or with copy=False when a copy is needed.
+    """
+    if not isinstance(a, Handle):
+        try:
+            a = asarray(a)
+        except ForeignError:
+            return fallback.call(np.reshape, a, shape, order)
+    target = _target_shape(shape, a.size)
+    if order == "A":
+        order = "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
+    layout = None if copy else reshaped_layout(a._layout, target, order)
+    if layout is not None:
+        return view(a, layout)
+    if copy is False:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    dense = elementwise.converted(a, a._code, order)
+    fresh = reshaped_layout(dense._layout, target, order)
+    assert fresh is not None
+    return view(dense, fresh)
+
+
+def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    return reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def _target_shape(shape: Any, size: int) -> Shape:
+    extents = [int(n.__index__()) for n in (shape if isinstance(shape, tuple | list) else (shape,))]
+    unknown = [position for position, extent in enumerate(extents) if extent < 0]
+    known = math.prod(extent for extent in extents if extent >= 0)
+    wrong = f"cannot reshape array of size {size} into shape {_shown(extents)}"
+    if len(unknown) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if unknown:
+        if known == 0 or size % known:
+            raise ValueError(wrong)
+        extents[unknown[0]] = size // known
+    elif known != size:
+        raise ValueError(wrong)
+    return tuple(extents)
+
+
+def _shown(extents: Sequence[int]) -> str:
+    inside = ",".join("-1" if extent < 0 else str(extent) for extent in extents)
+    return f"({inside},)" if len(extents) == 1 else f"({inside})"
+
+
+def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | None:
+    """The view of the same elements in another shape, or None when they need a copy
+    (_attempt_nocopy_reshape in NumPy's shape.c)."""
+    if order == "F":
+        reverse = reshaped_layout(Layout(layout.shape[::-1], layout.strides[::-1], layout.offset), shape[::-1])
+        return reverse and Layout(shape, reverse.strides[::-1], reverse.offset)
+    if shape == layout.shape:
+        return layout
+    if size_of(shape) == 0 or is_contiguous(layout.shape, layout.strides):
+        return Layout(shape, c_strides(shape), layout.offset)
+    old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n != 1]
+    strides = [0] * len(shape)
+    position = taken = 0
+    while position < len(shape) and taken < len(old):
+        stop, span, have = position + 1, shape[position], old[taken][0]
+        last = taken + 1
+        while span != have:
+            if span < have:
+                span, stop = span * shape[stop], stop + 1
+            else:
+                have, last = have * old[last][0], last + 1
+        for (_, slow), (extent, fast) in zip(old[taken:last], old[taken + 1 : last], strict=False):
+            if slow != fast * extent:
+                return None
+        step = old[last - 1][1]
+        for axis in range(stop - 1, position - 1, -1):
+            strides[axis] = step
+            step *= shape[axis]
+        position, taken = stop, last
+    last_stride = strides[position - 1] if position else 1
+    for axis in range(position, len(shape)):
+        strides[axis] = last_stride
+    return Layout(shape, tuple(strides), layout.offset)
+
+
+def reshaped_in_place(array: Any, shape: Any) -> Layout:
+    layout = reshaped_layout(array._layout, _target_shape(shape, array.size))
+    if layout is None:
+        raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+    return layout
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """One axis. Aliasing: a view when the elements lie in this order."""
+    if order == "K":
+        a = asarray(a)
+        axes = sorted(range(a.ndim), key=lambda axis: -abs(a._layout.strides[axis]))
+        return reshape(transpose(a, axes), (-1,))
+    return reshape(a, (-1,) if asarray(a).size else (0,), order)
+
+
+def ravel_method(self: Any, order: str = "C") -> Any:
+    return ravel(self, order)
+
+
+def flatten(self: Any, order: str = "C") -> Any:
+    """One axis, always a copy."""
+    return ravel(elementwise.converted(self, self._code, "C" if order == "C" else order), order)
+
+
+# ---- axes
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """Permute the axes. Aliasing: a view."""
+    a = asarray(a)
+    if axes is None:
+        order = tuple(reversed(range(a.ndim)))
+    else:
+        order = tuple(normalize_axis(axis, a.ndim) for axis in axes)
+        if len(order) != a.ndim:
+            raise ValueError("axes don't match array")
+        if len(set(order)) != a.ndim:
+            raise ValueError("repeated axis in transpose")
+    return _permuted(a, order)
+
+
+def _permuted(a: Any, order: Sequence[int]) -> Any:
+    layout = a._layout
+    shape = tuple(layout.shape[axis] for axis in order)
+    return view(a, Layout(shape, tuple(layout.strides[axis] for axis in order), layout.offset))
+
+
+def transpose_method(self: Any, *axes: Any) -> Any:
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+        return transpose(self, axes[0])
+    return transpose(self, axes or None)
+
+
+permute_dims = transpose
+
+
+def transposed(self: Any) -> Any:
+    return transpose(self)
+
+
+def matrix_transposed(self: Any) -> Any:
+    if self.ndim < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
+    return swapaxes(self, -1, -2)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    return matrix_transposed(asarray(x))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Exchange two axes. Aliasing: a view."""
+    a = asarray(a)
+    order = list(range(a.ndim))
+    first, second = normalize_axis(axis1, a.ndim), normalize_axis(axis2, a.ndim)
+    order[first], order[second] = order[second], order[first]
+    return _permuted(a, order)
+
+
+def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
+    return swapaxes(self, axis1, axis2)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Move axes to new positions. Aliasing: a view."""
+    a = asarray(a)
+    sources = [normalize_axis(x, a.ndim) for x in (source if isinstance(source, tuple | list) else (source,))]
+    targets = [
+        normalize_axis(x, a.ndim) for x in (destination if isinstance(destination, tuple | list) else (destination,))
+    ]
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return transpose(a, order)
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Drop axes of length 1. Aliasing: a view. Raises: ValueError when a named axis is longer."""
+    a = asarray(a)
+    if axis is None:
+        dropped = {number for number, extent in enumerate(a.shape) if extent == 1}
+    else:
+        dropped = {normalize_axis(x, a.ndim) for x in (axis if isinstance(axis, tuple) else (axis,))}
+    if any(a.shape[number] != 1 for number in dropped):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    kept = [number for number in range(a.ndim) if number not in dropped]
+    return _permuted(a, kept)
+
+
+def squeeze_method(self: Any, axis: Any = None) -> Any:
+    return squeeze(self, axis)
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """Insert axes of length 1. Aliasing: a view."""
+    a = asarray(a)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = a.ndim + len(axes)
+    places = [normalize_axis(x, ndim) for x in axes]
+    if len(set(places)) != len(places):
+        raise ValueError("repeated axis")
+    rest = iter([slice(None)] * a.ndim)
+    return a[tuple(None if number in places else next(rest) for number in range(ndim))]
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Reverse the order along axes. Aliasing: a view."""
+    m = asarray(m)
+    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    turned = {normalize_axis(x, m.ndim) for x in axes}
+    return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
+    array = asarray(array)
+    target = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)
+    try:
+        fits = broadcast([array.shape, target]) == target
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{array.shape}  and requested shape {target}"
+        )
+    skip = len(target) - array.ndim
+    strides = tuple(
+        0 if axis < skip or array.shape[axis - skip] != extent else array._layout.strides[axis - skip]
+        for axis, extent in enumerate(target)
+    )
+    return view(array, Layout(target, strides, array._layout.offset), writeable=False)
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    """Read-only views of the common shape."""
+    arrays = [asarray(arg) for arg in args]
+    shape = broadcast([array.shape for array in arrays])
+    return tuple(broadcast_to(array, shape) for array in arrays)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """At least one axis. Aliasing: a view, or the array itself."""
+    return _each(arys, lambda a: a if a.ndim else reshape(a, (1,)))
+
+
+def atleast_2d(*arys: Any) -> Any:
+    return _each(arys, lambda a: a if a.ndim >= 2 else reshape(a, (1, 1)) if a.ndim == 0 else a[None])
+
+
+def atleast_3d(*arys: Any) -> Any:
+    def grown(a: Any) -> Any:
+        match a.ndim:
+            case 0:
+                return reshape(a, (1, 1, 1))
+            case 1:
+                return a[None, :, None]
+            case 2:
+                return a[:, :, None]
+        return a
+
+    return _each(arys, grown)
+
+
+def _each(arrays: Sequence[Any], function: Any) -> Any:
+    results = tuple(function(asarray(array)) for array in arrays)
+    return results[0] if len(results) == 1 else results
+
+
+# ---- copies
+
+
+def copy_method(self: Any, order: str = "C") -> Any:
+    """A copy that shares nothing."""
+    return elementwise.converted(self, self._code, order)
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return elementwise.converted(asarray(a), asarray(a)._code, order)
+
+
+def fill(self: Any, value: Any) -> None:
+    """Set all elements."""
+    self[...] = value
+
+
+# ---- joining
+
+
+def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join along an existing axis: one new array, written region by region.
+
+    Raises: ValueError when the other axes differ or there is nothing to join.
+    """
+    try:
+        items = [asarray(item) for item in arrays]
+    except ForeignError:
+        return fallback.call(np.concatenate, list(arrays), axis)
+    if not items:
+        raise ValueError("need at least one array to concatenate")
+    if out is not None or len({item._storage.device for item in items}) > 1:
+        return fallback.call(np.concatenate, items, axis, out, dtype=dtype, casting=casting)
+    if axis is None:
+        items, axis = [ravel(item) for item in items], 0
+    _check_joinable(items, axis)
+    axis = normalize_axis(axis, items[0].ndim)
+    target = np.dtype(dtype) if dtype is not None else np.result_type(*(item.dtype for item in items))
+    return _joined(items, axis, target, casting)
+
+
+def _check_joinable(items: Sequence[Any], axis: int) -> None:
+    first = items[0]
+    if first.ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = normalize_axis(axis, first.ndim)
+    for number, item in enumerate(items):
+        if item.ndim != first.ndim:
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match exactly, but along "
+                f"dimension {0}, the array at index 0 has {first.ndim} dimension(s) and the array at index "
+                f"{number} has {item.ndim} dimension(s)"
+            )
+        for other in range(first.ndim):
+            if other != axis and item.shape[other] != first.shape[other]:
+                raise ValueError(
+                    "all the input array dimensions except for the concatenation axis must match exactly, but "
+                    f"along dimension {other}, the array at index 0 has size {first.shape[other]} and the array "
+                    f"at index {number} has size {item.shape[other]}"
+                )
+
+
+def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> Any:
+    from lazyfuse.frontend.creation import empty
+
+    if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data to {dtype!r} according to the rule '{casting}'")
+    shape = list(items[0].shape)
+    shape[axis] = sum(item.shape[axis] for item in items)
+    fortran = all(is_f_contiguous(i.shape, i._layout.strides) and i.ndim > 1 for i in items)
+    fortran = fortran and not all(is_contiguous(i.shape, i._layout.strides) for i in items)
+    result = empty(tuple(shape), dtype, order="F" if fortran else "C", device=items[0]._storage.device)
+    start = 0
+    for item in items:
+        stop = start + item.shape[axis]
+        result[(slice(None),) * axis + (slice(start, stop),)] = item
+        start = stop
+    return result
+
+
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join along a new axis."""
+    items = [asarray(item) for item in arrays]
+    if not items:
+        raise ValueError("need at least one array to stack")
+    if any(item.shape != items[0].shape for item in items):
+        raise ValueError("all input arrays must have the same shape")
+    place = normalize_axis(axis, items[0].ndim + 1)
+    return concatenate([expand_dims(item, place) for item in items], place, out, dtype=dtype, casting=casting)
+
+
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    return concatenate([atleast_2d(item) for item in tup], 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    items = [atleast_1d(item) for item in tup]
+    axis = 0 if items and items[0].ndim == 1 else 1
+    return concatenate(items, axis, dtype=dtype, casting=casting)
+
+

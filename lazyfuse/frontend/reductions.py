@@ -1,0 +1,368 @@
+"""Reductions: sum, prod, min, max, any, all, mean, var, std, argmin, argmax, count_nonzero.
+
+mean, var and std are compositions of recorded operations with the dtypes and the order of NumPy's
+numpy/_core/_methods.py, so that they have its bits; they fuse like everything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
+from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.ir.node import Const, Map, Node, Reduce
+from lazyfuse.ir.order import reduction_strides
+from lazyfuse.ops.shapes import normalize_axis, reduced, size_of
+from lazyfuse.ops.table import OPS, REDUCTIONS
+from lazyfuse.ops.types import code, resolve_reduction
+
+_MISSING = np._NoValue
+
+
+def reduce(
+    name: str,
+    a: Any,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _MISSING,
+    where: Any = True,
+) -> Any:
+    """Record `ufunc.reduce`. Raises: AxisError, ValueError for an empty maximum, TypeError for refused dtypes."""
+    row = REDUCTIONS[name]
+    ufunc = row.ufunc
+    keep = bool(keepdims) if keepdims is not _MISSING else False
+    try:
+        array = a if isinstance(a, Handle) else to_array(a)
+    except ForeignError:
+        array = None
+    foreign_out = out is not None and not isinstance(out, Handle)
+    loop = None
+    if array is not None and not foreign_out:
+        axes = normalize(axis, len(array._layout.shape))
+        asked = None if dtype is None else code(np.dtype(dtype))
+        loop = resolve_reduction(ufunc, array._code, asked) if ufunc is not None else None
+    native = loop is not None and loop.native and _computes(row, loop.operands[0], initial, where)
+    if not native:
+        options = {"axis": axis, "dtype": dtype, "keepdims": keep}
+        if initial is not _MISSING:
+            options["initial"] = initial
+        if where is not True:
+            options["where"] = where
+        if out is not None:
+            options["out"] = out
+        assert ufunc is not None
+        return fallback.call(ufunc.reduce, a, **options)
+    assert array is not None and loop is not None
+    accumulate = loop.operands[0]
+    source = array._read()
+    if where is not True:
+        source = _masked(row, source, where, accumulate)
+    elif not row.empty and initial is _MISSING:
+        _check_not_empty(name, source, axes)
+    srcs = (source,) if initial is _MISSING or initial is None else (source, scalar(initial, accumulate))
+    node = reduce_node(name, srcs, axes, accumulate, loop.result, keep)
+    return _finish(node, array._storage.device, out)
+
+
+def normalize(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as non-negative numbers. Raises: AxisError, ValueError for a repeated axis, TypeError for no integer."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(normalize_axis(item.__index__(), ndim) for item in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return axes
+
+
+def reduce_node(
+    name: str,
+    srcs: tuple[Node, ...],
+    axes: tuple[int, ...],
+    accumulate: str,
+    result: str,
+    keepdims: bool,  # noqa: FBT001  # NumPy's name
+) -> Reduce:
+    """A Reduce over `axes` in NumPy's layout of the result."""
+    source = srcs[0]
+    axes = tuple(sorted(axes))
+    shape = reduced(source.shape, axes, keepdims=keepdims)
+    strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
+    return Reduce(REDUCTIONS[name], axes, accumulate, result, shape, strides, srcs)
+
+
+def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
+    """Whether kernels give NumPy's bits: float sums under a mask, and products that NumPy rounds late, do not."""
+    if accumulate[0] not in row.kinds or (accumulate == "f2" and row.fold == "mul"):
+        return False
+    masked = where is not True
+    if masked and row.fold in ("add", "mul") and accumulate[0] in "fc":
+        return False
+    if masked and not row.empty and initial is _MISSING:
+        return False
+    return True
+
+
+def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
+    """The operand with the fold's identity where the mask is false."""
+    mask = operand(where)
+    chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
+    identity = scalar(_identity(row.fold, accumulate), accumulate)
+    loop = ("b1", accumulate, accumulate)
+    return Map(OPS["where"], loop, accumulate, source.shape, source.strides, (chosen, source, identity))
+
+
+def _identity(fold: str, dtype: str) -> Any:
+    kind = np.dtype(dtype)
+    match fold:
+        case "add" | "or" | "xor":
+            return 0
+        case "mul":
+            return 1
+        case "and":
+            return True if dtype == "b1" else -1 if dtype[0] == "i" else np.iinfo(kind).max
+    low, high = (-np.inf, np.inf) if dtype[0] == "f" else (False, True) if dtype == "b1" else (
+        np.iinfo(kind).min, np.iinfo(kind).max)  # fmt: skip
+    return low if fold in ("maximum", "fmax") else high
+
+
+def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
+    folded = size_of(tuple(source.shape[axis] for axis in axes))
+    if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+def _finish(node: Node, device: str, out: Any) -> Any:
+    if out is None:
+        return new(node, device)
+    if out.shape != node.shape:
+        raise ValueError(
+            f"output parameter for reduction operation has the wrong shape {out.shape}; expected {node.shape}"
+        )
+    elementwise.check_cast("positive", node.dtype, out._code, "same_kind")
+    out._check_writeable()
+    out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
+    return out
+
+
+# ---- NumPy's functions
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
+        initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+    """Sum over axes, in NumPy's order of additions. Dtypes: small integers and bool widen to the platform's."""
+    return reduce("add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+
+
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
+         initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+    """Product over axes."""
+    return reduce("multiply", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+
+
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
+        where: Any = True) -> Any:  # fmt: skip
+    """Maximum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
+    return reduce("maximum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+
+
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
+        where: Any = True) -> Any:  # fmt: skip
+    """Minimum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
+    return reduce("minimum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+
+
+amax, amin = max, min
+
+
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
+    """Whether any element over the axes is true (NaN is)."""
+    return _logical("logical_or", a, axis, out, keepdims, where)
+
+
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
+    """Whether all elements over the axes are true (NaN is)."""
+    return _logical("logical_and", a, axis, out, keepdims, where)
+
+
+def _logical(name: str, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Any:
+    mask = True if where is _MISSING else where
+    return reduce(name, a, axis=axis, dtype=bool, out=out, keepdims=keepdims, where=mask)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Number of elements that are not zero, as intp."""
+    try:
+        array = a if isinstance(a, Handle) else to_array(a)
+    except ForeignError:
+        return fallback.call(np.count_nonzero, a, axis, keepdims=keepdims)
+    return sum(elementwise.apply("not_equal", (array, 0)), axis=axis, dtype=np.intp, keepdims=keepdims)
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
+         where: Any = _MISSING) -> Any:  # fmt: skip
+    """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4. Empty: NaN, as NumPy."""
+    array = _native(a)
+    if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
+        return fallback.call(np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
+    axes = normalize(axis, array.ndim)
+    half = array._code == "f2" and dtype is None
+    wide = np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
+    total = sum(array, axis=axes, dtype=wide, keepdims=keepdims)
+    result = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
+    if half:
+        result = elementwise.converted(result, "f2")
+    return _into(result, out)
+
+
+def _divided(total: Any, count: int) -> Any:
+    """total / count as `true_divide(total, intp, out=total)`: in f8 (c16), rounded to the dtype of `total`."""
+    dtype = total._code
+    wide = "c16" if dtype[0] == "c" else "f8"
+    node = total._read()
+    divisor = Const(complex(count) if wide == "c16" else float(count), wide)
+    quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
+    return new(quotient, total._storage.device)
+
+
+def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = _MISSING, *,
+        where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:  # fmt: skip
+    """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
+    array = _native(a)
+    masked = where is not _MISSING and where is not True
+    if array is None or masked or mean is not _MISSING or array._code[0] == "c" or _is_foreign(dtype, out):
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
+                         correction=correction)  # fmt: skip
+        return fallback.call(np.var, a, **options)
+    ddof = correction if correction is not _MISSING else ddof
+    axes = normalize(axis, array.ndim)
+    count = size_of(tuple(array.shape[x] for x in axes))
+    wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
+    center = _divided(sum(array, axis=axes, dtype=wide, keepdims=True), count)
+    distance = elementwise.apply("subtract", (array, center))
+    squares = elementwise.apply("square", (distance,))
+    total = sum(squares, axis=axes, dtype=wide, keepdims=keepdims)
+    divisor = count - ddof
+    return _into(_divided(total, divisor if divisor > 0 else 0), out)
+
+
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = _MISSING, *,
+        where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:  # fmt: skip
+    """Standard deviation: the square root of `var`."""
+    array = _native(a)
+    masked = where is not _MISSING and where is not True
+    if array is None or masked or mean is not _MISSING or array._code[0] == "c" or _is_foreign(dtype, out):
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
+                         correction=correction)  # fmt: skip
+        return fallback.call(np.std, a, **options)
+    spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
+    return _into(elementwise.apply("sqrt", (spread,)), out)
+
+
+def _native(a: Any) -> Any:
+    try:
+        return a if isinstance(a, Handle) else to_array(a)
+    except ForeignError:
+        return None
+
+
+def _is_foreign(dtype: Any, out: Any) -> bool:
+    unknown = dtype is not None and code(np.dtype(dtype)) not in fallback.KNOWN
+    return unknown or (out is not None and not isinstance(out, Handle))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not _MISSING and value is not None}
+
+
+def _into(result: Any, out: Any) -> Any:
+    if out is None:
+        return result
+    return _finish(result._read(), result._storage.device, out)
+
+
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+    """Index of the first maximum, in C order; the first NaN wins."""
+    return _argument("argmax", a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+    """Index of the first minimum, in C order; the first NaN wins."""
+    return _argument("argmin", a, axis, out, keepdims)
+
+
+def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    array = _native(a)
+    keep = keepdims is not _MISSING and bool(keepdims)
+    if array is None or out is not None or array._code[0] == "c":
+        return fallback.call(getattr(np, name), a, axis, out, keepdims=keep)
+    if axis is not None:
+        axis = axis.__index__()
+    axes = normalize(axis, array.ndim)
+    source = array._read()
+    folded = size_of(tuple(source.shape[x] for x in axes))
+    if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
+    node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
+    return new(node, array._storage.device)
+
+
+# ---- methods of LazyArray
+
+
+def sum_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+               initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+    return sum(self, axis, dtype, out, keepdims, initial, where)
+
+
+def prod_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+                initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+    return prod(self, axis, dtype, out, keepdims, initial, where)
+
+
+def max_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _MISSING,
+               where: Any = True) -> Any:  # fmt: skip
+    return max(self, axis, out, keepdims, initial, where)
+
+
+def min_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _MISSING,
+               where: Any = True) -> Any:  # fmt: skip
+    return min(self, axis, out, keepdims, initial, where)
+
+
+def any_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING) -> Any:
+    return any(self, axis, out, keepdims, where=where)
+
+
+def all_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING) -> Any:
+    return all(self, axis, out, keepdims, where=where)
+
+
+def mean_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
+                where: Any = _MISSING) -> Any:  # fmt: skip
+    return mean(self, axis, dtype, out, keepdims, where=where)
+
+
+def var_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+               keepdims: Any = False, *, where: Any = _MISSING, mean: Any = _MISSING) -> Any:  # fmt: skip
+    return var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def std_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+               keepdims: Any = False, *, where: Any = _MISSING, mean: Any = _MISSING) -> Any:  # fmt: skip
+    return std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def argmax_method(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return argmax(self, axis, out, keepdims=keepdims)
+
+
+def argmin_method(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return argmin(self, axis, out, keepdims=keepdims)

@@ -1,0 +1,104 @@
+"""Graphs: the pending nodes under some outputs, in an order in which operands come first.
+
+All walks over user graphs are here, and none recurses: a chain of 100,000 operations is an ordinary input.
+
+    >>> print(graph_text(graph))                                   # doctest: +SKIP
+    n0 = source f8[4]
+    n1 = const f8[]
+    n2 = multiply f8[4] n0 n1
+    return n2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from lazyfuse.ir.node import Const, Node
+
+
+class Graph:
+    """`nodes` in topological order, leaves included; `outputs` are to be stored.
+
+    A leaf has no operands to compute: memory (a buffer is attached) or a Const.
+    """
+
+    __slots__ = ("nodes", "outputs")
+
+    def __init__(self, outputs: Sequence[Node]) -> None:
+        self.outputs = tuple(outputs)
+        self.nodes = topological(outputs)
+
+    def users(self) -> dict[Node, list[Node]]:
+        """Which nodes read each node, once per operand."""
+        users: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for src in node.srcs:
+                users[src].append(node)
+        return users
+
+    def rewrite(self, function: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
+        """Rebuild bottom up: `function(node, new operands)` gives the new node. The same graph if nothing changed."""
+        new: dict[Node, Node] = {}
+        changed = False
+        for node in self.nodes:
+            srcs = tuple(new[src] for src in node.srcs)
+            new[node] = function(node, srcs)
+            changed = changed or new[node] is not node
+        return Graph([new[node] for node in self.outputs]) if changed else self
+
+
+def is_leaf(node: Node) -> bool:
+    """Memory that exists, or a scalar."""
+    return node.buffer is not None or isinstance(node, Const)
+
+
+def topological(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
+    """Operands before users, each node once, in the order of a depth-first walk; nothing below `stop`."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(outputs))]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        if not node.srcs or node.buffer is not None or node in stop:
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack.extend((src, False) for src in reversed(node.srcs) if src not in seen)
+    return order
+
+
+def rebuilt(node: Node, srcs: tuple[Node, ...]) -> Node:
+    """The node itself when its operands are unchanged, else the same operation on the new ones."""
+    if len(srcs) == len(node.srcs) and all(
+        new is old for new, old in zip(srcs, node.srcs, strict=True)
+    ):
+        return node
+    return node.with_srcs(srcs)
+
+
+def graph_text(graph: Graph) -> str:
+    """The graph for people and golden tests."""
+    names = {node: f"n{number}" for number, node in enumerate(graph.nodes)}
+    lines = []
+    for node in graph.nodes:
+        operands = "".join(f" {names[src]}" for src in node.srcs) if node.buffer is None else ""
+        kind = "source" if node.buffer is not None else label(node)
+        shape = ",".join(map(str, node.shape))
+        lines.append(f"{names[node]} = {kind} {node.dtype}[{shape}]{operands}")
+    lines.append("return " + " ".join(names[node] for node in graph.outputs))
+    return "\n".join(lines)
+
+
+def label(node: Node) -> str:
+    """The name of what a node does."""
+    op = getattr(node, "op", None)
+    if op is not None:
+        axes = getattr(node, "axes", None)
+        return f"{op.name}" if axes is None else f"reduce.{op.name}{list(axes)}"
+    return getattr(node, "name", node.kind)

@@ -1,0 +1,127 @@
+"""The meaning of a graph in NumPy, op by op: the oracle of the compiled backends, and what runs without one.
+
+`evaluate(node, memory, scalars)` gives the value of a node as an array, from the arrays of the nodes in `memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from lazyfuse.ir.graph import topological
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Reduce, Update, View
+from lazyfuse.ops.shapes import size_of
+
+
+def evaluate(node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]) -> np.ndarray:
+    """The value of `node`. `memory` holds arrays in each node's own strides; `scalars` the values of Consts."""
+    values: dict[Node, Any] = dict(memory)
+    for current in topological([node], stop=memory):
+        if current not in values:
+            values[current] = _value(current, values, scalars)
+    return np.asarray(values[node])
+
+
+def arrange(value: np.ndarray, node: Node) -> np.ndarray:
+    """A dense copy of a value in the memory order of its node."""
+    result = empty_like_node(node)
+    result[...] = value
+    return result
+
+
+def empty_like_node(node: Node) -> np.ndarray:
+    """Uninitialized dense memory with the node's shape, dtype and strides."""
+    flat = np.empty(size_of(node.shape), np.dtype(node.dtype))
+    return view_of(flat, Layout(node.shape, node.strides, 0))
+
+
+def view_of(memory: np.ndarray, layout: Layout) -> np.ndarray:
+    """The elements of dense memory (of any shape) that a layout addresses, without a copy."""
+    if 0 in layout.shape:
+        return np.empty(layout.shape, memory.dtype)
+    flat = as_strided(memory, (memory.size,), (memory.itemsize,))
+    strides = tuple(stride * memory.itemsize for stride in layout.strides)
+    return as_strided(flat[layout.offset :], layout.shape, strides)
+
+
+def _value(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]) -> Any:
+    operands = [values[src] for src in node.srcs]
+    match node:
+        case Const():
+            return np.asarray(scalars[node]).astype(np.dtype(node.dtype))
+        case Fill():
+            return _fill(node, operands)
+        case Map():
+            return _map(node, operands)
+        case Reduce():
+            return _reduce(node, operands)
+        case View():
+            return view_of(_as_memory(operands[0], node.srcs[0]), node.layout)
+        case Update():
+            result = arrange(operands[0], node)
+            view_of(result, node.layout)[...] = operands[1]
+            return result
+        case Opaque():
+            return np.asarray(node.call(*operands))
+    raise AssertionError(node)
+
+
+def _as_memory(value: Any, node: Node) -> np.ndarray:
+    """The value in its node's own memory order, which views address."""
+    array = np.asarray(value)
+    expected = tuple(stride * array.itemsize for stride in node.strides)
+    return array if array.strides == expected and array.shape == node.shape else arrange(array, node)
+
+
+def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
+    dtype = np.dtype(node.dtype)
+    if len(operands) == 1:
+        return np.broadcast_to(np.asarray(operands[0], dtype), node.shape)
+    wide = np.dtype("f4") if node.dtype == "f2" else dtype
+    positions = np.arange(node.shape[0]).astype(wide)
+    return (operands[0].astype(wide) + positions * operands[1].astype(wide)).astype(dtype)
+
+
+def _map(node: Map, operands: list[Any]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        loop = [np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)]
+        if node.op.name == "where":
+            result = np.where(*loop)
+        elif node.op.ufunc is None:
+            result = getattr(loop[0], node.op.name) if node.op.name in ("real", "imag") else loop[0]
+        else:
+            result = node.op.ufunc(*loop)
+        if isinstance(result, tuple):
+            result = result[node.op.output]
+        if node.dtype == "b1" or np.dtype(node.dtype).kind != "c" and np.iscomplexobj(result):
+            result = result != 0 if node.dtype == "b1" else np.real(result)
+        converted = np.asarray(result).astype(np.dtype(node.dtype))
+        return np.broadcast_to(converted, node.shape)
+
+
+def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:
+    source = _as_memory(operands[0], node.srcs[0]) if node.srcs[0].kind != "view" else operands[0]
+    with np.errstate(all="ignore"):
+        if node.op.gives_index:
+            return _argument(node, source)
+        assert node.op.ufunc is not None
+        dtype = np.dtype(node.accumulate)
+        initial = {"initial": operands[1]} if len(operands) > 1 else {}
+        if dtype.kind == "b":
+            source = source != 0
+        if node.op.fold in ("maximum", "minimum", "fmax", "fmin") and source.dtype != dtype:
+            source = source.astype(dtype)
+        result = node.op.ufunc.reduce(source, axis=node.axes, dtype=dtype, **initial)
+    return np.asarray(result).astype(np.dtype(node.dtype)).reshape(node.shape)
+
+
+def _argument(node: Reduce, source: np.ndarray) -> np.ndarray:
+    kept = [axis for axis in range(source.ndim) if axis not in node.axes]
+    moved = np.transpose(source, (*kept, *sorted(node.axes)))
+    flat = moved.reshape(*moved.shape[: len(kept)], -1)
+    find = np.argmax if node.op.fold == "argmax" else np.argmin
+    return np.asarray(find(flat, axis=-1)).reshape(node.shape)

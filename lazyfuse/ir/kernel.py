@@ -1,0 +1,185 @@
+"""Kernel IR: a loop nest over `outer` (kept) and `inner` (reduced) axes that runs phases for every outer index.
+
+It is all that a backend sees: no user shapes, no names, no graph. Extents, strides, offsets and user scalars are
+launch arguments, so one kernel serves every length and every literal.
+
+Axes are numbered outer first: 0 .. outer-1 are kept, outer .. outer+inner-1 are reduced, each slowest first.
+An elementwise kernel has no inner axes and one outer phase. For each outer index the phases run in order:
+
+* an `inner` phase loops over the inner axes: its body is evaluated for every inner index, its accumulators fold a
+  value each, its stores write through arguments that may move along every axis;
+* an `outer` phase evaluates its body once: loads and stores move along outer axes only.
+
+Accumulators are numbered through the whole kernel; `acc #k` reads the finished accumulator k in a later phase.
+`index #axis` is the i8 position along an axis, `load #k` reads argument k, `scalar #k` reads scalar argument k.
+
+`lanes` says which axis runs across SIMD lanes and, with it, the order in which floats are added:
+
+* INNER: lanes along the last inner axis; a sum over it is NumPy's pairwise sum (blocks of 128 with 8 partial sums,
+  complex 64 with 4; halves rounded down to a multiple of 8), and rows of further inner axes are added one by one;
+* OUTER: lanes along the last outer axis; every lane adds its own values one by one, in index order.
+
+Argument roles: `in`, `out`, and `scratch` (one value per inner index, private to a worker, written in one inner phase
+and read in a later one of the same outer index). An `out` may be the same memory as an `in` of equal dtype and access
+(in-place execution): each element is read before it is written.
+
+    kernel outer=1 inner=1 lanes=inner index=i8
+    arg 0 in f4 [s,1]
+    arg 1 out f4 [s]
+    phase inner
+      v0 = load f4 #0
+      v1 = mul f4 v0 v0
+      acc 0 = add f4 v1
+    phase outer
+      v0 = acc f4 #0
+      v1 = sqrt f4 v0
+      store 1 v1
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from lazyfuse.ops.body import Instr
+
+
+class Lanes(Enum):
+    """The axis that runs across SIMD lanes, and so the order of additions."""
+
+    INNER = "inner"
+    OUTER = "outer"
+
+
+class Level(Enum):
+    """Where a phase runs: once per inner index or once per outer index."""
+
+    INNER = "inner"
+    OUTER = "outer"
+
+
+class Role(Enum):
+    """What a kernel does with an argument."""
+
+    IN = "in"
+    OUT = "out"
+    SCRATCH = "scratch"
+
+
+#: How an argument moves along one axis: not at all, by one element, or by a stride given at launch.
+FIXED, UNIT, STRIDED = "0", "1", "s"
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis, outer axes first."""
+
+    role: Role
+    dtype: str
+    access: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A fold of body value `value` over the inner axes, of dtype `dtype`.
+
+    op: add, mul, maximum, minimum (NaN wins), fmax, fmin (NaN loses), and, or, xor, argmax, argmin.
+    index: for argmax and argmin, the body value (i8) that is remembered with the winner; the first NaN wins, then the
+      extreme value, then the smallest index. Reading the accumulator gives that index; `dtype` is the compared one.
+    init: the scalar argument to start from, or None for the identity of op.
+    chunk: a float sum adds the pairwise sums of successive runs of `chunk` elements one by one (NumPy does so when it
+      buffers a cast); 0 means one run. An f2 sum adds pairwise in f4 and rounds to f2 at each addition to the total.
+    """
+
+    op: str
+    dtype: str
+    value: int
+    index: int | None = None
+    init: int | None = None
+    chunk: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write body value `value` to argument `arg` at the current index."""
+
+    arg: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One loop (or none) with its body, accumulators and stores."""
+
+    level: Level
+    body: tuple[Instr, ...]
+    accumulators: tuple[Accumulator, ...] = ()
+    stores: tuple[Store, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """See the module. `scalars` are the dtypes of scalar arguments; `index` is the width of index arithmetic."""
+
+    outer: int
+    inner: int
+    lanes: Lanes
+    args: tuple[Arg, ...]
+    scalars: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    index: str = "i8"
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text: equal texts are equal kernels."""
+        return "\n".join(_lines(self))
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return tuple(i for i, arg in enumerate(self.args) if arg.role is Role.IN)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        return tuple(i for i, arg in enumerate(self.args) if arg.role is Role.OUT)
+
+    @property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        return tuple(acc for phase in self.phases for acc in phase.accumulators)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _lines(kernel: Kernel) -> list[str]:
+    lines = [
+        f"kernel outer={kernel.outer} inner={kernel.inner} lanes={kernel.lanes.value} index={kernel.index}"
+    ]
+    for number, arg in enumerate(kernel.args):
+        lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{','.join(arg.access)}]")
+    for number, dtype in enumerate(kernel.scalars):
+        lines.append(f"scalar {number} {dtype}")
+    number = 0
+    for phase in kernel.phases:
+        lines.append(f"phase {phase.level.value}")
+        lines += [f"  v{index} = {instr}" for index, instr in enumerate(phase.body)]
+        for acc in phase.accumulators:
+            lines.append(f"  {_accumulator_line(number, acc)}")
+            number += 1
+        lines += [f"  store {store.arg} v{store.value}" for store in phase.stores]
+    return lines
+
+
+def _accumulator_line(number: int, acc: Accumulator) -> str:
+    index = "" if acc.index is None else f" at v{acc.index}"
+    init = "" if acc.init is None else f" init {acc.init}"
+    chunk = f" chunk {acc.chunk}" if acc.chunk else ""
+    return f"acc {number} = {acc.op} {acc.dtype} v{acc.value}{index}{init}{chunk}"

@@ -1,0 +1,271 @@
+"""Array IR: nodes of an immutable graph in SSA form.
+
+A node is what an array was at one moment. It knows its shape, dtype code and `strides` (in elements): the dense
+memory order in which NumPy would have allocated it, also if it is never stored, because that order decides the
+summation order of a later reduction. `srcs` are its operands. Nothing changes after recording but `buffer`: when the
+value has been computed, the buffer is attached and the operands are let go, so a node then acts as a Source.
+
+    Source            memory that exists
+    Const(value)      a scalar: an argument of the kernel, never part of its key
+    Fill(start,step)  start + step * (index along the only axis), or start everywhere: reads no memory
+    Map(op)           elementwise, operands broadcast to the shape
+    Reduce(op, axes)  an associative fold
+    View(layout)      affine re-indexing of the source's memory
+    Update(layout)    the base with the region `layout` replaced by the value
+    Opaque(call)      a library call on arrays: nothing fuses with it
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeAlias
+
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.order import ReductionOrder, reduction_order
+from lazyfuse.ops.opdef import OpDef
+from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.table_reduce import ReduceDef
+
+#: The user's code and instruction that recorded a node; `line_of` turns it into file and line.
+Origin: TypeAlias = tuple[CodeType, int]
+ScalarValue: TypeAlias = bool | int | float | complex
+
+
+class Node:
+    """What all nodes share.
+
+    depth: pending operations on the longest path under it. users: pending nodes that were recorded on it, once per
+    operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage, if it is a
+    version of one.
+    """
+
+    __slots__ = (
+        "shape", "dtype", "strides", "srcs", "buffer", "depth", "users", "seen", "origin", "handle",
+        "__weakref__",
+    )  # fmt: skip
+
+    kind = "node"
+
+    def __init__(
+        self, shape: Shape, dtype: str, strides: tuple[int, ...], srcs: tuple[Node, ...] = ()
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.strides = strides
+        self.srcs = srcs
+        self.buffer: Any = None
+        self.origin: Origin | None = None
+        self.handle: weakref.ref[Any] | None = None
+        self.users = 0
+        self.seen = False
+        depth = 0
+        for src in srcs:
+            src.users += 1
+            if src.depth > depth:
+                depth = src.depth
+        self.depth = depth + 1
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Everything but the operands that decides the plan."""
+        return (self.kind, self.shape, self.dtype, self.strides)
+
+    def with_srcs(self, srcs: tuple[Node, ...]) -> Node:
+        """The same operation on other operands."""
+        copy = object.__new__(type(self))
+        for slot in _slots(type(self)):
+            setattr(copy, slot, getattr(self, slot))
+        copy.srcs = srcs
+        copy.handle = None
+        return copy
+
+    def attach(self, buffer: object) -> None:
+        """The value is known: keep it, let the operands go, and the operations that only this node needed."""
+        self.buffer = buffer
+        released = list(self.srcs)
+        self.srcs = ()
+        self.depth = 0
+        while released:
+            src = released.pop()
+            src.users -= 1
+            if src.users == 0 and src.buffer is None and not src.is_held:
+                released.extend(src.srcs)
+                src.srcs = ()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the array whose current version this node is still exists."""
+        storage = self.handle() if self.handle is not None else None
+        return storage is not None and storage.node is self
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.dtype}{list(self.shape)}>"
+
+
+def _slots(kind: type) -> list[str]:
+    return [
+        slot
+        for base in kind.__mro__
+        for slot in getattr(base, "__slots__", ())
+        if slot != "__weakref__"
+    ]
+
+
+class Source(Node):
+    """Dense memory that exists before the graph runs."""
+
+    __slots__ = ()
+    kind = "source"
+
+    def __init__(self, shape: Shape, dtype: str, strides: tuple[int, ...], buffer: object) -> None:
+        super().__init__(shape, dtype, strides)
+        self.buffer = buffer
+        self.depth = 0
+
+
+class Const(Node):
+    """A scalar of shape (); its value is a launch argument."""
+
+    __slots__ = ("value",)
+    kind = "const"
+
+    def __init__(self, value: ScalarValue, dtype: str) -> None:
+        super().__init__((), dtype, ())
+        self.value = value
+        self.depth = 0
+
+
+class Fill(Node):
+    """`start + step * i` along one axis, or `start` everywhere when there is no step; both are Consts."""
+
+    __slots__ = ()
+    kind = "fill"
+
+
+class Map(Node):
+    """An elementwise op; `loop` are the dtypes that the operands are converted to."""
+
+    __slots__ = ("op", "loop")
+    kind = "map"
+
+    def __init__(
+        self,
+        op: OpDef,
+        loop: tuple[str, ...],
+        dtype: str,
+        shape: Shape,
+        strides: tuple[int, ...],
+        srcs: tuple[Node, ...],
+    ) -> None:
+        super().__init__(shape, dtype, strides, srcs)
+        self.op = op
+        self.loop = loop
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.op.name, self.loop, self.shape, self.dtype, self.strides)
+
+
+class Reduce(Node):
+    """A fold of `srcs[0]` over `axes`; a second operand is the initial value. `accumulate` is the fold's dtype.
+
+    `order` is how NumPy walks the operand's memory: fixed when recorded, whatever memory the operand gets later.
+    """
+
+    __slots__ = ("op", "axes", "accumulate", "order")
+    kind = "reduce"
+
+    def __init__(
+        self,
+        op: ReduceDef,
+        axes: tuple[int, ...],
+        accumulate: str,
+        dtype: str,
+        shape: Shape,
+        strides: tuple[int, ...],
+        srcs: tuple[Node, ...],
+    ) -> None:
+        super().__init__(shape, dtype, strides, srcs)
+        self.op = op
+        self.axes = axes
+        self.accumulate = accumulate
+        src = srcs[0]
+        self.order: ReductionOrder = reduction_order(src.shape, src.strides, axes, cast=src.dtype != accumulate)
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        shape = (self.shape, self.dtype, self.strides)
+        return (self.kind, self.op.name, self.axes, self.accumulate, self.order, *shape)
+
+
+class View(Node):
+    """The elements of the source's memory that `layout` addresses."""
+
+    __slots__ = ("layout",)
+    kind = "view"
+
+    def __init__(self, src: Node, layout: Layout) -> None:
+        super().__init__(layout.shape, src.dtype, layout.strides, (src,))
+        self.layout = layout
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.kind, self.layout, self.dtype)
+
+
+class Update(Node):
+    """`srcs[0]`, the base, with its region `layout` replaced by `srcs[1]`, broadcast and of the same dtype."""
+
+    __slots__ = ("layout",)
+    kind = "update"
+
+    def __init__(self, base: Node, layout: Layout, value: Node) -> None:
+        super().__init__(base.shape, base.dtype, base.strides, (base, value))
+        self.layout = layout
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.kind, self.layout, self.shape, self.dtype, self.strides)
+
+
+class Opaque(Node):
+    """`call` on the operands as arrays gives an array of this shape and dtype. `name` is for people.
+
+    Two calls are never the same: the signature holds the function itself.
+    """
+
+    __slots__ = ("call", "name", "reason")
+    kind = "opaque"
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[..., Any],
+        reason: str,
+        *,
+        shape: Shape,
+        dtype: str,
+        strides: tuple[int, ...],
+        srcs: tuple[Node, ...],
+    ) -> None:
+        super().__init__(shape, dtype, strides, srcs)
+        self.name = name
+        self.call = call
+        self.reason = reason
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.kind, self.call, self.shape, self.dtype, self.strides)
+
+
+def line_of(origin: Origin) -> tuple[str, int]:
+    """File name and line of an origin."""
+    code, instruction = origin
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= instruction < end and number is not None:
+            line = number
+            break
+    return code.co_filename, line

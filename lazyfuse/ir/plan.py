@@ -1,0 +1,129 @@
+"""Plans: what is run for one graph of exact shapes, in terms of slots instead of nodes.
+
+Slots number the memory of a plan: first the leaves of the graph in its order, then every node that is stored. Steps
+run in order. Scalars of a launch are `("const", k)`, the k-th Const of the graph, or `("value", number)`.
+A plan holds no buffers and no user values, so it serves every graph of the same structure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias
+
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.node import Node
+
+ScalarSlot: TypeAlias = tuple[str, Any]
+
+
+class WhyNot(Enum):
+    """Why two operations are not in one kernel; the value is the sentence for people."""
+
+    OPAQUE = "a library call runs as a whole; nothing fuses into it"
+    DIFFERENT_SPACE = "they run over different iteration spaces"
+    REDUCE_THEN_BROADCAST = "the reduction must finish over all elements before its result is read"
+    MIXED_OUTPUT_SPACES = "their results have shapes that one loop nest cannot store"
+    CYCLE = "fusing them would make a group wait for its own result"
+    HAZARD = "one writes memory that the other reads at other places"
+    NOT_AFFINE = "the view is not an affine re-indexing of the operation under it"
+    RECOMPUTE_COST = "recomputing the value costs more than storing it once"
+    TOO_MANY_ARGUMENTS = "the kernel would touch more arrays than the limit"
+    TOO_LARGE_BODY = "the kernel would hold more operations than the limit"
+    ORDER_CLASS = "they add in different orders, and the sums must keep NumPy's"
+    DEVICE = "they live on different devices"
+    UNSUPPORTED = "the backend has no code for the operation on this dtype"
+    BARRIER = "a barrier stands between them"
+    DISABLED = "fusion is switched off"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Two stored results that were not put in one kernel, and why."""
+
+    producer: Node
+    consumer: Node
+    why: WhyNot
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An argument of a launch: its slot, stride per kernel axis and offset, in elements."""
+
+    slot: int
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """Run a kernel. `allocates` are (slot, bytes); `donors` maps an allocated slot to a slot whose buffer it may take.
+
+    `nodes` are the operations inside, operands first, for explain; `calls` computes each output without the kernel.
+    """
+
+    kernel: Kernel
+    name: str
+    extents: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    scalars: tuple[ScalarSlot, ...]
+    allocates: tuple[tuple[int, int], ...]
+    donors: tuple[tuple[int, int], ...]
+    stores: tuple[tuple[int, Node], ...]
+    nodes: tuple[Node, ...]
+    calls: tuple[Call, ...]
+    bytes_read: int
+    bytes_written: int
+    frees: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Renew:
+    """Make slot `target` hold a version of `base` that may be written.
+
+    The same buffer when nobody else needs it and `in_place` allows it, else new memory: a copy, or left
+    uninitialized when everything will be written anyway (`copy` is False).
+    """
+
+    target: int
+    base: int
+    nbytes: int
+    in_place: bool
+    copy: bool
+    node: Node
+    frees: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """Run a node op by op through NumPy: an Opaque node, or any node that the backend cannot spell.
+
+    `reads` are the nodes in memory that it needs, with their slots; `scalars` its Consts, with their numbers.
+    """
+
+    node: Node
+    reads: tuple[tuple[Node, int], ...]
+    scalars: tuple[tuple[Node, int], ...]
+    target: int
+    why: WhyNot
+    frees: tuple[int, ...] = ()
+
+
+Step: TypeAlias = Launch | Renew | Call
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`leaves` slots are bound before the run; `outputs` are read after it. `stored` gives each slot's node."""
+
+    leaves: int
+    slots: tuple[Node, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+    refusals: tuple[Refusal, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def kernels(self) -> int:
+        return sum(isinstance(step, Launch) for step in self.steps)

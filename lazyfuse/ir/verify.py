@@ -1,0 +1,117 @@
+"""Checks of every stage: what a later stage relies on. On with `options(check=True)`, and in all tests.
+
+Each raises VerifyError with the place that is wrong.
+"""
+
+from __future__ import annotations
+
+from lazyfuse.errors import VerifyError
+from lazyfuse.ir.graph import Graph, graph_text, is_leaf
+from lazyfuse.ir.kernel import Kernel, Level, Phase, Role
+from lazyfuse.ir.node import Map, Node, Reduce, Update, View
+from lazyfuse.ir.plan import Launch, Plan
+from lazyfuse.ops.body import Instr
+from lazyfuse.ops.primitives import PRIMITIVES
+from lazyfuse.ops.shapes import broadcast, reduced, size_of
+
+
+def verify_graph(graph: Graph) -> None:
+    """Operands come first, shapes follow from operands, views stay inside their source."""
+    seen: set[Node] = set()
+    for node in graph.nodes:
+        if not all(src in seen for src in node.srcs):
+            _fail(f"{node} comes before an operand", graph_text(graph))
+        seen.add(node)
+        if not is_leaf(node):
+            problem = _node_problem(node)
+            if problem:
+                _fail(f"{node}: {problem}", graph_text(graph))
+
+
+def _node_problem(node: Node) -> str:
+    shapes = [src.shape for src in node.srcs]
+    if len(node.strides) != len(node.shape):
+        return "strides and shape differ in length"
+    match node:
+        case Map():
+            if len(node.loop) != len(node.srcs) or broadcast([*shapes, node.shape]) != node.shape:
+                return f"operands {shapes} do not broadcast to {node.shape}"
+        case Reduce():
+            expected = {reduced(shapes[0], node.axes, keepdims=keep) for keep in (True, False)}
+            if node.shape not in expected:
+                return f"{shapes[0]} over {node.axes} cannot give {node.shape}"
+        case View() if not _inside(node.layout, size_of(shapes[0])):
+            return f"{node.layout} leaves its source of {size_of(shapes[0])} elements"
+        case Update() if not _inside(node.layout, size_of(node.shape)):
+            return f"{node.layout} leaves its base"
+    return ""
+
+
+def _inside(layout, size: int) -> bool:  # type: ignore[no-untyped-def]
+    if 0 in layout.shape:
+        return True
+    reach = [stride * (extent - 1) for extent, stride in zip(layout.shape, layout.strides, strict=True)]
+    low = layout.offset + sum(min(step, 0) for step in reach)
+    high = layout.offset + sum(max(step, 0) for step in reach)
+    return low >= 0 and high < size
+
+
+def verify_kernel(kernel: Kernel) -> None:
+    """Instructions are in SSA form and well typed; arguments, scalars and accumulators exist when they are used."""
+    finished = 0
+    for phase in kernel.phases:
+        for number, instr in enumerate(phase.body):
+            problem = _instr_problem(kernel, phase, number, instr, finished)
+            if problem:
+                _fail(f"v{number} = {instr}: {problem}", kernel.text)
+        for acc in phase.accumulators:
+            if phase.level is not Level.INNER or phase.body[acc.value].dtype != acc.dtype:
+                _fail(f"accumulator of v{acc.value} is ill placed or ill typed", kernel.text)
+        for store in phase.stores:
+            if kernel.args[store.arg].dtype != phase.body[store.value].dtype:
+                _fail(f"store {store.arg} v{store.value} is ill typed", kernel.text)
+        finished += len(phase.accumulators)
+    for arg in kernel.args:
+        if len(arg.access) != kernel.outer + kernel.inner:
+            _fail(f"{arg} does not have one access per axis", kernel.text)
+
+
+def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, finished: int) -> str:
+    if instr.op not in PRIMITIVES:
+        return "no such primitive"
+    if any(arg >= number for arg in instr.args):
+        return "reads a later value"
+    match instr.op, instr.attr:
+        case "load", int(arg):
+            known = arg < len(kernel.args) and kernel.args[arg].role is not Role.OUT
+            return "" if known and kernel.args[arg].dtype == instr.dtype else "no such argument of this dtype"
+        case "scalar", int(slot):
+            known = slot < len(kernel.scalars) and kernel.scalars[slot] == instr.dtype
+            return "" if known else "no such scalar of this dtype"
+        case "acc", int(acc):
+            return "" if acc < finished else "reads an accumulator that is not finished"
+    binary = PRIMITIVES[instr.op].arity == 2 and instr.op != "complex"
+    if binary and len({phase.body[arg].dtype for arg in instr.args}) != 1:
+        return "operands of different dtypes"
+    return ""
+
+
+def verify_plan(plan: Plan) -> None:
+    """Every slot is written before it is read, and read before it is freed."""
+    alive = set(range(plan.leaves))
+    for step in plan.steps:
+        if isinstance(step, Launch):
+            written = {slot for slot, _ in step.stores}
+            needs = {operand.slot for operand in step.operands} - written
+        else:
+            written = {step.target}
+            needs = {slot for _, slot in step.reads} if hasattr(step, "reads") else {step.base}
+        if not needs <= alive:
+            _fail(f"slots {sorted(needs - alive)} are read before they are written", repr(step))
+        alive = (alive | written) - set(step.frees)
+    if not set(plan.outputs) <= alive:
+        _fail("an output is not written", repr(plan.outputs))
+
+
+def _fail(what: str, where: str) -> None:
+    raise VerifyError(f"{what}\n{where}")

@@ -1,0 +1,214 @@
+"""Group -> Kernel and its binding: loops, arguments, phases.
+
+Phases follow the reductions: inner phase p computes the reductions and INNER results that read reductions of phases
+before p only; one outer phase at the end computes what there is once per kept index. A value that an inner phase
+computes and a later one needs again is kept in scratch memory when it is costly and the row is short enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lazyfuse.ir.expression import Expression, Term, walk
+from lazyfuse.ir.group import Group, Level, body_term
+from lazyfuse.ir.kernel import Accumulator, Arg, Kernel, Lanes, Phase, Role, Store
+from lazyfuse.ir.kernel import Level as PhaseLevel
+from lazyfuse.ir.layout import access
+from lazyfuse.ir.node import Fill, Map, Node, Reduce, Update
+from lazyfuse.lower.access import Loops, plan_loops
+from lazyfuse.lower.body import Arguments, PhaseBody
+from lazyfuse.lower.canonical import Binding, Lowered, canonical
+from lazyfuse.ops.body import Instr
+from lazyfuse.ops.composite import astype
+from lazyfuse.ops.shapes import size_of
+
+#: Elements of a row up to which a value is kept in scratch between phases: it stays in the L2 cache (perf/roofline.py).
+SCRATCH_ELEMENTS = 1 << 16
+#: Cost (cycles for 8 doubles) from which keeping a value is cheaper than computing it again.
+SCRATCH_COST = 10.0
+
+
+def lower(group: Group, stored: Collection[Node], outputs: Collection[Node]) -> Lowered:
+    """Lower a group; of its results those in `outputs` are written to memory."""
+    return _Lowering(group, stored, outputs).run()
+
+
+class _Lowering:
+    def __init__(self, group: Group, stored: Collection[Node], outputs: Collection[Node]) -> None:
+        self.group = group
+        self.ndim = len(group.shape)
+        self.stored = stored
+        self.outputs = [root for root in group.roots if root in outputs]
+        self.expressions = {root: self._expression([root]) for root in group.roots}
+        self.loops = self._plan_loops()
+        self.arguments = Arguments()
+        self.accumulators: dict[Node, int] = {}
+        self.scratch: dict[Term, int] = {}
+        self.loop_of_axis = {
+            axis: number for number, run in enumerate(self.loops.all) for axis in run
+        }
+
+    def _expression(self, roots: list[Node]) -> Expression:
+        terms = [
+            body_term(root, self.group.roots[root], self.group.shape, self.group.axes) for root in roots
+        ]
+        return walk(terms, self.ndim, self.stored, self.group.roots)
+
+    def _plan_loops(self) -> Loops:
+        accesses = [read.strides for e in self.expressions.values() for read in e.reads]
+        accesses += [self._store_access(root)[0] for root in self.outputs]
+        indexed: set[int] = set()
+        for expression in self.expressions.values():
+            for term in expression.terms:
+                if isinstance(term.node, Fill) and len(term.node.srcs) > 1:
+                    indexed.update(axis for affine in term.map for axis, _ in affine.terms)
+        if any(root.op.gives_index for root in self.group.reductions):
+            indexed |= set(self.group.axes)
+        return plan_loops(self.group, accesses, fixed_axes=indexed)
+
+    def _store_access(self, root: Node) -> tuple[tuple[int, ...], int]:
+        if isinstance(root, Update):
+            return root.layout.strides, root.layout.offset
+        return access(self.group.map_of(root), root.strides, self.ndim)
+
+    def run(self) -> Lowered:
+        phases = [self._inner_phase(number) for number in range(self._inner_phases())]
+        phases = [phase for phase in phases if phase.accumulators or phase.stores]
+        outer = self._outer_phase()
+        if outer is not None:
+            phases.append(outer)
+        return self._assemble(phases)
+
+    def _inner_phases(self) -> int:
+        if not self.group.axes:
+            return 0
+        return max((number + 1 for number in self.group.phases.values()), default=0)
+
+    def _inner_phase(self, number: int) -> Phase:
+        group = self.group
+        folds = [r for r in group.reductions if group.phases[r] == number]
+        stores = [
+            root
+            for root in self.outputs
+            if group.roots[root] is Level.INNER and group.phases[root] == number
+        ]
+        expression = self._expression([*folds, *stores])
+        phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, self.scratch)
+        values = phase.evaluate(expression)
+        accumulators = tuple(
+            self._accumulator(node, value, phase) for node, value in zip(folds, values, strict=False)
+        )
+        written = [
+            (root, astype(value, root.dtype).index)
+            for root, value in zip(stores, values[len(folds) :], strict=True)
+        ]
+        kept = self._keep(expression, phase, number)
+        for node in folds:
+            self.accumulators[node] = len(self.accumulators)
+        return _phase(PhaseLevel.INNER, phase, accumulators, written + kept)
+
+    def _accumulator(self, node: Reduce, value, phase: PhaseBody) -> Accumulator:  # type: ignore[no-untyped-def]
+        folded = astype(value, node.accumulate)
+        index = None
+        if node.op.gives_index:
+            steps, terms = 1, []
+            for axis in sorted(node.axes, reverse=True):
+                if self.group.shape[axis] != 1:
+                    terms.append((axis, steps))
+                steps *= self.group.shape[axis]
+            index = phase.linear(0, tuple(reversed(terms))).index
+        init = None
+        if len(node.srcs) > 1:
+            init = self.arguments.scalar(node.srcs[1], node.accumulate)
+        chunk = node.order.chunk if node.op.fold == "add" and node.accumulate[0] in "fc" else 0
+        return Accumulator(node.op.fold, node.accumulate, folded.index, index, init, chunk)
+
+    def _keep(self, expression: Expression, phase: PhaseBody, number: int) -> list[tuple[Term, int]]:
+        """Terms of this phase that a later inner phase computes again, and that are worth keeping."""
+        inner = size_of(tuple(self.group.shape[axis] for axis in self.group.axes))
+        if self.loops.lanes is not Lanes.INNER or inner > SCRATCH_ELEMENTS or len(self.loops.inner) != 1:
+            return []
+        later = [
+            root
+            for root in self.group.roots
+            if self.group.phases[root] > number
+            and (isinstance(root, Reduce) or (self.group.roots[root] is Level.INNER and root in self.outputs))
+        ]
+        again = {term for root in later for term in self.expressions[root].terms}
+        kept: list[tuple[Term, int]] = []
+        for term in expression.terms:
+            if term in again and term not in self.scratch and self._is_costly(term):
+                self.scratch[term] = len(self.scratch)
+                kept.append((term, phase.values[term].index))
+        return kept
+
+    def _is_costly(self, term: Term) -> bool:
+        node = term.node
+        if not isinstance(node, Map) or node.op.cost(node.loop, node.dtype) < SCRATCH_COST:
+            return False
+        return any(axis in self.group.axes for affine in term.map for axis, _ in affine.terms)
+
+    def _outer_phase(self) -> Phase | None:
+        group = self.group
+        roots = [
+            root
+            for root in self.outputs
+            if group.roots[root] is Level.OUTER or not group.axes
+        ]
+        if not roots:
+            return None
+        phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, {})
+        written = []
+        for root in roots:
+            if isinstance(root, Reduce):
+                value = phase.reduction(root)
+            else:
+                value = phase.evaluate(self._expression([root]))[0]
+            written.append((root, astype(value, root.dtype).index))
+        return _phase(PhaseLevel.OUTER, phase, (), written)
+
+    def _assemble(self, phases: list[Phase]) -> Lowered:
+        extents = self.loops.extents(self.group.shape)
+        args: list[Arg] = []
+        bindings: list[Binding] = []
+        for read in self.arguments.reads:
+            strides = self.loops.strides(read.strides)
+            args.append(Arg(Role.IN, read.node.dtype, self.loops.classes(strides, extents)))
+            bindings.append(Binding(read.node, strides, read.offset))
+        numbers: dict[object, int] = {}
+        for root in self.outputs:
+            per_axis, offset = self._store_access(root)
+            strides = self.loops.strides(per_axis)
+            numbers[root] = len(args)
+            args.append(Arg(Role.OUT, root.dtype, self.loops.classes(strides, extents)))
+            bindings.append(Binding(root, strides, offset))
+        for term, number in self.scratch.items():
+            numbers[term] = numbers[f"scratch{number}"] = len(args)
+            access_classes = ("0",) * len(self.loops.outer) + ("1",) * len(self.loops.inner)
+            args.append(Arg(Role.SCRATCH, term.node.dtype, access_classes))
+        kernel = Kernel(
+            len(self.loops.outer),
+            len(self.loops.inner),
+            self.loops.lanes,
+            tuple(args),
+            tuple(self.arguments.dtypes),
+            tuple(_numbered(phase, numbers) for phase in phases),
+        )
+        return canonical(
+            Lowered(kernel, extents, tuple(bindings), tuple(self.arguments.scalars), tuple(self.outputs))
+        )
+
+
+def _phase(level: PhaseLevel, phase: PhaseBody, accumulators, written) -> Phase:  # type: ignore[no-untyped-def]
+    stores = tuple(Store(target, value) for target, value in written)
+    return Phase(level, tuple(phase.body.instrs), tuple(accumulators), stores)
+
+
+def _numbered(phase: Phase, numbers: dict[object, int]) -> Phase:
+    """Replace nodes and scratch names by argument numbers."""
+    body = tuple(
+        Instr(i.op, i.dtype, i.args, numbers[i.attr]) if i.op == "load" and i.attr in numbers else i
+        for i in phase.body
+    )
+    stores = tuple(Store(numbers[store.arg], store.value) for store in phase.stores)
+    return Phase(phase.level, body, phase.accumulators, stores)

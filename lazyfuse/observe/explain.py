@@ -1,0 +1,87 @@
+"""explain: what will run for an array, before it runs: kernels, the user's lines in them, bytes, and why not fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyfuse import config
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.ir.graph import Graph, label
+from lazyfuse.ir.node import Node, line_of
+from lazyfuse.ir.plan import Call, Launch, Plan, Refusal, Renew
+from lazyfuse.runtime import engine, session
+
+
+def explain(*arrays: Any) -> str:
+    """The plan of the arrays as text; nothing is computed. Raises: TypeError for what is no LazyArray."""
+    if not all(isinstance(array, Handle) for array in arrays):
+        raise TypeError("explain takes lazyfuse arrays")
+    nodes = [array._storage.node for array in arrays]
+    pending = [node for node in dict.fromkeys(nodes) if node.buffer is None]
+    if not pending:
+        return "nothing is pending"
+    device = arrays[0]._storage.device
+    plan = engine.plan_for(Graph(pending), config.current(), device)
+    return plan_text(plan, device)
+
+
+def plan_text(plan: Plan, device: str) -> str:
+    """A plan for people."""
+    read = sum(step.bytes_read for step in plan.steps if isinstance(step, Launch))
+    written = sum(step.bytes_written for step in plan.steps if isinstance(step, Launch))
+    calls = sum(isinstance(step, Call) for step in plan.steps)
+    lines = [
+        f"{plan.kernels} kernel{'s' * (plan.kernels != 1)} on {device}, {calls} library call{'s' * (calls != 1)}, "
+        f"reads {_size(read)}, writes {_size(written)}"
+    ]
+    for number, step in enumerate(plan.steps):
+        lines += _step_lines(number, step)
+    refusals = list(dict.fromkeys(_refusal_line(refusal) for refusal in plan.refusals))
+    if refusals:
+        lines += ["not fused:", *refusals]
+    return "\n".join(lines)
+
+
+def _step_lines(number: int, step: Launch | Call | Renew) -> list[str]:
+    match step:
+        case Launch():
+            kernel = step.kernel
+            shape = "x".join(map(str, step.extents))
+            head = (
+                f"[{number}] kernel {step.name} over {shape}: {len(step.nodes)} operations, "
+                f"{len(kernel.phases)} phase{'s' * (len(kernel.phases) != 1)}, "
+                f"reads {_size(step.bytes_read)}, writes {_size(step.bytes_written)}"
+            )
+            return [head, *_op_lines(step.nodes)]
+        case Call():
+            return [f"[{number}] call {label(step.node)}: {step.why.value}{_where(step.node)}"]
+        case Renew():
+            how = "in place if nobody else reads it" if step.in_place else "into a copy"
+            return [f"[{number}] write into an array {how}{_where(step.node)}"]
+
+
+def _op_lines(nodes: tuple[Node, ...]) -> list[str]:
+    shown = [node for node in nodes if node.kind != "const"]
+    return [f"      {label(node)} {node.dtype}{list(node.shape)}{_where(node)}" for node in shown]
+
+
+def _where(node: Node) -> str:
+    if node.origin is None:
+        return ""
+    file, line = line_of(node.origin)
+    return f"  ({file.rpartition('/')[2]}:{line})"
+
+
+def _refusal_line(refusal: Refusal) -> str:
+    detail = f" ({refusal.detail})" if refusal.detail else ""
+    return (
+        f"  {label(refusal.producer)} | {label(refusal.consumer)}: {refusal.why.name}: {refusal.why.value}{detail}"
+    )
+
+
+def _size(nbytes: int) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if nbytes < 1024:
+            return f"{nbytes:.4g} {unit}"
+        nbytes /= 1024  # type: ignore[assignment]  # a float from here on
+    return f"{nbytes:.4g} GiB"

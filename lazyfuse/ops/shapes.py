@@ -1,0 +1,54 @@
+"""Shapes by tuple arithmetic: NumPy's rules without calling NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from numpy.exceptions import AxisError
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """The common shape. Raises ValueError in NumPy's words when there is none."""
+    first = shapes[0]
+    for shape in shapes:
+        if shape != first:
+            return _broadcast_unequal(shapes)
+    return first
+
+
+def _broadcast_unequal(shapes: Sequence[Shape]) -> Shape:
+    ndim = max(len(shape) for shape in shapes)
+    result = [1] * ndim
+    for shape in shapes:
+        for position, extent in enumerate(shape, ndim - len(shape)):
+            if extent == 1 or extent == result[position]:
+                continue
+            if result[position] != 1:
+                shown = " ".join("(" + ",".join(map(str, s)) + ")" for s in shapes)
+                raise ValueError(f"operands could not be broadcast together with shapes {shown}")
+            result[position] = extent
+    return tuple(result)
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """A non-negative axis. Raises numpy.exceptions.AxisError through `normalize_axes`' caller."""
+    if not -ndim <= axis < ndim:
+        raise AxisError(axis, ndim)
+    return axis % ndim if ndim else 0
+
+
+def size_of(shape: Shape) -> int:
+    total = 1
+    for extent in shape:
+        total *= extent
+    return total
+
+
+def reduced(shape: Shape, axes: Sequence[int], *, keepdims: bool) -> Shape:
+    """The shape after a reduction over `axes` (non-negative, distinct)."""
+    if keepdims:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)

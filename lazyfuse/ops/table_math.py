@@ -1,0 +1,53 @@
+"""Transcendental functions: one row per op. `ulp` bounds the distance to NumPy's result (each side errs)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lazyfuse.ops import composite as c
+from lazyfuse.ops.body import Value
+from lazyfuse.ops.opdef import OpDef
+
+
+def _unary(primitive: str) -> Callable[[Value], Value]:
+    return lambda x: x.unary(primitive)
+
+
+def _binary(primitive: str) -> Callable[[Value, Value], Value]:
+    return lambda x, y: x.binary(primitive, y)
+
+
+ROWS: tuple[OpDef, ...] = (
+    OpDef("exp", np.exp, {"f": _unary("exp")}, ulp=4),
+    OpDef("exp2", np.exp2, {"f": _unary("exp2")}, ulp=4),
+    OpDef("expm1", np.expm1, {"f": _unary("expm1")}, ulp=4),
+    OpDef("log", np.log, {"f": _unary("log")}, ulp=4),
+    OpDef("log2", np.log2, {"f": _unary("log2")}, ulp=4),
+    OpDef("log10", np.log10, {"f": _unary("log10")}, ulp=4),
+    OpDef("log1p", np.log1p, {"f": _unary("log1p")}, ulp=4),
+    OpDef("sin", np.sin, {"f": _unary("sin")}, ulp=4),
+    OpDef("cos", np.cos, {"f": _unary("cos")}, ulp=4),
+    OpDef("tan", np.tan, {"f": _unary("tan")}, ulp=5),
+    OpDef("sinh", np.sinh, {"f": _unary("sinh")}, ulp=5),
+    OpDef("cosh", np.cosh, {"f": _unary("cosh")}, ulp=5),
+    OpDef("tanh", np.tanh, {"f": _unary("tanh")}, ulp=5),
+    OpDef("arcsin", np.arcsin, {"f": _unary("asin")}, ulp=5),
+    OpDef("arccos", np.arccos, {"f": _unary("acos")}, ulp=5),
+    OpDef("arctan", np.arctan, {"f": _unary("atan")}, ulp=5),
+    OpDef("arctan2", np.arctan2, {"f": _binary("atan2")}, ulp=5),
+    OpDef("arcsinh", np.arcsinh, {"f": _unary("asinh")}, ulp=5),
+    OpDef("arccosh", np.arccosh, {"f": _unary("acosh")}, ulp=5),
+    OpDef("arctanh", np.arctanh, {"f": _unary("atanh")}, ulp=5),
+    OpDef("cbrt", np.cbrt, {"f": _unary("cbrt")}, ulp=4),
+    OpDef("hypot", np.hypot, {"f": _binary("hypot")}, ulp=4),
+    OpDef("power", np.power, {"f": _binary("pow")}, ulp=5),
+    OpDef("float_power", np.float_power, {"f": _binary("pow")}, ulp=5),
+    OpDef("logaddexp", np.logaddexp, {"f": c.logaddexp}, ulp=8),
+    OpDef("logaddexp2", np.logaddexp2, {"f": c.logaddexp2}, ulp=8),
+    OpDef("deg2rad", np.deg2rad, {"f": c.radians}),
+    OpDef("radians", np.radians, {"f": c.radians}),
+    OpDef("rad2deg", np.rad2deg, {"f": c.degrees}),
+    OpDef("degrees", np.degrees, {"f": c.degrees}),
+)

@@ -1,0 +1,86 @@
+"""Dtypes of results, asked from NumPy once per combination and kept.
+
+A signature is a tuple of operand types: a dtype code for arrays and NumPy scalars, or `int`, `float`, `complex` for
+Python scalars, which are weak (NEP 50). The answer is the Loop that NumPy would run: operand dtypes and result dtype.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from lazyfuse.ops.opdef import OpDef
+from lazyfuse.ops.table import DTYPES, OPS
+
+OperandType: TypeAlias = str | type
+
+
+class Loop(NamedTuple):
+    """The dtypes that an op computes with and gives; `native` is False when only NumPy can run it."""
+
+    operands: tuple[str, ...]
+    result: str
+    native: bool
+
+
+@cache
+def code(dtype: np.dtype) -> str:
+    """The code of a dtype: kind and size, byte order dropped."""
+    return dtype.str[1:]
+
+
+@cache
+def resolve(name: str, signature: tuple[OperandType, ...]) -> Loop:
+    """The loop of op `name`. Raises what the ufunc raises (TypeError for dtypes that it refuses)."""
+    op = OPS[name]
+    if op.ufunc is None:
+        return _resolve_without_ufunc(op, signature)
+    asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
+    resolved = op.ufunc.resolve_dtypes((*asked, *(None,) * op.ufunc.nout))
+    operands = tuple(code(dtype) for dtype in resolved[: op.ufunc.nin])
+    return _loop(op, operands, code(resolved[op.ufunc.nin + op.output]))
+
+
+def _resolve_without_ufunc(op: OpDef, signature: tuple[OperandType, ...]) -> Loop:
+    if op.name == "where":
+        common = code(np.result_type(*(_example(item) for item in signature[1:])))
+        return _loop(op, (_strong(signature[0]), common, common), common)
+    operand = _strong(signature[0])
+    if op.name in ("real", "imag") and operand[0] == "c":
+        return _loop(op, (operand,), f"f{int(operand[1:]) // 2}")
+    return _loop(op, (operand,), operand)
+
+
+def _loop(op: OpDef, operands: tuple[str, ...], result: str) -> Loop:
+    known = all(dtype in DTYPES for dtype in (*operands, result))
+    return Loop(operands, result, known and op.body_for(operands) is not None)
+
+
+def _strong(item: OperandType) -> str:
+    return item if isinstance(item, str) else code(np.dtype(item))
+
+
+def _example(item: OperandType) -> object:
+    """Something that `np.result_type` promotes as this operand: Python scalars stay weak."""
+    return np.dtype(item) if isinstance(item, str) else item(0)
+
+
+@cache
+def resolve_reduction(ufunc: np.ufunc, operand: str, dtype: str | None) -> Loop | None:
+    """The accumulator's loop of `ufunc.reduce`; None when NumPy has none that we know."""
+    out = None if dtype is None else np.dtype(dtype)
+    source = np.dtype(operand)
+    if dtype is not None:
+        resolved = ufunc.resolve_dtypes((None, source, None), signature=(out, out, None), reduction=True)
+    else:
+        resolved = ufunc.resolve_dtypes((None, source, None), reduction=True)
+    accumulator, result = code(resolved[1]), code(resolved[2])
+    known = accumulator in DTYPES and result in DTYPES
+    return Loop((accumulator,), result, known)
+
+
+@cache
+def can_cast(source: str, target: str, casting: str) -> bool:
+    return bool(np.can_cast(np.dtype(source), np.dtype(target), casting))  # type: ignore[arg-type]  # literal checked by NumPy

@@ -1,0 +1,201 @@
+"""Records nodes and runs what is pending.
+
+`record_*` build nodes and return at once; `flush(nodes)` computes nodes and everything under them. The exact-shape
+plan cache is in front: its key is the structure of the pending graph, without values and memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from lazyfuse import config, events
+from lazyfuse.backends.base import Buffer
+from lazyfuse.config import Options
+from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.node import Const, Map, Node, Opaque, Origin, Reduce, Update, View
+from lazyfuse.ir.plan import Plan
+from lazyfuse.ir.storage import Storage
+from lazyfuse.runtime import session
+from lazyfuse.runtime.executor import Executor
+from lazyfuse.runtime.planner import make_plan
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def origin() -> Origin | None:
+    """The user's code and instruction: the first frame outside the package."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(_PACKAGE) or name.startswith(f"{_PACKAGE}_"):
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+    return None
+
+
+def new_storage(node: Node, device: str) -> Storage:
+    """A new array whose first version is `node`; runs it when the pending trace is over its budget."""
+    storage = Storage(node, device)
+    if node.buffer is None:
+        node.origin = origin()
+        enforce_budget(storage)
+    return storage
+
+
+def write(storage: Storage, node: Node) -> None:
+    """Make `node` the version of `storage` that readers see from now on."""
+    node.origin = origin()
+    storage.replace(node)
+    enforce_budget(storage)
+
+
+def enforce_budget(storage: Storage) -> None:
+    """Cut the trace: run what is pending when it is too deep or keeps too much dead memory alive."""
+    node = storage.node
+    if node.depth < 2:
+        return
+    options = config.current()
+    if node.depth > options.max_pending_nodes:
+        flush([node], storage.device)
+    elif node.depth % _HELD_CHECK == 0 and _holds_too_much(node, options.max_pending_bytes):
+        flush([node], storage.device)
+
+
+#: Recorded operations between two looks at the memory that a chain keeps alive.
+_HELD_CHECK = 4
+
+
+def _holds_too_much(node: Node, limit: int) -> bool:
+    """Whether pending operations alone keep inputs alive: more than the limit, or several times their result."""
+    own = _nbytes(node)
+    if own < _SMALL_RESULT:
+        return False
+    held, stack, seen = 0, [node], set()
+    while stack and len(seen) < _HELD_WALK:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.buffer is not None:
+            held += 0 if current.is_held else _nbytes(current)
+        else:
+            stack.extend(current.srcs)
+    return held > limit or held >= _HELD_RESULTS * own
+
+
+#: Results below this many bytes never make the trace hold much.
+_SMALL_RESULT = 1 << 20
+#: Dead inputs, in units of the result, that a chain may keep alive.
+_HELD_RESULTS = 3
+#: Nodes looked at in one check.
+_HELD_WALK = 256
+
+
+def _nbytes(node: Node) -> int:
+    total = int(node.dtype[1:])
+    for extent in node.shape:
+        total *= extent
+    return total
+
+
+def flush(nodes: Sequence[Node], device: str) -> None:
+    """Compute nodes: afterwards each has its buffer. Nodes that live on and are dear are stored as well.
+
+    Raises MemoryError when there is no memory; the trace is kept then.
+    """
+    with session.flush_lock:
+        wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
+        if not wanted:
+            return
+        graph = Graph(wanted)
+        kept = [node for node in graph.nodes if _is_kept(node, graph.outputs)]
+        if kept:
+            graph = Graph([*wanted, *kept])
+        _run(graph, device)
+
+
+def _is_kept(node: Node, outputs: Sequence[Node]) -> bool:
+    """Whether an operation inside is stored because its array is still held: dear ones, and those asked for again."""
+    if is_leaf(node) or node in outputs or isinstance(node, View) or not node.is_held:
+        return False
+    if isinstance(node, Reduce | Opaque | Update):
+        return True
+    return node.seen or (isinstance(node, Map) and node.op.ulp > 0)
+
+
+def _run(graph: Graph, device: str) -> None:
+    options = config.current()
+    backend = session.backend(device)
+    leaves = [node for node in graph.nodes if node.buffer is not None]
+    constants = [node for node in graph.nodes if isinstance(node, Const)]
+    plan = plan_for(graph, options, device)
+    buffers: list[Buffer] = [node.buffer for node in leaves]
+    scalars: list[Any] = [node.value for node in constants]
+    dying: set[Node] | None = None
+
+    def is_dead(leaf: int) -> bool:
+        nonlocal dying
+        if dying is None:
+            dying = dead_leaves(graph)
+        return leaves[leaf] in dying
+
+    results = Executor(plan, backend, options, scalars, is_dead).run(buffers)
+    _mark_shared([*buffers, *results])
+    for node in graph.nodes:
+        node.seen = True
+    for node, buffer in zip(graph.outputs, results, strict=True):
+        node.attach(buffer)
+
+
+def _mark_shared(buffers: Sequence[Buffer]) -> None:
+    """Memory that two nodes have (equal operations, or a copy of nothing new) is never written in place."""
+    seen: set[int] = set()
+    for buffer in buffers:
+        if id(buffer) in seen:
+            buffer.exclusive = False
+        seen.add(id(buffer))
+
+
+def _plan(graph: Graph, options: Options, device: str) -> Plan:
+    key = plan_key(graph, options, device)
+    found = session.plans.get(key)
+    if found is not None:
+        events.add(plan_hits=1)
+        return found
+    made = make_plan(graph, options, session.backend(device))
+    events.add(plans_built=1)
+    session.plans.put(key, made, session.PLANS)
+    return made
+
+
+def plan_key(graph: Graph, options: Options, device: str) -> tuple[object, ...]:
+    """The structure of a graph: two graphs of one key run by one plan. Library calls are equal by their function."""
+    number = {node: position for position, node in enumerate(graph.nodes)}
+    lines = tuple(
+        (node.signature if node.buffer is None else (node.shape, node.dtype, node.strides),
+         *[number[src] for src in node.srcs])
+        for node in graph.nodes
+    )  # fmt: skip
+    return lines, tuple(number[node] for node in graph.outputs), options, device
+
+
+def dead_leaves(graph: Graph) -> set[Node]:
+    """Memory leaves that nobody can read after this run: no array holds them, and every reader goes away.
+
+    A reader goes away when it is computed now, or when nobody holds it and its own readers all go away.
+    """
+    readers = graph.users()
+    outputs = set(graph.outputs)
+    survives: dict[Node, bool] = {}
+    for node in reversed(graph.nodes):
+        known = readers[node]
+        held = node.is_held or node.users > len(known)
+        stays = held or any(survives[reader] for reader in known if reader not in outputs)
+        survives[node] = stays
+    return {
+        node
+        for node in graph.nodes
+        if node.buffer is not None and not survives[node]
+    }

@@ -1,0 +1,175 @@
+"""Plan -> values: allocate, launch, free, step by step.
+
+A launch whose kernel cannot be built runs op by op through NumPy instead, with a warning that names the operations and
+the user's line; the answer is the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyfuse import events
+from lazyfuse.backends.base import Backend, Buffer
+from lazyfuse.backends.base import Launch as BoundLaunch
+from lazyfuse.config import Options
+from lazyfuse.errors import UnfusedWarning
+from lazyfuse.ir.graph import label
+from lazyfuse.ir.interp import arrange, evaluate, view_of
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Node, line_of
+from lazyfuse.ir.plan import Call, Launch, Plan, Renew
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime.session import executable
+
+IsDead = Callable[[int], bool]
+
+
+class Executor:
+    """One run of a plan. `buffers` has a place per slot, leaves bound; `is_dead(leaf)` tells whether it may be reused."""
+
+    def __init__(
+        self, plan: Plan, backend: Backend, options: Options, scalars: Sequence[Any], is_dead: IsDead
+    ) -> None:
+        self.plan = plan
+        self.backend = backend
+        self.options = options
+        self.scalars = scalars
+        self.is_dead = is_dead
+        self.buffers: list[Buffer | None] = []
+
+    def run(self, leaves: Sequence[Buffer]) -> list[Buffer]:
+        """The buffers of the outputs."""
+        self.buffers = [*leaves, *(None for _ in range(len(self.plan.slots) - len(leaves)))]
+        for step in self.plan.steps:
+            match step:
+                case Launch():
+                    self._launch(step)
+                case Renew():
+                    self._renew(step)
+                case Call():
+                    self._call(step)
+            for slot in step.frees:
+                self.buffers[slot] = None
+        return [self._buffer(slot) for slot in self.plan.outputs]
+
+    def _buffer(self, slot: int) -> Buffer:
+        buffer = self.buffers[slot]
+        assert buffer is not None, slot
+        return buffer
+
+    def _launch(self, step: Launch) -> None:
+        bound = _bound(step, self.backend)
+        if bound is None:
+            for call in step.calls:
+                self._call_into(call)
+            return
+        given = dict(step.donors)
+        for slot, nbytes in step.allocates:
+            donor = given.get(slot)
+            if donor is not None and self._may_reuse(donor, nbytes, step.frees):
+                self.buffers[slot] = self.buffers[donor]
+                events.add(donations=1)
+            else:
+                self.buffers[slot] = self.backend.allocate(nbytes)
+        buffers = [self._buffer(operand.slot) for operand in step.operands]
+        scalars = [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
+        bound(buffers, scalars, threads=self.options.threads)
+        events.add(
+            kernels_launched=1, bytes_read=step.bytes_read, bytes_written=step.bytes_written
+        )
+
+    def _may_reuse(self, slot: int, nbytes: int, frees: tuple[int, ...]) -> bool:
+        """Whether the slot dies with this step and its memory belongs to nobody else."""
+        buffer = self._buffer(slot)
+        if slot not in frees or not buffer.exclusive or buffer.nbytes != nbytes:
+            return False
+        return slot >= self.plan.leaves or self.is_dead(slot)
+
+    def _renew(self, step: Renew) -> None:
+        base = self._buffer(step.base)
+        if step.in_place and self._may_reuse(step.base, step.nbytes, step.frees):
+            self.buffers[step.target] = base
+            return
+        fresh = self.backend.allocate(step.nbytes)
+        if step.copy:
+            self.backend.copy(base, fresh)
+            events.add(copies=1, bytes_read=step.nbytes, bytes_written=step.nbytes)
+        self.buffers[step.target] = fresh
+
+    def _call(self, step: Call) -> None:
+        events.add(unfused=1)
+        self._call_into(step)
+
+    def _call_into(self, step: Call) -> None:
+        """Run a node op by op on host arrays and keep the result on the device."""
+        memory = {node: self._array(node, slot) for node, slot in step.reads}
+        scalars = {node: self.scalars[number] for node, number in step.scalars}
+        value = evaluate(step.node, memory, scalars)
+        node = step.node
+        dense = arrange(value, node)
+        flat = np.ndarray((size_of(node.shape),), dense.dtype, buffer=_base(dense))
+        nbytes = sum(array.nbytes for array in memory.values())
+        events.add(bytes_read=nbytes, bytes_written=dense.nbytes)
+        self.buffers[step.target] = self.backend.from_host(flat)
+
+    def _array(self, node: Node, slot: int) -> np.ndarray:
+        """The memory of a slot as an array of its node's shape and strides."""
+        flat = self.backend.to_host(self._buffer(slot)).view(np.dtype(node.dtype))
+        return view_of(flat, Layout(node.shape, node.strides, 0))
+
+
+def _base(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+_BOUND: weakref.WeakKeyDictionary[Launch, BoundLaunch | None] = weakref.WeakKeyDictionary()
+_WARNED: set[str] = set()
+_LOCK = threading.Lock()
+
+
+def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
+    """The compiled and bound kernel of a step, kept with the plan; None when it cannot be built."""
+    found = _BOUND.get(step, _MISSING)
+    if found is not _MISSING:
+        events.add(cache_hits=1)
+        return found
+    try:
+        made = executable(step.kernel, backend, step.name).bind(
+            step.extents,
+            tuple(operand.strides for operand in step.operands),
+            tuple(operand.offset for operand in step.operands),
+        )
+    except MemoryError:
+        raise
+    except Exception as error:  # any failure of a compiler: the plan still has to give its answer
+        _warn_unbuilt(step, error)
+        made = None
+    _BOUND[step] = made
+    return made
+
+
+_MISSING: Any = object()
+
+
+def _warn_unbuilt(step: Launch, error: Exception) -> None:
+    names = ", ".join(dict.fromkeys(label(node) for node in step.nodes))
+    places = {line_of(node.origin) for node in step.nodes if node.origin is not None}
+    lines = ", ".join(f"{file}:{line}" for file, line in sorted(places))
+    with _LOCK:
+        if step.kernel.digest in _WARNED:
+            return
+        _WARNED.add(step.kernel.digest)
+    warnings.warn(
+        f"the kernel of {names} (recorded at {lines}) could not be built and runs op by op: "
+        f"{type(error).__name__}: {error}",
+        UnfusedWarning,
+        stacklevel=2,
+    )

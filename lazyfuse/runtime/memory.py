@@ -1,0 +1,88 @@
+"""Memory of a plan: when slots die, and which dead input may give its buffer to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lazyfuse.ir.kernel import Kernel, Phase
+from lazyfuse.ir.plan import Call, Launch, Renew, Step
+
+
+def with_frees(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...]:
+    """Each step with the slots that nothing reads after it; outputs live on."""
+    last: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for slot in _touched(step):
+            last[slot] = number
+    dying: dict[int, list[int]] = {}
+    for slot, number in last.items():
+        if slot not in outputs:
+            dying.setdefault(number, []).append(slot)
+    return tuple(
+        replace(step, frees=tuple(dying.get(number, ()))) for number, step in enumerate(steps)
+    )
+
+
+def _touched(step: Step) -> list[int]:
+    match step:
+        case Launch():
+            return [operand.slot for operand in step.operands]
+        case Renew():
+            return [step.target, step.base]
+        case Call():
+            return [*(slot for _, slot in step.reads), step.target]
+
+
+def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
+    """Pairs (written slot, read slot) such that the output may take the input's buffer.
+
+    The input must have the output's dtype and size, and every read of it must be at the element that is stored (equal
+    strides and offset), in no phase after the store: each element is then read before it is overwritten. Whether the
+    input is dead is asked when the plan runs.
+    """
+    pairs: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    kernel = launch.kernel
+    sizes = dict(launch.allocates)
+    for number in kernel.outputs:
+        target = launch.operands[number]
+        if target.slot not in sizes:
+            continue
+        for candidate in kernel.inputs:
+            source = launch.operands[candidate]
+            same_place = (source.strides, source.offset) == (target.strides, target.offset)
+            if (
+                source.slot not in taken
+                and same_place
+                and kernel.args[candidate].dtype == kernel.args[number].dtype
+                and _reads_once(launch, source.slot)
+                and _last_load(kernel, candidate) <= _store_phase(kernel, number)
+            ):
+                pairs.append((target.slot, source.slot))
+                taken.add(source.slot)
+                break
+    return tuple(pairs)
+
+
+def _reads_once(launch: Launch, slot: int) -> bool:
+    """Whether one argument only reads the slot."""
+    return sum(operand.slot == slot for operand in launch.operands) == 1
+
+
+def _last_load(kernel: Kernel, arg: int) -> int:
+    return max(
+        (number for number, phase in enumerate(kernel.phases) if _loads(phase, arg)), default=-1
+    )
+
+
+def _loads(phase: Phase, arg: int) -> bool:
+    return any(instr.op == "load" and instr.attr == arg for instr in phase.body)
+
+
+def _store_phase(kernel: Kernel, arg: int) -> int:
+    return next(
+        number
+        for number, phase in enumerate(kernel.phases)
+        if any(store.arg == arg for store in phase.stores)
+    )

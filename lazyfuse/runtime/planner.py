@@ -1,0 +1,244 @@
+"""Graph -> Plan: passes, schedule and lowering in turn, and the steps with their memory.
+
+The plan is made from a template of the graph: nodes without buffers and handles, so a cached plan keeps no memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lazyfuse.backends.base import Backend
+from lazyfuse.config import Options
+from lazyfuse.ir.graph import Graph, is_leaf, label
+from lazyfuse.ir.group import Group
+from lazyfuse.ir.kernel import Kernel, Role
+from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
+from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
+from lazyfuse.ir.verify import verify_graph, verify_kernel, verify_plan
+from lazyfuse.lower.canonical import Lowered
+from lazyfuse.lower.lower import lower
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.passes import run_passes
+from lazyfuse.runtime.memory import donors, with_frees
+from lazyfuse.schedule.fusion import Limits
+from lazyfuse.schedule.schedule import Schedule, schedule
+
+
+def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
+    """Plan the evaluation of `graph.outputs`. Leaf slots follow the graph's order of memory leaves."""
+    started = time.perf_counter()
+    copied, leaves = template(graph)
+    if options.check:
+        verify_graph(copied)
+    prepared = run_passes(copied, options.passes)
+    limits = Limits(
+        fusion=options.fusion,
+        max_ops=options.max_kernel_ops,
+        max_args=min(options.max_kernel_args, getattr(backend, "max_args", options.max_kernel_args)),
+        exact_order=backend.exact_order,
+    )
+    if options.check:
+        verify_graph(prepared)
+    plan = _Planner(prepared, leaves, schedule(prepared, limits), backend, options).run()
+    if options.check:
+        verify_plan(plan)
+    return replace(plan, seconds=time.perf_counter() - started)
+
+
+def template(graph: Graph) -> tuple[Graph, list[Node]]:
+    """A copy of the graph without buffers, handles and values; and its leaves and scalars in the graph's order."""
+    leaves: list[Node] = []
+
+    def copy(node: Node, srcs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Const):
+            new: Node = Const(0, node.dtype)
+        elif is_leaf(node):
+            new = Source(node.shape, node.dtype, node.strides, "placeholder")
+        else:
+            return node.with_srcs(srcs)
+        leaves.append(new)
+        return new
+
+    return graph.rewrite(copy), leaves
+
+
+class _Planner:
+    def __init__(
+        self, graph: Graph, leaves: list[Node], decided: Schedule, backend: Backend, options: Options
+    ) -> None:
+        self.graph = graph
+        self.backend = backend
+        self.options = options
+        self.schedule = decided
+        memory = [leaf for leaf in leaves if not isinstance(leaf, Const)]
+        self.constants = {
+            leaf: number for number, leaf in enumerate(x for x in leaves if isinstance(x, Const))
+        }
+        self.slots: dict[Node, int] = {leaf: number for number, leaf in enumerate(memory)}
+        self.leaves = len(memory)
+        self.steps: list[Step] = []
+        self.refusals = list(decided.refusals)
+        self.stored = {root for group in decided.groups for root in group.roots}
+
+    def run(self) -> Plan:
+        for group in self.schedule.groups:
+            self._add_group(group)
+        outputs = tuple(self.slots[node] for node in self.graph.outputs)
+        steps = with_frees(self.steps, outputs)
+        return Plan(self.leaves, tuple(self.slots), steps, outputs, tuple(self.refusals))
+
+    def _slot(self, node: Node) -> int:
+        return self.slots.setdefault(node, len(self.slots))
+
+    def _add_group(self, group: Group) -> None:
+        first = next(iter(group.roots))
+        if isinstance(first, Opaque):
+            self._call(first, WhyNot.OPAQUE)
+            return
+        lowered = lower(group, self.stored, self.schedule.outputs)
+        unsupported = self._unsupported(lowered.kernel)
+        if unsupported:
+            self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))
+            for root in group.roots:
+                self._call(root, WhyNot.UNSUPPORTED)
+            return
+        if self.options.check:
+            verify_kernel(lowered.kernel)
+        if isinstance(first, Update):
+            self._renew(first, lowered)
+        self._launch(group, lowered)
+
+    def _unsupported(self, kernel: Kernel) -> str:
+        """The first primitive that the backend has no code for; empty when it has all."""
+        for phase in kernel.phases:
+            for instr in phase.body:
+                for dtype in (instr.dtype, *(phase.body[arg].dtype for arg in instr.args)):
+                    if not self.backend.supports(instr.op, dtype):
+                        return f"{instr.op} on {dtype}"
+        return ""
+
+    def _call(self, node: Node, why: WhyNot) -> None:
+        reads, scalars = _needs(node, self.stored)
+        self.steps.append(
+            Call(
+                node,
+                tuple((src, self.slots[src]) for src in reads),
+                tuple((src, self.constants[src]) for src in scalars),
+                self._slot(node),
+                why,
+            )
+        )
+
+    def _renew(self, node: Update, lowered: Lowered) -> None:
+        """The memory that an update writes into: its base in place where no read would see the new values."""
+        base = node.srcs[0]
+        store = lowered.bindings[-1]
+        hazard = any(
+            binding.node is base and (binding.strides, binding.offset) != (store.strides, store.offset)
+            for binding in lowered.bindings[:-1]
+        )
+        if hazard:
+            self.refusals.append(Refusal(base, node, WhyNot.HAZARD, "the base is copied first"))
+        nbytes = size_of(node.shape) * int(node.dtype[1:])
+        covers = size_of(node.layout.shape) == size_of(node.shape)
+        step = Renew(self._slot(node), self.slots[base], nbytes, not hazard, not covers, node)
+        self.steps.append(step)
+
+    def _launch(self, group: Group, lowered: Lowered) -> None:
+        operands = tuple(Operand(self._slot(b.node), b.strides, b.offset) for b in lowered.bindings)
+        scalars = tuple(
+            ("const", self.constants[key]) if isinstance(key, Node) else key for key in lowered.scalars
+        )
+        written = [node for node in lowered.outputs if not isinstance(node, Update)]
+        itemsizes = [int(arg.dtype[1:]) for arg in lowered.kernel.args if arg.role is not Role.SCRATCH]
+        read, wrote = _traffic(lowered, itemsizes)
+        members = _members(group, self.stored)
+        launch = Launch(
+            kernel=lowered.kernel,
+            name=kernel_name(members),
+            extents=lowered.extents,
+            operands=operands,
+            scalars=scalars,
+            allocates=tuple(
+                (self._slot(node), size_of(node.shape) * int(node.dtype[1:])) for node in written
+            ),
+            donors=(),
+            stores=tuple((self._slot(node), node) for node in lowered.outputs),
+            nodes=tuple(members),
+            calls=tuple(self._as_call(node, group) for node in lowered.outputs),
+            bytes_read=read,
+            bytes_written=wrote,
+        )
+        self.steps.append(replace(launch, donors=donors(launch)))
+
+    def _as_call(self, node: Node, group: Group) -> Call:
+        """How to compute one output of a launch without its kernel."""
+        own = self.stored - set(group.roots)
+        reads, scalars = _needs(node, own)
+        return Call(
+            node,
+            tuple((src, self.slots[src]) for src in reads),
+            tuple((src, self.constants[src]) for src in scalars),
+            self._slot(node),
+            WhyNot.UNSUPPORTED,
+        )
+
+
+def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Node]]:
+    """The memory and the scalars that computing `node` op by op reads."""
+    reads: dict[Node, None] = {}
+    scalars: dict[Node, None] = {}
+    stack, seen = list(reversed(node.srcs)), set()
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, Const):
+            scalars[current] = None
+        elif is_leaf(current) or current in stored:
+            reads[current] = None
+        else:
+            stack.extend(reversed(current.srcs))
+    return list(reads), list(scalars)
+
+
+def _members(group: Group, stored: set[Node]) -> list[Node]:
+    """All operations of a group, operands first."""
+    members: dict[Node, None] = {}
+    for root in group.roots:
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                members[node] = None
+                continue
+            foreign = is_leaf(node) or (node in stored and node not in group.roots)
+            if foreign or node in members:
+                continue
+            stack.append((node, True))
+            stack.extend((src, False) for src in reversed(node.srcs))
+    return list(members)
+
+
+def _traffic(lowered: Lowered, itemsizes: Sequence[int]) -> tuple[int, int]:
+    """Bytes that a kernel has to read and to write: each distinct element once."""
+    totals = {Role.IN: 0, Role.OUT: 0}
+    args = [arg for arg in lowered.kernel.args if arg.role is not Role.SCRATCH]
+    for arg, binding, itemsize in zip(args, lowered.bindings, itemsizes, strict=True):
+        elements = 1
+        for extent, stride in zip(lowered.extents, binding.strides, strict=True):
+            elements *= extent if stride else 1
+        totals[arg.role] += min(elements, size_of(binding.node.shape)) * itemsize
+    return totals[Role.IN], totals[Role.OUT]
+
+
+def kernel_name(nodes: Sequence[Node]) -> str:
+    """A readable C identifier from the operations inside."""
+    names = [label(node).split("[")[0].replace("reduce.", "reduce_") for node in nodes]
+    shown = [name for name in names if name not in ("view", "const")]
+    short = shown if len(shown) <= 5 else [*shown[:2], f"{len(shown) - 4}_more", *shown[-2:]]
+    return "lf_" + "_".join(short)
+

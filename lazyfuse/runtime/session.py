@@ -1,0 +1,144 @@
+"""The process-wide state: backends by device, the kernel cache, the plan cache, the lock of a flush."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Hashable
+from functools import cache
+
+from lazyfuse import config, events
+from lazyfuse.backends.base import Backend, Executable
+from lazyfuse.cache.disk import DiskCache
+from lazyfuse.cache.key import kernel_key
+from lazyfuse.cache.memory import Cache, CacheInfo
+from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.plan import Plan
+
+#: Plans kept; each is a few kilobytes.
+PLANS = 4096
+
+flush_lock = threading.RLock()
+plans: Cache[Hashable, Plan] = Cache(PLANS)
+kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
+
+
+@cache
+def backend(device: str) -> Backend:
+    """The backend of a device. Raises DeviceUnavailableError with the reason when it cannot be used here."""
+    if device == "cpu":
+        return _cpu()
+    if device == "cuda" or device.startswith("cuda:"):
+        return _cuda(device)
+    if device == "cuda-host":
+        from lazyfuse.backends.cuda_host import CudaHostBackend
+
+        return CudaHostBackend()
+    raise ValueError(f"unknown device {device!r}; there are {', '.join(devices())}")
+
+
+def _cpu() -> Backend:
+    """LLVM, or NumPy op by op where llvmlite cannot be imported or refuses this machine."""
+    try:
+        from lazyfuse.backends.cpu import CpuBackend
+
+        return CpuBackend()
+    except (ImportError, OSError, RuntimeError) as error:
+        from lazyfuse.backends.reference import ReferenceBackend
+
+        warnings.warn(
+            f"llvmlite cannot be used ({error}); arrays are computed op by op through NumPy",
+            UnfusedWarning,
+            stacklevel=2,
+        )
+        return ReferenceBackend()
+
+
+def _cuda(device: str) -> Backend:
+    from lazyfuse.backends.cuda import CudaBackend
+
+    usable, reason = CudaBackend.available()
+    if not usable:
+        raise DeviceUnavailableError(f"device {device!r} cannot be used: {reason}")
+    return CudaBackend(device)
+
+
+@cache
+def devices() -> tuple[str, ...]:
+    """The devices of this machine: "cpu", and "cuda:0"... for NVIDIA GPUs that CuPy can use."""
+    from lazyfuse.backends.cuda import device_count
+
+    return ("cpu", *(f"cuda:{number}" for number in range(device_count())))
+
+
+@cache
+def resolve_device(name: str) -> str:
+    """The device that an option or argument names: auto is the first GPU, else the CPU."""
+    if name == "auto":
+        return devices()[1] if len(devices()) > 1 else "cpu"
+    return "cuda:0" if name == "cuda" else name
+
+
+def default_device() -> str:
+    return resolve_device(config.current().device)
+
+
+def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
+    """The compiled kernel: from memory, from disk, or compiled now and kept in both."""
+    options = config.current()
+    key = kernel_key(kernel, target.fingerprint)
+    found = kernels.get(key)
+    if found is not None:
+        events.add(cache_hits=1)
+        return found
+    found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
+    kernels.put(key, found, options.cache_size)
+    return found
+
+
+def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
+    if not config.current().disk_cache:
+        return None
+    disk = disk_cache(config.current().cache_dir)
+    binary = disk.read(key)
+    if binary is None:
+        return None
+    try:
+        loaded = target.load(kernel, name, binary)
+    except Exception:  # whatever a damaged binary makes the loader raise: it is compiled anew
+        disk.remove(key)
+        return None
+    events.add(kernels_loaded=1)
+    return loaded
+
+
+def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executable:
+    started = time.perf_counter()
+    made = target.compile(kernel, name)
+    events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
+    if config.current().disk_cache and made.binary:
+        disk_cache(config.current().cache_dir).write(key, made.binary)
+    return made
+
+
+@cache
+def disk_cache(folder: str) -> DiskCache:
+    return DiskCache(folder)
+
+
+def cache_info() -> CacheInfo:
+    """Hits, misses, bound and size of the in-memory kernel cache."""
+    return kernels.info()
+
+
+_on_clear: list[Callable[[], None]] = [plans.clear, kernels.clear]
+
+
+def cache_clear(*, disk: bool = False) -> None:
+    """Forget compiled kernels and plans; with `disk`, the files too."""
+    for clear in _on_clear:
+        clear()
+    if disk:
+        disk_cache(config.current().cache_dir).clear()

@@ -1,0 +1,42 @@
+"""What fusion decides by: every threshold in one place, with its unit, reason and the file that measures it."""
+
+from __future__ import annotations
+
+from lazyfuse.ir.node import Map, Node
+from lazyfuse.ops.shapes import size_of
+
+#: Cost (cycles for 8 doubles) from which storing a shared value beats computing it twice: one store plus one load of
+#: 64 bytes each at about 10 bytes per cycle (perf/roofline.py).
+STORE_COST = 30.0
+
+#: Elements up to which a whole reduction and its readers share one thread's kernel: a launch costs more than the
+#: second pass over data that is still in the cache.
+SINGLE_PASS_ELEMENTS = 1 << 16
+
+#: Kept indices from which row- or column-wise phases have enough parallel work: one vector of lanes.
+MIN_OUTER = 8
+
+#: A value that is read through a broadcast at least this many times per element is stored, unless it is cheap.
+BROADCAST_REUSE = 4
+BROADCAST_COST = 10.0
+
+
+def map_cost(node: Node) -> float:
+    """Cost of one evaluation of a node alone; 0 for everything that is not an op."""
+    return node.op.cost(node.loop, node.dtype) if isinstance(node, Map) else 0.0
+
+
+def is_expensive(cost: float) -> bool:
+    """Whether a value of this recompute cost should be stored when two kernels need it."""
+    return cost > STORE_COST
+
+
+def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
+    """Whether inlining `node` into the larger `reader` would compute each element many times over."""
+    reuse = size_of(reader.shape) >= BROADCAST_REUSE * max(size_of(node.shape), 1)
+    return reuse and cost >= BROADCAST_COST
+
+
+def may_share_phases(outer: int, inner: int) -> bool:
+    """Whether a reduction and its readers may run as phases of one kernel: enough kept indices, or little work."""
+    return outer >= MIN_OUTER or outer * inner <= SINGLE_PASS_ELEMENTS

@@ -1,0 +1,93 @@
+"""Graph -> Schedule: what is stored, and which stored results share a kernel.
+
+    schedule(graph, limits) -> Schedule(groups in running order, refusals)
+
+Grouping is repeated while it shows that a value is computed in several kernels and would be cheaper to store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.group import Group, collapses
+from lazyfuse.ir.node import Map, Node, Reduce, View
+from lazyfuse.ir.plan import Refusal, WhyNot
+from lazyfuse.schedule import cost
+from lazyfuse.schedule.fusion import Limits, fuse, has_run, join_alone
+from lazyfuse.schedule.stores import required_stores
+
+#: Rounds of grouping; each stores what the round before would have computed several times.
+ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`outputs` are the stored results that somebody outside their own kernel reads."""
+
+    groups: list[Group]
+    refusals: list[Refusal]
+    outputs: frozenset[Node]
+
+
+def schedule(graph: Graph, limits: Limits) -> Schedule:
+    """Decide stores and groups."""
+    extra: set[Node] = set()
+    refusals: list[Refusal] = []
+    for _ in range(ROUNDS):
+        stored = required_stores(graph, extra, fusion=limits.fusion, max_ops=limits.max_ops)
+        if limits.exact_order:
+            scattered = {node for node in stored if isinstance(node, Reduce) and _is_scattered(node, stored, limits)}
+            if scattered:
+                refusals += [Refusal(node.srcs[0], node, WhyNot.ORDER_CLASS) for node in scattered]
+                extra |= {node.srcs[0] for node in scattered}
+                continue
+        groups, refused = fuse(stored, limits)
+        repeated = _repeated(groups, stored)
+        if not repeated - extra:
+            break
+        extra |= repeated
+        refusals += [Refusal(node, node, WhyNot.RECOMPUTE_COST) for node in repeated]
+    return Schedule(groups, refusals + refused, _outputs(graph, groups))
+
+
+def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> bool:
+    """Whether the run of a pairwise sum would jump: its operand has to be stored densely first."""
+    src = node.srcs[0]
+    if not has_run(node) or src in stored or is_leaf(src) or isinstance(src, View):
+        return False
+    alone = join_alone(node, stored, limits)
+    runs = node.order.axes[-node.order.run_axes :]
+    return not collapses([read.strides for read in alone.expression.reads], alone.shape, runs)
+
+
+def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
+    """Unstored nodes that several kernels compute although storing them is cheaper: the topmost of each expression."""
+    uses = Counter(node for group in groups for node in group.inlined if node not in stored)
+    shared = {node for node, count in uses.items() if count > 1 and isinstance(node, Map)}
+    below: set[Node] = set()
+    for node in shared:
+        below.update(src for src in node.srcs if src in shared)
+    return {node for node in shared - below if cost.is_expensive(_tree_cost(node, stored))}
+
+
+def _tree_cost(node: Node, stored: dict[Node, None]) -> float:
+    """Cost of computing a node from memory once."""
+    total, stack, seen = 0.0, [node], set()
+    while stack:
+        current = stack.pop()
+        if current in seen or is_leaf(current) or current in stored:
+            continue
+        seen.add(current)
+        total += cost.map_cost(current)
+        stack.extend(current.srcs)
+    return total
+
+
+def _outputs(graph: Graph, groups: list[Group]) -> frozenset[Node]:
+    """Results that must reach memory: outputs of the graph and operands of other groups."""
+    read = {node for group in groups for node in group.reads if node not in group.roots}
+    wanted = read | set(graph.outputs)
+    written = {root for group in groups for root in group.roots if root.kind in ("update", "opaque")}
+    return frozenset(root for group in groups for root in group.roots if root in wanted or root in written)

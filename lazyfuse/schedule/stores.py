@@ -1,0 +1,96 @@
+"""Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
+
+    stored = outputs, reductions, updates, library calls and their operands, nodes under views that are not affine,
+             expensive nodes that a broadcast would repeat, and cuts through expressions that grow too large
+"""
+
+from __future__ import annotations
+
+from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.layout import index_map
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Reduce, Update, View
+from lazyfuse.schedule import cost
+
+
+def required_stores(
+    graph: Graph, extra: set[Node], *, fusion: bool, max_ops: int
+) -> dict[Node, None]:
+    """The nodes that must be stored, in topological order; `extra` are asked for by the caller."""
+    stored = {_memory(node) for node in (*graph.outputs, *extra)}
+    for node in graph.nodes:
+        if is_leaf(node):
+            continue
+        if isinstance(node, Reduce | Update | Opaque) or (not fusion and isinstance(node, Map | Fill)):
+            stored.add(node)
+        if isinstance(node, Opaque):
+            stored.update(_memory(src) for src in node.srcs)
+        if isinstance(node, View) and _is_not_affine(node):
+            stored.add(_memory(node))
+        if isinstance(node, Update):
+            stored.add(_memory(node.srcs[0]))
+    _store_broadcasts(graph, stored)
+    _cut_large(graph, stored, max_ops)
+    return {
+        node: None
+        for node in graph.nodes
+        if node in stored and not is_leaf(node) and not isinstance(node, View)
+    }
+
+
+def _memory(node: Node) -> Node:
+    """The node whose memory holds this one: views own none."""
+    while isinstance(node, View) and node.buffer is None:
+        node = node.srcs[0]
+    return node
+
+
+def _is_not_affine(view: View) -> bool:
+    src = view.srcs[0]
+    return not is_leaf(src) and index_map(view.layout, src.shape, src.strides) is None
+
+
+def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
+    """Store expensive expressions of memory alone that a broadcast would repeat for every element of the result."""
+    costs: dict[Node, float] = {}
+    for node in graph.nodes:
+        costs[node] = 0.0
+        if is_leaf(node) or node in stored:
+            continue
+        below = [costs[src] for src in node.srcs]
+        costs[node] = cost.map_cost(node) + sum(below)
+        for src in node.srcs:
+            own = _memory(src)
+            if own in stored or is_leaf(own) or not isinstance(own, Map):
+                continue
+            if cost.is_broadcast_waste(own, node, costs[own]) and not _reads_reduction(own):
+                stored.add(own)
+
+
+def _reads_reduction(node: Node) -> bool:
+    """Whether a pending reduction lies under a node: then it is cheap per kept index."""
+    stack, seen = [node], set()
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Reduce) and current.buffer is None:
+            return True
+        if current in seen or is_leaf(current):
+            continue
+        seen.add(current)
+        stack.extend(current.srcs)
+    return False
+
+
+def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
+    """Store a node where the expression above the last stores would exceed `max_ops` operations."""
+    inside: dict[Node, frozenset[Node]] = {}
+    for node in graph.nodes:
+        if is_leaf(node) or isinstance(node, Const):
+            inside[node] = frozenset()
+            continue
+        ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
+        if len(ops) > max_ops and isinstance(node, Map):
+            largest = max(node.srcs, key=lambda src: len(inside[src]))
+            stored.add(_memory(largest))
+            inside[largest] = frozenset()
+            ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
+        inside[node] = frozenset() if node in stored else ops

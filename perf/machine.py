@@ -1,0 +1,43 @@
+"""Name this machine: `python -m perf.machine` prints a short name for result files."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+
+def processor() -> str:
+    """Give the processor's model name, or the architecture when it is not known."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text() if info.exists() else ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1).strip() if found else platform.machine()
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def simd() -> str:
+    """Give the widest SIMD family of the host."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text() if info.exists() else ""
+    for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse2", "SSE2")):
+        if f" {flag} " in text:
+            return name
+    return "NEON" if platform.machine() in ("aarch64", "arm64") else "unknown SIMD"
+
+
+def short_name() -> str:
+    """Give processor and cores in lower case, letters, digits and dashes only."""
+    text = f"{processor()} {cores()}c".lower().replace("(r)", "").replace("(tm)", "")
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
+
+
+if __name__ == "__main__":
+    print(short_name())

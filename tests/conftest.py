@@ -1,0 +1,64 @@
+"""Options, marks and fixtures that the whole suite shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import oracle
+
+settings.register_profile(
+    "lazyfuse",
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+settings.register_profile(
+    "full",
+    max_examples=2000,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--full`: the whole cross products and many random programs, instead of a slice of
+    them.
+    """
+    parser.addoption("--full", action="store_true", help="run the full cross products (slow)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark and the size of the random tests."""
+    config.addinivalue_line("markers", "engine: needs lazyfuse itself, not NumPy in its place")
+    config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
+    settings.load_profile("full" if config.getoption("--full") else "lazyfuse")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what only the engine has when NumPy stands in its place."""
+    if oracle.IS_ENGINE:
+        return
+    skip = pytest.mark.skip(reason="NumPy in lazyfuse's place has no engine")
+    for item in items:
+        if item.get_closest_marker("engine"):
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> bool:
+    """Say whether the full cross products were asked for."""
+    return bool(request.config.getoption("--full"))
+
+
+@pytest.fixture(autouse=True)
+def fresh_stats() -> Iterator[Any]:
+    """Start every test with counters at zero."""
+    if oracle.IS_ENGINE:
+        oracle.lf.reset_stats()
+    yield

@@ -1,0 +1,50 @@
+struct h16 { unsigned short x; };
+#ifndef LF_HOST
+__device__ __forceinline__ float lf_half_widen(h16 h) {
+  float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.x)); return f;
+}
+__device__ __forceinline__ h16 lf_half_round(float f) {
+  h16 h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.x) : "f"(f)); return h;
+}
+__device__ __forceinline__ h16 lf_half_round(double f) {
+  h16 h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.x) : "d"(f)); return h;
+}
+#else
+static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
+static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
+static inline h16 lf_half_round(double f) { return h16{lfh::half_round(f)}; }
+#endif
+typedef int ix;
+typedef unsigned int ux;
+extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
+    long long n0_,
+    long long n1_,
+    const h16* a0,
+    long long s0_0_,
+    long long s0_1_,
+    const h16* a1,
+    long long s1_0_,
+    h16* a2,
+    long long s2_0_,
+    long long s2_1_) {
+  const ux n0 = (ux)n0_;
+  const ux n1 = (ux)n1_;
+  const ix s0_0 = (ix)s0_0_;
+  const ix s0_1 = (ix)s0_1_;
+  const ix s1_0 = (ix)s1_0_;
+  const ix s2_0 = (ix)s2_0_;
+  const ix s2_1 = (ix)s2_1_;
+  const ux total = n0 * n1, step = (ux)gridDim.x * blockDim.x;
+  for (ux flat = (ux)blockIdx.x * blockDim.x + threadIdx.x; flat < total; flat += step) {
+    ux rest = flat;
+    const ux i1 = rest % n1; rest /= n1;
+    const ux i0 = rest;
+    const h16 v0 = a0[(ix)i0 * s0_0 + (ix)i1 * s0_1];
+    const h16 v1 = a1[(ix)i0 * s1_0];
+    const float v2 = lf_half_widen(v0);
+    const float v3 = lf_half_widen(v1);
+    const float v4 = (v2 * v3);
+    const h16 v5 = lf_half_round(v4);
+    a2[(ix)i0 * s2_0 + (ix)i1 * s2_1] = v5;
+  }
+}

@@ -1,0 +1,199 @@
+template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
+  return (T)__shfl_xor_sync(0xffffffffu, v, offset);
+}
+typedef long long ix;
+typedef unsigned long long ux;
+struct State0 { double f0; };
+__device__ __forceinline__ State0 lf_identity0() { State0 a; a.f0 = __longlong_as_double(0xfff0000000000000LL); return a; }
+__device__ __forceinline__ void lf_combine(State0& a, const State0& b) {
+  { const double p = a.f0, q = b.f0; a.f0 = (p >= q || p != p ? p : q); }
+}
+__device__ __forceinline__ State0 lf_swap_state(const State0& a, unsigned int o) { State0 b; b.f0 = lf_swap(a.f0, o); return b; }
+struct State1 { double f1; };
+__device__ __forceinline__ State1 lf_identity1() { State1 a; a.f1 = 0x0p+0; return a; }
+__device__ __forceinline__ void lf_combine(State1& a, const State1& b) {
+  { const double p = a.f1, q = b.f1; a.f1 = (p + q); }
+}
+__device__ __forceinline__ State1 lf_swap_state(const State1& a, unsigned int o) { State1 b; b.f1 = lf_swap(a.f1, o); return b; }
+struct State2 { int none; };
+__device__ __forceinline__ State2 lf_identity2() { State2 a; a.none = 0; return a; }
+__device__ __forceinline__ void lf_combine(State2& a, const State2& b) {
+  
+}
+__device__ __forceinline__ State2 lf_swap_state(const State2& a, unsigned int o) { State2 b; b.none = 0; return b; }
+struct Totals { double f0; double f1; };
+template <class S> __device__ __forceinline__ void lf_group(S& a) {
+  const unsigned int lane = threadIdx.x, lanes = blockDim.x, width = lanes < 32 ? lanes : 32;
+  for (unsigned int o = 1; o < width; o <<= 1) {
+    S b = lf_swap_state(a, o);
+    if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
+  }
+  if (lanes > 32) {
+    __shared__ S warps[32];
+    const unsigned int count = lanes >> 5, base = threadIdx.y * count;
+    if ((lane & 31) == 0) warps[base + (lane >> 5)] = a;
+    __syncthreads();
+    a = warps[base];
+    for (unsigned int w = 1; w < count; ++w) lf_combine(a, warps[base + w]);
+    __syncthreads();
+  }
+}
+template <class S> __device__ bool lf_gather(
+    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o, bool live) {
+  __shared__ unsigned int is_last;
+  const unsigned int lane = threadIdx.x, lanes = blockDim.x;
+  if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0)
+    is_last = atomicAdd(counters + blockIdx.x, 1u) == gridDim.y - 1;
+  __syncthreads();
+  if (!is_last) return false;
+  __threadfence();
+  a = identity;
+  if (live)
+    for (unsigned int s = lane; s < gridDim.y; s += lanes) lf_combine(a, partials[o * gridDim.y + s]);
+  lf_group(a);
+  if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
+  return true;
+}
+extern "C" __global__ void __launch_bounds__(256) lf_softmax(
+    long long n0_,
+    long long n1_,
+    const double* a0,
+    long long s0_0_,
+    double* a1,
+    long long s1_0_,
+    double* a2,
+    Totals* totals,
+    void* partials,
+    unsigned int* counters,
+    long long first,
+    long long last,
+    long long packed) {
+  const ux n0 = (ux)n0_;
+  const ux n1 = (ux)n1_;
+  const ix s0_0 = (ix)s0_0_;
+  const ix s1_0 = (ix)s1_0_;
+  const unsigned int lane = threadIdx.x, lanes = blockDim.x;
+  const unsigned int row = threadIdx.y, rows = blockDim.y;
+  const ux outer_total = n0, inner_total = n1;
+  const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;
+  const ux tiles = (outer_total + rows - 1) / rows;
+  for (ux tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const ux o = tile * rows + row;
+    const bool live = o < outer_total;
+    const ux i0 = o;
+    const unsigned long long slot = gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;
+    Totals t;
+    if (first > 0 && live) t = totals[o];
+    if (first <= 0 && 0 < last) {
+      State0 a = lf_identity0();
+      if (live) {
+        ux c = start;
+        if (packed) {
+          const ux packs = inner_total / 2;
+          #pragma unroll 2
+          for (ux p = start; p < packs; p += step) {
+            const ux i1 = p * 2;
+            const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+            #pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const double v0 = A0.v[j];
+              State0 b;
+              b.f0 = v0;
+              lf_combine(a, b);
+            }
+          }
+          c += packs * 2;
+        }
+        #pragma unroll 4
+        for (; c < inner_total; c += step) {
+          const ux i1 = c;
+          const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
+          State0 b;
+          b.f0 = v0;
+          lf_combine(a, b);
+        }
+      }
+      lf_group(a);
+      if (gridDim.y > 1 && !lf_gather(a, lf_identity0(), static_cast<State0*>(partials), counters, o, live)) return;
+      t.f0 = a.f0;
+      if (gridDim.y > 1 && live && lane == 0) totals[o] = t;
+    }
+    if (first <= 1 && 1 < last) {
+      State1 a = lf_identity1();
+      if (live) {
+        ux c = start;
+        if (packed) {
+          const ux packs = inner_total / 2;
+          #pragma unroll 1
+          for (ux p = start; p < packs; p += step) {
+            const ux i1 = p * 2;
+            const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+            #pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const double v0 = A0.v[j];
+              const double v1 = t.f0;
+              const double v2 = (v0 - v1);
+              const double v3 = exp(v2);
+              a2[slot * inner_total + p * 2 + j] = v3;
+              State1 b;
+              b.f1 = v3;
+              lf_combine(a, b);
+            }
+          }
+          c += packs * 2;
+        }
+        #pragma unroll 1
+        for (; c < inner_total; c += step) {
+          const ux i1 = c;
+          const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
+          const double v1 = t.f0;
+          const double v2 = (v0 - v1);
+          const double v3 = exp(v2);
+          a2[slot * inner_total + c] = v3;
+          State1 b;
+          b.f1 = v3;
+          lf_combine(a, b);
+        }
+      }
+      lf_group(a);
+      if (gridDim.y > 1 && !lf_gather(a, lf_identity1(), static_cast<State1*>(partials), counters, o, live)) return;
+      t.f1 = a.f1;
+      if (gridDim.y > 1 && live && lane == 0) totals[o] = t;
+    }
+    if (first <= 2 && 2 < last) {
+      State2 a = lf_identity2();
+      if (live) {
+        ux c = start;
+        if (packed) {
+          const ux packs = inner_total / 2;
+          #pragma unroll 1
+          for (ux p = start; p < packs; p += step) {
+            const ux i1 = p * 2;
+            Pack<double, 2> B1;
+            #pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const double v0 = a2[slot * inner_total + p * 2 + j];
+              const double v1 = t.f1;
+              const double v2 = (double)(v0 / v1);
+              B1.v[j] = v2;
+            }
+            *reinterpret_cast<Pack<double, 2>*>(a1 + ((ix)i0 * s1_0 + (ix)i1)) = B1;
+          }
+          c += packs * 2;
+        }
+        #pragma unroll 1
+        for (; c < inner_total; c += step) {
+          const ux i1 = c;
+          const double v0 = a2[slot * inner_total + c];
+          const double v1 = t.f1;
+          const double v2 = (double)(v0 / v1);
+          a1[(ix)i0 * s1_0 + (ix)i1] = v2;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+"""Every primitive on every dtype: the CUDA text runs on the CPU as NumPy computes, and compiles for three GPUs."""
+
+from __future__ import annotations
+
+import pytest
+from cuda_check import ARCHITECTURES, compile_log, failures, needs_host, resources
+from cuda_primitives import primitive_cases
+
+from lazyfuse.backends.cuda.render_body import supports
+from lazyfuse.backends.cuda.strategy import render_own
+from lazyfuse.backends.cuda_host import CudaHostBackend
+from lazyfuse.ops.primitives import PRIMITIVES
+
+#: Bytes; see test_cuda_kernels.py.
+MOST_SPILLED = 64
+
+
+@pytest.fixture(scope="module")
+def cases():  # type: ignore[no-untyped-def]
+    return list(primitive_cases())
+
+
+@needs_host
+def test_every_primitive_computes_what_numpy_computes(cases) -> None:  # type: ignore[no-untyped-def]
+    """On special values, bit for bit; transcendental functions within LIBM_ULPS of NumPy's."""
+    assert failures(CudaHostBackend(), cases) == []
+
+
+def test_every_primitive_has_a_case(cases) -> None:  # type: ignore[no-untyped-def]
+    """A new row of the table is tested without a new test."""
+    seen = {instr.op for case in cases for phase in case.kernel.phases for instr in phase.body}
+    assert PRIMITIVES.keys() - seen == {"acc"}  # accumulators: test_cuda_kernels.py
+
+
+def test_supports_agrees_with_the_table(cases) -> None:  # type: ignore[no-untyped-def]
+    """What has a case is supported; float16 arithmetic and complex arithmetic are not."""
+    for case in cases:
+        for instr in case.kernel.phases[0].body:
+            assert supports(instr.op, instr.dtype), instr
+    assert not supports("add", "f2")
+    assert not supports("mul", "c16")
+    assert not supports("no such primitive", "f8")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_primitive_compiles(cases, architecture: str) -> None:  # type: ignore[no-untyped-def]
+    """By NVRTC, many kernels per source; nothing worth a name is spilled."""
+    programs = [
+        render_own(case.kernel, f"lf_{case.name}_{number}") for number, case in enumerate(cases)
+    ]
+    used = resources(compile_log(programs, architecture))
+    assert len(used) >= len(programs)
+    assert {name: use for name, use in used.items() if use[1] > MOST_SPILLED} == {}

@@ -1,0 +1,255 @@
+"""Imports go downward only, and files stay small: an AST walk over a literal table.
+
+The layers are those of CONTRIBUTING.md. An import the table does not name fails, also under
+`if TYPE_CHECKING`, so that the picture stays true for readers as well as for the machine.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "lazyfuse"
+
+BASE = {"errors", "config", "events"}
+IR = BASE | {"ops", "ir"}
+BACKEND = IR | {"backends.base"}
+ENGINE = BACKEND | {
+    *("passes", "schedule", "lower", "cache", "backends"),
+    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.reference"),
+}
+EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations"}
+
+#: What each part may import, besides itself. Parts of one layer never import each other.
+ALLOWED: dict[str, set[str]] = {
+    # L0: the standard library only
+    "errors": set(),
+    "events": set(),
+    "config": {"errors"},
+    # L1, L2
+    "ops": BASE,
+    "ir": BASE | {"ops"},
+    # L3: they share only the types of ir
+    "passes": IR,
+    "schedule": IR,
+    "lower": IR,
+    # L4: backends see kernels and buffers, never the graph's passes, the scheduler or each other
+    "backends": {"backends.base"},
+    "backends.base": IR,
+    "backends.cpu": BACKEND,
+    "backends.cuda": BACKEND,
+    "backends.reference": BACKEND,
+    # runs the CUDA text on the host: the one edge between backends
+    "backends.cuda_host": BACKEND | {"backends.cuda"},
+    "cache": BACKEND,
+    # L5
+    "runtime": ENGINE,
+    # L6: records, and asks the runtime to run
+    "frontend": IR | {"runtime"},
+    # L7: leaves
+    "observe": EVERYTHING,
+    "integrations": EVERYTHING,
+    "": EVERYTHING,
+}
+
+#: Where each package from outside may be imported; NumPy everywhere above L0.
+OUTSIDE: dict[str, tuple[str, ...]] = {
+    "numpy": ("",),
+    "llvmlite": ("backends/cpu/",),
+    "cupy": ("backends/cuda/", "backends/cuda_host/"),
+    "cupy_backends": ("backends/cuda/",),
+    "cachetools": ("cache/memory.py",),
+    "platformdirs": ("cache/disk.py",),
+    "dask": ("integrations/dask.py",),
+    "distributed": ("integrations/dask.py",),
+    "graphviz": ("observe/picture.py",),
+}
+
+#: Own parts that are chosen when they are needed, most of which import an optional package at
+#: their top; they may be imported in functions.
+OPTIONAL_PARTS = {
+    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.reference"),
+    *("integrations", "observe"),
+}
+OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools", "platformdirs"}
+
+FILE_LINES, TABLE_LINES, FUNCTION_LINES = 400, 600, 60
+TABLES = ("ops/table", "backends/cpu/vecmath/", "frontend/namespace.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module: where, whether inside a function, and whether for types only."""
+
+    target: str
+    line: int
+    in_function: bool
+    types_only: bool
+
+
+def files() -> list[Path]:
+    """List the package's modules."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """Give a file's path inside the package."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def module_of(path: Path) -> str:
+    """Give a file's dotted name inside the package; the package itself is empty."""
+    parts = list(path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part_of(module: str) -> str:
+    """Give the part of the table that a module belongs to."""
+    parts = module.split(".")
+    if parts[0] == "backends":
+        return ".".join(parts[:2])
+    return parts[0]
+
+
+def base_of(node: ast.ImportFrom, path: Path) -> str:
+    """Give the absolute module of a `from` import."""
+    if node.level == 0:
+        return node.module or ""
+    folder = ["lazyfuse", *path.relative_to(PACKAGE).parent.parts]
+    anchor = folder[: len(folder) - node.level + 1]
+    return ".".join([*anchor, *([node.module] if node.module else [])])
+
+
+def targets(node: ast.Import | ast.ImportFrom, path: Path) -> list[str]:
+    """List the modules that a statement imports: submodules by their own name."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    base = base_of(node, path)
+    folder = ROOT.joinpath(*base.split("."))
+    return [
+        f"{base}.{alias.name}"
+        if (folder / alias.name).is_dir() or (folder / f"{alias.name}.py").is_file()
+        else base
+        for alias in node.names
+    ]
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """Walk the imports of a file."""
+    pending: list[tuple[ast.AST, bool, bool]] = [(ast.parse(path.read_text()), False, False)]
+    while pending:
+        node, in_function, types_only = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for target in targets(node, path):
+                yield Import(target, node.lineno, in_function, types_only)
+        inside = in_function or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        typed = types_only or is_type_checking(node)
+        pending += [(child, inside, typed) for child in ast.iter_child_nodes(node)]
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    """Tell whether a statement is `if TYPE_CHECKING:`."""
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def own_imports(path: Path) -> Iterator[tuple[Import, str]]:
+    """Walk the imports of the package's own modules, with their dotted names inside it."""
+    for item in imports(path):
+        top, _, rest = item.target.partition(".")
+        if top == "lazyfuse":
+            yield item, rest
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_imports_go_downward(path: Path) -> None:
+    """Each import between parts is an edge of the table."""
+    part = part_of(module_of(path))
+    assert part in ALLOWED, f"{part}: a new part needs a row in the table"
+    wrong = [
+        f"{name_of(path)}:{item.line} imports {item.target}"
+        for item, module in own_imports(path)
+        if part_of(module) != part and part_of(module) not in ALLOWED[part]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_packages_from_outside_have_one_home(path: Path) -> None:
+    """llvmlite, cupy, cachetools and dask are each imported in one place; L0 is plain Python."""
+    wrong = []
+    for item in imports(path):
+        top = item.target.split(".")[0]
+        if top == "lazyfuse" or top in sys.stdlib_module_names:
+            continue
+        homes = OUTSIDE.get(top, ())
+        is_base = part_of(module_of(path)) in BASE
+        if is_base or not name_of(path).startswith(homes):
+            wrong.append(f"{name_of(path)}:{item.line} imports {item.target}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_imports_in_functions_are_for_optional_packages(path: Path) -> None:
+    """All other imports stand at the top of the file."""
+    wrong = []
+    for item in imports(path):
+        if not item.in_function:
+            continue
+        top, _, rest = item.target.partition(".")
+        is_optional = part_of(rest) in OPTIONAL_PARTS if top == "lazyfuse" else (
+            top in OPTIONAL_PACKAGES
+        )  # fmt: skip
+        if not is_optional:
+            wrong.append(f"{name_of(path)}:{item.line} imports {item.target} in a function")
+    assert wrong == []
+
+
+def test_no_import_cycles() -> None:
+    """The modules can be put in an order, by the imports at their top that run."""
+    graph = {
+        module_of(path): {
+            module
+            for item, module in own_imports(path)
+            if not (item.in_function or item.types_only) and module != module_of(path)
+        }
+        for path in files()
+        if module_of(path)
+    }
+    while graph:
+        ready = [module for module, needs in graph.items() if not needs & graph.keys()]
+        assert ready, f"modules import each other: {sorted(graph)}"
+        for module in ready:
+            del graph[module]
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_files_are_small(path: Path) -> None:
+    """A file has at most 400 lines, a table 600."""
+    limit = TABLE_LINES if name_of(path).startswith(TABLES) else FILE_LINES
+    assert len(path.read_text().splitlines()) <= limit
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_functions_are_short(path: Path) -> None:
+    """A function has at most 60 lines, tables excepted."""
+    if name_of(path).startswith(TABLES):
+        return
+    long = [
+        f"{name_of(path)}:{node.lineno} {node.name} has {lines} lines"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_the_table_has_no_dead_rows() -> None:
+    """Each part named in the table exists."""
+    parts = {part_of(module_of(path)) for path in files()}
+    assert set(ALLOWED) - parts <= {"integrations", "observe"}

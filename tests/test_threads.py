@@ -1,0 +1,165 @@
+"""Many threads: recording, materializing, shared inputs, shared pending work, shared caches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import corpus, oracle, programs
+
+pytestmark = pytest.mark.engine
+
+lf = oracle.lf
+WORKERS = 16
+
+
+def in_threads(work: Callable[[int], Any], count: int = WORKERS) -> list[Any]:
+    """Run work(0..count-1) in threads that start together; errors surface here."""
+    gate = threading.Barrier(count)
+
+    def gated(index: int) -> Any:
+        gate.wait(timeout=60)
+        return work(index)
+
+    with ThreadPoolExecutor(count) as pool:
+        return [
+            future.result(timeout=120) for future in [pool.submit(gated, k) for k in range(count)]
+        ]
+
+
+def test_a_shared_input() -> None:
+    """Sixteen threads compute with one input (pitfall P47)."""
+    values = corpus.random_values("f8", 20_000)
+    x = lf.array(values)
+    given = in_threads(lambda k: [lf.asnumpy((x * k + j).sum()) for j in range(10)])
+    for k, results in enumerate(given):
+        for j, result in enumerate(results):
+            assert result == (values * k + j).sum()
+
+
+def test_a_shared_pending_array() -> None:
+    """Sixteen threads read one array that nobody has computed yet: it is computed once, right."""
+    values = corpus.random_values("f8", 50_000)
+    for _ in range(5):
+        x = lf.array(values)
+        pending = (x * 3 - 1) / 7
+        given = in_threads(lambda k: lf.asnumpy(pending + k))  # noqa: B023
+        for k, result in enumerate(given):
+            assert (result == (values * 3 - 1) / 7 + k).all()
+
+
+def test_one_cold_kernel() -> None:
+    """Threads that need the same kernel at once get the same right answer."""
+    values = corpus.random_values("f4", 9000)
+    x = lf.array(values)
+    with oracle.options(disk_cache=False):
+        for k in range(3):
+            lf.cache_clear()
+            given = in_threads(lambda _: lf.asnumpy(lf.hypot(x, k + 0.5) - x))  # noqa: B023
+            assert all((result == given[0]).all() for result in given)
+
+
+def test_different_programs() -> None:
+    """Each thread runs the whole corpus in its own order."""
+    examples = list(programs.examples().values())
+    wanted = [oracle.evaluate(example.program, *example.arrays) for example in examples]
+
+    def work(index: int) -> None:
+        for step in range(len(examples)):
+            pick = (index * 5 + step) % len(examples)
+            given = oracle.evaluate(examples[pick].program, *examples[pick].arrays)
+            assert not list(oracle.compare("result", wanted[pick], given))
+
+    in_threads(work, 6)
+
+
+def test_own_writes() -> None:
+    """Threads that write to their own copies do not meet."""
+    values = corpus.random_values("f8", 3000)
+    x = lf.array(values)
+
+    def work(index: int) -> Any:
+        own = x.copy()
+        for _ in range(20):
+            own[1:] += own[:-1]
+            own *= 0.5 + index / 100
+        return lf.asnumpy(own)
+
+    given = in_threads(work)
+    for index, result in enumerate(given):
+        own = values.copy()
+        for _ in range(20):
+            own[1:] += own[:-1]
+            own *= 0.5 + index / 100
+        assert (result == own).all()
+
+
+def test_disjoint_writes_to_one_array() -> None:
+    """Threads that write their own rows of one array lose no write."""
+    x = lf.zeros((WORKERS, 500))
+
+    def work(index: int) -> None:
+        row = x[index]
+        for _ in range(10):
+            row += index
+
+    in_threads(work)
+    wanted = host.repeat(host.arange(WORKERS) * 10.0, 500).reshape(WORKERS, 500)
+    assert (lf.asnumpy(x) == wanted).all()
+
+
+def test_options_are_per_thread() -> None:
+    """An option set in one thread does not reach another."""
+    inside, outside = threading.Event(), threading.Event()
+    seen: list[int] = []
+    x = lf.array(host.ones(3000))
+    lf.materialize(x)
+
+    def other() -> None:
+        inside.wait(60)
+        lf.reset_stats()
+        lf.materialize(x * 2 + 1)
+        seen.append(lf.stats().kernels_launched)
+        outside.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with lf.options(fusion=False):
+        inside.set()
+        assert outside.wait(60)
+    thread.join()
+    assert seen == [1]
+
+
+def test_arrays_cross_threads() -> None:
+    """Work recorded in one thread is run and dropped in another."""
+    x = lf.array(host.arange(4000.0))
+    for _ in range(20):
+        box: list[Any] = []
+        maker = threading.Thread(target=lambda: box.append(lf.sqrt(x + 1) * 2))  # noqa: B023
+        maker.start()
+        maker.join()
+        assert (lf.asnumpy(box.pop()) == host.sqrt(host.arange(4000.0) + 1) * 2).all()
+
+
+@pytest.mark.parametrize("threads", (1, 2, 3, 7))
+def test_thread_counts(threads: int) -> None:
+    """Any number of kernel threads gives the same bits, also for sizes that do not divide."""
+    values = corpus.random_values("f4", 700_001)
+
+    def program(np: Any, x: Any) -> Any:
+        return [
+            x * 2 + 1,
+            x.sum(),
+            x[1:].reshape(1000, 700).sum(0),
+            x[1:].reshape(1000, 700).max(1),
+            x.argmax(),
+        ]
+
+    with oracle.options(threads=threads):
+        oracle.check(program, values, sums=True)
