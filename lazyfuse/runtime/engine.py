@@ -158,7 +158,8 @@ def _mark_shared(buffers: Sequence[Buffer]) -> None:
         seen.add(id(buffer))
 
 
-def _plan(graph: Graph, options: Options, device: str) -> Plan:
+def plan_for(graph: Graph, options: Options, device: str) -> Plan:
+    """The plan of a graph: a known one of this structure, else made now."""
     key = plan_key(graph, options, device)
     found = session.plans.get(key)
     if found is not None:

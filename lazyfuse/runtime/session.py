@@ -62,7 +62,7 @@ def _cuda(device: str) -> Backend:
     usable, reason = CudaBackend.available()
     if not usable:
         raise DeviceUnavailableError(f"device {device!r} cannot be used: {reason}")
-    return CudaBackend(device)
+    return CudaBackend(int(device.partition(":")[2] or 0))
 
 
 @cache

@@ -13,6 +13,6 @@ round after every operation; sums are trees that depend on shape and device only
 NumPy's order of additions.
 """
 
-from lazyfuse.backends.cuda.backend import CudaBackend
+from lazyfuse.backends.cuda.backend import CudaBackend, device_count
 
-__all__ = ["CudaBackend"]
+__all__ = ["CudaBackend", "device_count"]

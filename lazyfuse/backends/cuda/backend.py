@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +46,7 @@ class CudaBackend:
     """
 
     name = "cuda"
+    exact_order = False
     max_args = MAX_ARGS
 
     def __init__(self, number: int = 0, policy: Policy = Policy.AUTO) -> None:
@@ -120,6 +123,18 @@ class CudaBackend:
 
         return buffers.upload(array, self.device)
 
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy all bytes between two buffers, in stream order."""
+        import cupy
+
+        cupy.cuda.runtime.memcpyAsync(
+            target.pointer,
+            source.pointer,
+            source.nbytes,
+            cupy.cuda.runtime.memcpyDeviceToDevice,
+            cupy.cuda.get_current_stream().ptr,
+        )
+
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8, after everything queued."""
         from lazyfuse.backends.cuda import buffers
@@ -131,3 +146,16 @@ class CudaBackend:
         import cupy
 
         cupy.cuda.get_current_stream().synchronize()
+
+
+def device_count() -> int:
+    """How many GPUs can be used. Without a driver, cupy is not even imported."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return 0
+    if not CudaBackend.available()[0]:
+        return 0
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceCount())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.ir.kernel import Kernel, Role
@@ -73,10 +72,6 @@ def cupy_parameters(kernel: Kernel, role: Role, *, scalars: bool) -> str:
     if scalars:
         parts += [f"{CUPY_TYPES[dtype]} x{n}" for n, dtype in enumerate(kernel.scalars)]
     return ", ".join(parts)
-
-
-def value_type(dtype: str) -> str:
-    return CTYPES[dtype].value
 
 
 def _never(number: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lazyfuse.backends.cuda.accumulate import Fold, neutral, pair
 from lazyfuse.backends.cuda.ctype import CTYPES
-from lazyfuse.backends.cuda.elementwise import CUPY_TYPES, cupy_parameters
+from lazyfuse.backends.cuda.elementwise import cupy_parameters
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.ir.kernel import Kernel, Level, Phase, Role
@@ -65,7 +65,7 @@ def render_cupy_reduction(kernel: Kernel, name: str) -> ReductionText:
         f"a{output} = lf_post(a{scalars})",
         neutral(accumulator.op, accumulator.dtype),
         name,
-        CUPY_TYPES[accumulator.dtype],
+        CTYPES[accumulator.dtype].value,
         with_prelude(functions),
     )
 

@@ -39,6 +39,7 @@ class CudaHostBackend:
 
     name = "cuda-host"
     device = "cuda-host"
+    exact_order = False
     max_args = MAX_ARGS
 
     def __init__(
@@ -119,6 +120,11 @@ class CudaHostBackend:
         buffer = runtime.HostBuffer(array.nbytes)
         buffer.memory[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return buffer
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy all bytes between two buffers."""
+        assert isinstance(source, runtime.HostBuffer) and isinstance(target, runtime.HostBuffer)
+        target.memory[:] = source.memory
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8; HostMemoryError when a kernel wrote past their ends."""

@@ -11,6 +11,7 @@
 // Arithmetic is the host's: compile with -ffp-contract=off -fwrapv.
 #pragma once
 #define LF_HOST 1
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 
 #define __global__
 #define __device__
+#define __host__
 #define __shared__ static thread_local
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -305,6 +307,7 @@ template <class T> static inline T atomicAdd(T* place, T value) {
   return before;
 }
 
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 
 static inline float __int_as_float(int bits) { float f; memcpy(&f, &bits, 4); return f; }
