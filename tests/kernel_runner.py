@@ -1,9 +1,9 @@
 """Builds kernels by hand and runs them on a backend with NumPy arrays.
 
-    run = KernelRunner(CpuBackend())
-    body = Body(); x = body.emit("load", "f8", attr=0)
-    kernel = elementwise(body, [("in", "f8", "1"), ("out", "f8", "1")], {1: x * x})
-    (y,) = run(kernel, (n,), [a, np.empty(n)])
+run = KernelRunner(CpuBackend())
+body = Body(); x = body.emit("load", "f8", attr=0)
+kernel = elementwise(body, [("in", "f8", "1"), ("out", "f8", "1")], {1: x * x})
+(y,) = run(kernel, (n,), [a, np.empty(n)])
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyfuse.backends.cpu import CpuBackend, CpuExecutable
 from lazyfuse.ir.kernel import Accumulator, Arg, Kernel, Lanes, Level, Phase, Role, Store
-from lazyfuse.ops.body import Body, Value
+from lazyfuse.ops.body import Body, Value, cast
 
 
 def code_of(dtype: np.dtype) -> str:
@@ -63,6 +63,9 @@ def arguments(args: Sequence[tuple[str, str, str]]) -> tuple[Arg, ...]:
     return tuple(Arg(Role(role), dtype, tuple(access)) for role, dtype, access in args)
 
 
+RNG = np.random.default_rng(7)
+
+
 class KernelRunner:
     """Compiles each kernel once and launches it on the memory of NumPy arrays."""
 
@@ -79,7 +82,7 @@ class KernelRunner:
         *,
         threads: int = 1,
     ) -> Sequence[np.ndarray]:
-        """Run on `arrays`, one per argument that is not scratch, already broadcast to the axes by their strides."""
+        """Run on `arrays`, one per argument that is not scratch; 0-stride axes are left out."""
         if kernel.text not in self._compiled:
             self._compiled[kernel.text] = self.backend.compile(kernel, "test")
         args = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
@@ -104,3 +107,77 @@ class Memory:
     def __init__(self, array: np.ndarray) -> None:
         self.pointer = array.ctypes.data
         self.nbytes = array.nbytes
+
+
+def values(dtype: str, shape: int | tuple[int, ...]) -> np.ndarray:
+    """Random values that round when added."""
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return np.asarray(RNG.random(shape) < 0.5)
+    if kind in "iu":
+        info = np.iinfo(dtype)
+        return np.asarray(RNG.integers(info.min, info.max, shape, dtype=dtype, endpoint=True))
+    real_part = np.asarray(RNG.standard_normal(shape))
+    if kind == "c":
+        return np.asarray(real_part + 1j * RNG.standard_normal(shape)).astype(dtype)
+    return real_part.astype(dtype)
+
+
+def same(actual: np.ndarray, expected: np.ndarray) -> bool:
+    """Equal bit for bit, but for the bits of a NaN."""
+    expected = np.asarray(expected)
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    if actual.dtype.kind == "c":
+        part = f"f{actual.itemsize // 2}"
+        actual, expected = (np.atleast_1d(x).copy().view(part) for x in (actual, expected))
+    if actual.dtype.kind == "f":
+        equal = (actual == expected) & (np.signbit(actual) == np.signbit(expected))
+        return bool(np.all(equal | (np.isnan(actual) & np.isnan(expected))))
+    return bool(np.array_equal(actual, expected))
+
+
+def full_sum(dtype: str, access: str, acc_dtype: str | None = None, chunk: int = 0) -> Kernel:
+    body = Body()
+    value = cast(load(body, dtype, 0), acc_dtype or dtype)
+    return reduction(body, [("in", dtype, access), ("out", value.dtype, "0")], "add", value, chunk)
+
+
+def reduction(
+    body: Body, args: list[tuple[str, str, str]], op: str, value: Value, chunk: int = 0
+) -> Kernel:
+    """Fold `value` over one inner axis, lanes inside, to argument 1."""
+    finish = Body()
+    result = finish.emit("acc", value.dtype, attr=0)
+    phases = (inner(body, [fold(op, value, chunk=chunk)]), outer(finish, {1: result}))
+    return Kernel(len(args[0][2]) - 1, 1, Lanes.INNER, arguments(args), (), phases)
+
+
+def column_kernel(dtype: str, op: str, access: str = "1s") -> Kernel:
+    """Fold over the rows, lanes along columns: out[j] = fold over i of in[i, j]."""
+    body, finish = Body(), Body()
+    value = load(body, dtype, 0)
+    phases = (
+        inner(body, [fold(op, value)]),
+        outer(finish, {1: finish.emit("acc", dtype, attr=0)}),
+    )
+    args = arguments([("in", dtype, access), ("out", dtype, "10")])
+    return Kernel(1, 1, Lanes.OUTER, args, (), phases)
+
+
+def run_columns(
+    run: KernelRunner, kernel: Kernel, x: np.ndarray, threads: int
+) -> list[np.ndarray]:
+    rows, columns = x.shape
+    out = np.zeros(columns, x.dtype)
+    return list(run(kernel, (columns, rows), [x.T, out], threads=threads))
+
+
+def spread(array: np.ndarray, access: str) -> np.ndarray:
+    """The same values, laid out for an access letter: reversed with gaps where it is strided."""
+    if access != "s" or array.ndim == 0:
+        return array
+    memory = np.zeros(3 * len(array) + 1, array.dtype)
+    view = memory[::-1][: 3 * len(array) : 3]
+    view[...] = array
+    return view

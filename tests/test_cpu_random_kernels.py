@@ -1,7 +1,7 @@
 """Random kernels on the CPU backend against a NumPy evaluation of the Kernel IR.
 
-Values are small integers, so that every order of additions gives the same sum: what is tested is the loop nest (axes,
-hoisting, blocks, tails, scratch, threads), not rounding.
+Values are small integers, so that every order of additions gives the same sum: what is tested is
+the loop nest (axes, hoisting, blocks, tails, scratch, threads), not rounding.
 """
 
 from __future__ import annotations
@@ -13,8 +13,19 @@ import numpy as np
 import pytest
 
 from lazyfuse.backends.cpu import CpuBackend
-from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Accumulator, Arg, Kernel, Lanes, Level
-from lazyfuse.ir.kernel import Phase, Role, Store
+from lazyfuse.ir.kernel import (
+    FIXED,
+    STRIDED,
+    UNIT,
+    Accumulator,
+    Arg,
+    Kernel,
+    Lanes,
+    Level,
+    Phase,
+    Role,
+    Store,
+)
 from lazyfuse.ops.body import Body, Value, cast, select
 from tests.kernel_runner import Memory
 
@@ -80,7 +91,9 @@ class Builder:
         for number in range(self.rng.randint(1, 3) if self.inner else 0):
             phases.append(self._phase(Level.INNER, inputs, is_first=number == 0))
         phases.append(self._phase(Level.OUTER, inputs, is_first=False))
-        return Kernel(self.outer, self.inner, self.lanes, tuple(self.args), (self.dtype,), tuple(phases))
+        return Kernel(
+            self.outer, self.inner, self.lanes, tuple(self.args), (self.dtype,), tuple(phases)
+        )
 
     def _phase(self, level: Level, inputs: int, *, is_first: bool) -> Phase:
         body = Body()
@@ -94,12 +107,16 @@ class Builder:
         if level is Level.INNER:
             folds = [self._fold(body, values) for _ in range(self.rng.randint(0, 2))]
             if is_first and self.rng.random() < 0.5:
-                access = tuple(UNIT if k == self.lane else STRIDED for k in range(len(self.extents)))
+                access = tuple(
+                    UNIT if k == self.lane else STRIDED for k in range(len(self.extents))
+                )
                 self.scratch.append(self._argument(Role.SCRATCH, self.dtype, access))
                 stores.append(Store(self.scratch[-1], values[-1].index))
         self.accumulators += folds
         access = tuple(
-            (UNIT if k == self.lane else STRIDED) if level is Level.INNER or k < self.outer else FIXED
+            (UNIT if k == self.lane else STRIDED)
+            if level is Level.INNER or k < self.outer
+            else FIXED
             for k in range(len(self.extents))
         )
         target = self._argument(Role.OUT, self.dtype, access)
@@ -121,7 +138,9 @@ class Builder:
         if kind == "acc" and self.accumulators:
             number = self.rng.randrange(len(self.accumulators))
             is_index = self.accumulators[number].index is not None
-            return cast(body.emit("acc", "i8" if is_index else self.dtype, attr=number), self.dtype)
+            return cast(
+                body.emit("acc", "i8" if is_index else self.dtype, attr=number), self.dtype
+            )
         axes = len(self.extents) if level is Level.INNER else self.outer
         if kind == "index" and axes:
             return cast(body.emit("index", "i8", attr=self.rng.randrange(axes)), self.dtype)
@@ -154,7 +173,11 @@ def evaluate(builder: Builder, scalar: float) -> list[np.ndarray]:
         values: list[np.ndarray] = []
         for instr in phase.body:
             operands = [values[index] for index in instr.args]
-            values.append(_step(instr.op, instr.dtype, instr.attr, operands, (views, folded, extents, scalar)))
+            values.append(
+                _step(
+                    instr.op, instr.dtype, instr.attr, operands, (views, folded, extents, scalar)
+                )
+            )
         for acc in phase.accumulators:
             whole = np.broadcast_to(values[acc.value], extents)
             folded.append(_fold(acc, whole, inner_axes))
@@ -179,13 +202,21 @@ def _step(op, dtype, attr, operands, state):  # type: ignore[no-untyped-def]
         return folded[attr]
     if op == "cast":
         return operands[0].astype(dtype)
-    table = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "lt": np.less, "select": np.where}
+    table = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "lt": np.less,
+        "select": np.where,
+    }
     return table[op](*operands)
 
 
 def _fold(acc: Accumulator, whole: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     if acc.index is None:
-        ufunc = {"add": np.add, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax}[acc.op]
+        ufunc = {"add": np.add, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax}[
+            acc.op
+        ]
         return ufunc.reduce(whole, axis=axes, keepdims=True, initial=IDENTITIES[acc.op])
     kept = whole.shape[: axes[0]]
     found = getattr(np, acc.op)(whole.reshape(*kept, -1), axis=-1)
@@ -198,7 +229,9 @@ def test_random_kernels(start: int, full: bool) -> None:
     for seed in range(start, start + (200 if full else 20)):
         builder = Builder(seed)
         executable = BACKEND.compile(builder.kernel, "random")
-        launch = executable.bind(builder.extents, tuple(builder.strides), (0,) * len(builder.strides))
+        launch = executable.bind(
+            builder.extents, tuple(builder.strides), (0,) * len(builder.strides)
+        )
         launch.work_ns = 1e9  # as if it were large: all the threads take part
         expected = evaluate(builder, 3.0)
         for threads in (1, 3):
@@ -212,11 +245,17 @@ def test_random_kernels(start: int, full: bool) -> None:
                 for array, strides, want in _outputs(arrays, builder.strides, given, expected)
             ]
             for out, want in zip(outputs, expected, strict=True):
-                assert np.array_equal(out, want, equal_nan=True), (seed, threads, builder.kernel.text)
+                assert np.array_equal(out, want, equal_nan=True), (
+                    seed,
+                    threads,
+                    builder.kernel.text,
+                )
     assert math.prod(builder.extents) > 0
 
 
 def _outputs(arrays, strides, roles, expected):  # type: ignore[no-untyped-def]
     """The output arrays and strides, each with its expected value."""
-    written = [pair for *pair, role in zip(arrays, strides, roles, strict=True) if role is Role.OUT]
+    written = [
+        pair for *pair, role in zip(arrays, strides, roles, strict=True) if role is Role.OUT
+    ]
     return [(array, steps, want) for (array, steps), want in zip(written, expected, strict=True)]

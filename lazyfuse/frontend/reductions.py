@@ -226,7 +226,7 @@ def _divided(total: Any, count: int) -> Any:
     dtype = total._code
     wide = "c16" if dtype[0] == "c" else "f8"
     node = total._read()
-    divisor = Const(complex(count) if wide == "c16" else float(count), wide)
+    divisor = Const(complex(count) if wide == "c16" else float(count), wide, from_shape=True)
     quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
     return new(quotient, total._storage.device)
 

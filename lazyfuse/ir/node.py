@@ -126,15 +126,23 @@ class Source(Node):
 
 
 class Const(Node):
-    """A scalar of shape (); its value is a launch argument."""
+    """A scalar of shape (); its value is a launch argument.
 
-    __slots__ = ("value",)
+    `from_shape`: the value follows from shapes (a count), so it may be compared while planning; others may not.
+    """
+
+    __slots__ = ("value", "from_shape")
     kind = "const"
 
-    def __init__(self, value: ScalarValue, dtype: str) -> None:
+    def __init__(self, value: ScalarValue, dtype: str, *, from_shape: bool = False) -> None:
         super().__init__((), dtype, ())
         self.value = value
+        self.from_shape = from_shape
         self.depth = 0
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.kind, self.dtype, repr(self.value) if self.from_shape else None)
 
 
 class Fill(Node):

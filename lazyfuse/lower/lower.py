@@ -18,7 +18,7 @@ from lazyfuse.ir.node import Fill, Map, Node, Reduce, Update
 from lazyfuse.lower.access import Loops, plan_loops
 from lazyfuse.lower.body import Arguments, PhaseBody
 from lazyfuse.lower.canonical import Binding, Lowered, canonical
-from lazyfuse.ops.body import Instr
+from lazyfuse.ops.body import Instr, Value
 from lazyfuse.ops.composite import astype
 from lazyfuse.ops.shapes import size_of
 
@@ -62,9 +62,11 @@ class _Lowering:
             for term in expression.terms:
                 if isinstance(term.node, Fill) and len(term.node.srcs) > 1:
                     indexed.update(axis for affine in term.map for axis, _ in affine.terms)
-        if any(root.op.gives_index for root in self.group.reductions):
-            indexed |= set(self.group.axes)
-        return plan_loops(self.group, accesses, fixed_axes=indexed)
+        loops = plan_loops(self.group, accesses, fixed_axes=indexed)
+        gives_index = any(root.op.gives_index for root in self.group.reductions)
+        if gives_index and not _counts_in_c_order(loops):
+            loops = plan_loops(self.group, accesses, fixed_axes=indexed | set(self.group.axes))
+        return loops
 
     def _store_access(self, root: Node) -> tuple[tuple[int, ...], int]:
         if isinstance(root, Update):
@@ -107,21 +109,26 @@ class _Lowering:
             self.accumulators[node] = len(self.accumulators)
         return _phase(PhaseLevel.INNER, phase, accumulators, written + kept)
 
-    def _accumulator(self, node: Reduce, value, phase: PhaseBody) -> Accumulator:  # type: ignore[no-untyped-def]
+    def _accumulator(self, node: Reduce, value: Value, phase: PhaseBody) -> Accumulator:
         folded = astype(value, node.accumulate)
-        index = None
-        if node.op.gives_index:
-            steps, terms = 1, []
-            for axis in sorted(node.axes, reverse=True):
-                if self.group.shape[axis] != 1:
-                    terms.append((axis, steps))
-                steps *= self.group.shape[axis]
-            index = phase.linear(0, tuple(reversed(terms))).index
+        index = self._position(node, phase).index if node.op.gives_index else None
         init = None
         if len(node.srcs) > 1:
             init = self.arguments.scalar(node.srcs[1], node.accumulate)
         chunk = node.order.chunk if node.op.fold == "add" and node.accumulate[0] in "fc" else 0
         return Accumulator(node.op.fold, node.accumulate, folded.index, index, init, chunk)
+
+    def _position(self, node: Reduce, phase: PhaseBody) -> Value:
+        """The position among the folded elements, in C order."""
+        if _counts_in_c_order(self.loops):
+            last = self.loops.inner[-1]
+            return phase.linear(0, ((last[-1], 1),) if last else ())
+        step, terms = 1, []
+        for axis in sorted(node.axes, reverse=True):
+            if self.group.shape[axis] != 1:
+                terms.append((axis, step))
+            step *= self.group.shape[axis]
+        return phase.linear(0, tuple(reversed(terms)))
 
     def _keep(self, expression: Expression, phase: PhaseBody, number: int) -> list[tuple[Term, int]]:
         """Terms of this phase that a later inner phase computes again, and that are worth keeping."""
@@ -197,6 +204,11 @@ class _Lowering:
         return canonical(
             Lowered(kernel, extents, tuple(bindings), tuple(self.arguments.scalars), tuple(self.outputs))
         )
+
+
+def _counts_in_c_order(loops: Loops) -> bool:
+    """Whether one inner loop walks the folded elements in C order: its index is their position."""
+    return len(loops.inner) == 1 and list(loops.inner[0]) == sorted(loops.inner[0])
 
 
 def _phase(level: PhaseLevel, phase: PhaseBody, accumulators, written) -> Phase:  # type: ignore[no-untyped-def]

@@ -53,7 +53,8 @@ def template(graph: Graph) -> tuple[Graph, list[Node]]:
 
     def copy(node: Node, srcs: tuple[Node, ...]) -> Node:
         if isinstance(node, Const):
-            new: Node = Const(0, node.dtype)
+            value = node.value if node.from_shape else 0
+            new: Node = Const(value, node.dtype, from_shape=node.from_shape)
         elif is_leaf(node):
             new = Source(node.shape, node.dtype, node.strides, "placeholder")
         else:

@@ -10,6 +10,7 @@ from functools import cache
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Backend, Executable
+from lazyfuse.backends.driver import has_driver
 from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
@@ -68,6 +69,8 @@ def _cuda(device: str) -> Backend:
 @cache
 def devices() -> tuple[str, ...]:
     """The devices of this machine: "cpu", and "cuda:0"... for NVIDIA GPUs that CuPy can use."""
+    if not has_driver():
+        return ("cpu",)
     from lazyfuse.backends.cuda import device_count
 
     return ("cpu", *(f"cuda:{number}" for number in range(device_count())))

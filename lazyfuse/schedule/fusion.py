@@ -232,10 +232,13 @@ def join_alone(root: Node, stored: dict[Node, None], limits: Limits) -> Joined:
 
 def _runs_collapse(root: Node, group: Group, expression: Expression) -> bool:
     """Whether the axes of a pairwise run stay one loop with this result's reads and stores."""
-    runs = [g for g in (root, *group.reductions) if isinstance(g, Reduce) and has_run(g)]
+    folds = [node for node in (root, *group.reductions) if isinstance(node, Reduce)]
+    runs = [node for node in folds if has_run(node)]
     if not runs:
         return True
     axes = runs[0].order.axes[-runs[0].order.run_axes :]
+    if any(node.op.gives_index for node in folds) and runs[0].order.axes != tuple(sorted(axes)):
+        return False
     return collapses([read.strides for read in expression.reads], home(runs[0])[0], axes)
 
 

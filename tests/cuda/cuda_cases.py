@@ -1,7 +1,8 @@
 """Kernels to test, and a way to run them on NumPy arrays: shared by the tests of this directory.
 
-A Case is a kernel with arrays for its arguments (outputs hold the expected shape and strides) and the expected
-values. Layout classes, extents, strides and offsets are read off the arrays, as lowering would.
+A Case is a kernel with arrays for its arguments (outputs hold the expected shape and strides) and
+the expected values. Layout classes, extents, strides and offsets are read off the arrays, as
+lowering would.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from lazyfuse.ops.body import Body, Value
 
 @dataclass
 class Case:
-    """A kernel, its arrays (one per non-scratch argument, spread over all axes), scalars and expected outputs."""
+    """A kernel, its arrays (one per non-scratch argument, spread over all axes), scalars and
+    expected outputs.
+    """
 
     name: str
     kernel: Kernel
@@ -61,7 +64,9 @@ def access_of(array: np.ndarray, *, generic: bool = False) -> tuple[str, ...]:
 
 
 def spread(array: np.ndarray, shape: tuple[int, ...], axes: Sequence[int]) -> np.ndarray:
-    """Give `array`, whose axes are `axes` of `shape`, all axes of `shape`, with stride 0 along the others."""
+    """Give `array`, whose axes are `axes` of `shape`, all axes of `shape`, with stride 0 along the
+    others.
+    """
     strides = dict(zip(axes, array.strides, strict=True))
     return np.lib.stride_tricks.as_strided(
         array, shape, tuple(strides.get(axis, 0) for axis in range(len(shape)))
@@ -83,7 +88,7 @@ def elementwise_case(
     generic: bool = False,
     index: str = "i8",
 ) -> Case:
-    """A kernel of one outer phase: `write(body, *inputs, *scalars)` returns the values to store."""
+    """A kernel of one outer phase: `write(body, *inputs, *scalars)` gives the values to store."""
     shape = np.broadcast_shapes(*(a.shape for a in inputs), *(e.shape for e in expected))
     spread_inputs = [np.broadcast_to(a, shape) for a in inputs]
     targets = list(outputs) if outputs is not None else [np.zeros_like(e) for e in expected]
@@ -152,7 +157,8 @@ def reduction_case(
     index: str = "i8",
     generic: bool = False,
 ) -> Case:
-    """A kernel with inner axes. `roles` has "i" or "o" per array; arrays span all axes, outer axes first.
+    """A kernel with inner axes. `roles` has "i" or "o" per array; arrays span all axes, outer axes
+    first.
 
     `scratch` adds a last argument of that dtype.
     """
@@ -169,15 +175,22 @@ def reduction_case(
         write(writer)
         written.append(writer.phase())
     kernel = Kernel(
-        outer, len(shape) - outer, lanes, tuple(args), tuple(d for d, _ in scalars),
-        tuple(written), index,
+        outer,
+        len(shape) - outer,
+        lanes,
+        tuple(args),
+        tuple(d for d, _ in scalars),
+        tuple(written),
+        index,
     )
     values = tuple(v for _, v in scalars)
     return Case(name, kernel, list(arrays), shape, list(expected), values, list(tolerance))
 
 
 def base_of(array: np.ndarray) -> tuple[np.ndarray, int]:
-    """The flat bytes of the smallest memory that holds `array`, and where its first element lies in them."""
+    """The flat bytes of the smallest memory that holds `array`, and where its first element lies
+    in them.
+    """
     # Not np.lib.array_utils.byte_bounds: an empty axis of stride 0 does not make the memory empty.
     moving = [(n, step) for n, step in zip(array.shape, array.strides, strict=True) if step]
     if any(n == 0 for n, _ in moving):
@@ -201,10 +214,12 @@ def run_case(case: Case, backend, executable=None, *, misalign: int = 0) -> list
         shift = misalign * array.itemsize
         padded = np.concatenate([np.full(shift, 0x5A, np.uint8), flat])
         buffers.append(backend.from_host(padded))
-        strides.append(tuple(
-            0 if extent == 1 else stride // array.itemsize
-            for extent, stride in zip(array.shape, array.strides, strict=True)
-        ))
+        strides.append(
+            tuple(
+                0 if extent == 1 else stride // array.itemsize
+                for extent, stride in zip(array.shape, array.strides, strict=True)
+            )
+        )
         offsets.append((start + shift) // array.itemsize)
         starts.append(start + shift)
     launch = executable.bind(case.extents, tuple(strides), tuple(offsets))

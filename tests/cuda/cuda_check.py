@@ -36,7 +36,8 @@ def import_build():  # type: ignore[no-untyped-def]
 def merge(programs: Sequence[Program]) -> str:
     """Many programs in one source, each in a namespace."""
     return "".join(
-        f"namespace scope{number} {{\n{program.source}}}\n" for number, program in enumerate(programs)
+        f"namespace scope{number} {{\n{program.source}}}\n"
+        for number, program in enumerate(programs)
     )
 
 
@@ -67,7 +68,9 @@ def _close(result: np.ndarray, expected: np.ndarray, tolerance: float) -> np.nda
     with np.errstate(all="ignore"):
         wide, wanted = result.astype("f8"), expected.astype("f8")
         info = np.finfo(result.dtype)
-        close = np.abs(wide - wanted) <= tolerance * np.abs(wanted) + 4 * float(info.tiny) * tolerance
+        close = (
+            np.abs(wide - wanted) <= tolerance * np.abs(wanted) + 4 * float(info.tiny) * tolerance
+        )
     return nans | same | (close & np.isfinite(wanted))
 
 
@@ -82,11 +85,15 @@ def failures(backend: CudaHostBackend, cases: Sequence[Case], **how: int) -> lis
 
 
 def compile_log(programs: Sequence[Program], architecture: str) -> str:
-    """Compile many programs in two sources on two threads (NVRTC releases the GIL); the verbose logs."""
+    """Compile many programs in two sources on two threads (NVRTC releases the GIL); the verbose
+    logs.
+    """
     build = import_build()
     halves = [merge(programs[start::2]) for start in range(2)]
     with ThreadPoolExecutor(2) as pool:
-        logs = list(pool.map(lambda s: build.build_cubin(s, architecture, verbose=True)[1], halves))
+        logs = list(
+            pool.map(lambda s: build.build_cubin(s, architecture, verbose=True)[1], halves)
+        )
     return "\n".join(logs)
 
 

@@ -1,22 +1,22 @@
-"""The exact source that cupy generates for our ElementwiseKernel and ReductionKernel texts, without a device.
+"""The exact source that cupy generates for our ElementwiseKernel and ReductionKernel texts,
+without a device.
 
-Uses functions of cupy 14.2 that are private but visible from Python; `needs_cupy_source` skips where they are not.
-The source is compiled by NVRTC as cupy would, or by g++ through the host shim with cupy's own CArray and CIndexer
-(`cupy/carray.cuh`; the other headers of cupy's list serve complex numbers and atomics, which are never admitted).
+Uses functions of cupy 14.2 that are private but visible from Python; `needs_cupy_source` skips
+where they are not. The source is compiled by NVRTC as cupy would, or by g++ through the host shim
+with cupy's own CArray and CIndexer (`cupy/carray.cuh`; the other headers of cupy's list serve
+complex numbers and atomics, which are never admitted).
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cuda_cases import Case
 
-from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.elementwise import CUPY_OPTIONS, render_cupy_elementwise
 from lazyfuse.backends.cuda.reduction import render_cupy_reduction
 from lazyfuse.backends.cuda_host import compiler
@@ -41,7 +41,9 @@ def cupy_modules():  # type: ignore[no-untyped-def]
 
 def _array_info(array: np.ndarray):  # type: ignore[no-untyped-def]
     cupy, _, kernel, _, _, _ = cupy_modules()
-    return kernel._ArgInfo(_NDARRAY, cupy.ndarray, array.dtype, array.ndim, array.flags.c_contiguous, True)
+    return kernel._ArgInfo(
+        _NDARRAY, cupy.ndarray, array.dtype, array.ndim, array.flags.c_contiguous, True
+    )
 
 
 def _scalar_info(dtype: str):  # type: ignore[no-untyped-def]
@@ -64,11 +66,14 @@ def headers() -> str:
 
 
 def views(case: Case) -> list[np.ndarray]:
-    """The case's arrays as cupy_kernels.py would view them: outputs along outer axes only."""
-    outer = case.kernel.outer
+    """The arrays as a cupy kernel gets them: reduced axes first in inputs, outer axes only in
+    outputs.
+    """
+    kernel = case.kernel
+    order = (*range(kernel.outer, kernel.outer + kernel.inner), *range(kernel.outer))
     return [
-        array if arg.role is Role.IN else array[(..., *(0,) * (array.ndim - outer))]
-        for arg, array in zip(case.kernel.args, case.arrays, strict=True)
+        array.transpose(order) if arg.role is Role.IN else array[(..., *(0,) * kernel.inner)]
+        for arg, array in zip(kernel.args, case.arrays, strict=True)
     ]
 
 
@@ -137,30 +142,33 @@ def compile_as_cupy(source: str, architecture: str) -> bytes:
         nvrtc.destroyProgram(program)
 
 
-def run_as_cupy(case: Case, source: str) -> list[np.ndarray]:
-    """By g++ through the shim; returns the outputs."""
+def build_as_cupy(named: Sequence[tuple[Case, str]], directory: Path) -> ctypes.CDLL:
+    """Compile all sources with g++ and the shim, each in a namespace of its own."""
+    include = Path(cupy_modules()[0].__file__).parent / "_core" / "include"
+    text = f'#include "{include}/cupy/carray.cuh"\n'
+    for number, (case, source) in enumerate(named):
+        text += f"namespace scope{number} {{\n{source}}}\nusing scope{number}::lf_{case.name};\n"
+    binary = compiler.build_library(text, [f"lf_{case.name}" for case, _ in named], directory)
+    return compiler.load_library(binary, directory)
+
+
+def run_as_cupy(case: Case, source: str, library: ctypes.CDLL) -> list[np.ndarray]:
+    """Launch with the structs that cupy would pass; returns the outputs."""
     reduces = case.kernel.inner > 0
-    entry = f"lf_{case.name}"
-    cupy = cupy_modules()[0]
-    include = Path(cupy.__file__).parent / "_core" / "include"
-    text = f'#include "{include}/cupy/carray.cuh"\n{source}'
-    with tempfile.TemporaryDirectory() as directory:
-        binary = compiler.build_library(text, [entry], Path(directory))
-        library = compiler.load_library(binary, Path(directory))
     arrays = views(case)
-    shape = case.extents or (1,)
     values = [_carray(arrays[n]) for n in case.kernel.inputs]
     values += [
-        np.dtype(d).type(v).tobytes() for d, v in zip(case.kernel.scalars, case.scalars, strict=True)
+        np.dtype(d).type(v).tobytes()
+        for d, v in zip(case.kernel.scalars, case.scalars, strict=True)
     ]
     values += [_carray(arrays[n]) for n in case.kernel.outputs]
-    values.append(_indexer(shape))
+    values.append(_indexer(arrays[0].shape or (1,)))
     if reduces:
         values += [_indexer(case.extents[: case.kernel.outer]), np.int32(1).tobytes()]
     held = [ctypes.create_string_buffer(value, len(value)) for value in values]
     pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(value) for value in held))
     how = _How((3, 1, 1), (512 if reduces else 128, 1, 1), int("__sync" in source), 0)
-    assert getattr(library, f"lf_launch_{entry}")(ctypes.byref(how), pointers) == 0
+    assert getattr(library, f"lf_launch_lf_{case.name}")(ctypes.byref(how), pointers) == 0
     return [case.arrays[n] for n in case.kernel.outputs]
 
 
@@ -173,8 +181,3 @@ def _carray(array: np.ndarray) -> bytes:
 def _indexer(shape: tuple[int, ...]) -> bytes:
     """CIndexer: size, shape, and room for the index."""
     return np.array([int(np.prod(shape)), *shape, *(0,) * len(shape)], np.int64).tobytes()
-
-
-def operand_types(source: str) -> set[str]:
-    """The value types that appear in a source: float32 and float16 must not."""
-    return {row.value for row in CTYPES.values() if re.search(rf"\b{row.value}\b", source)}

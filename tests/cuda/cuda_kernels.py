@@ -1,8 +1,10 @@
-"""Cases for every thread layout and every kind of accumulator: the table that the kernel tests run.
+"""Cases for every thread layout and every kind of accumulator: the table that the kernel tests
+run.
 
-Tolerances. A tree of additions over n positive values, in which no lane folds more than L of them, is off by at most
-(L + log2(n) + 2) eps of the sum (Higham, "The accuracy of floating point summation", 1993, (3.4) and (3.6)). On the
-host target a row's group has up to 64 lanes, a column's group at least 2 (64 threads over 32 columns).
+Tolerances. A tree of additions over n positive values, in which no lane folds more than L of them,
+is off by at most (L + log2(n) + 2) eps of the sum (Higham, "The accuracy of floating point
+summation", 1993, (3.4) and (3.6)). On the host target a row's group has up to 64 lanes, a column's
+group at least 2 (64 threads over 32 columns).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ RNG = np.random.default_rng(11)
 
 
 def tree_bound(n: int, dtype: str, lanes: int = 64) -> float:
-    """Relative error bound of a sum of n positive values; float16 sums add in float32 and round once."""
+    """Relative error bound of a sum of n positive values; float16 sums add in float32 and round
+    once.
+    """
     longest = max(n / lanes, 8)
     adding = np.finfo("f4" if dtype == "f2" else dtype[-2:] if dtype[0] == "f" else "f4").eps
     rounding = np.finfo("f2").eps if dtype == "f2" else 0.0
@@ -35,7 +39,7 @@ def normal(*shape: int, dtype: str = "f4") -> np.ndarray:
     return RNG.standard_normal(shape).astype(dtype)
 
 
-# --- elementwise ------------------------------------------------------------------------------------------------
+# --- elementwise ---------------------------------------------------------------------------------
 
 
 def _mul_add(body, x: Value, y: Value) -> Value:  # type: ignore[no-untyped-def]
@@ -65,19 +69,25 @@ def _strided_cases() -> Iterator[Case]:
     x, y = normal(37, 52), normal(37, 52)
     yield elementwise_case("two_axes", [x, y], _mul_add, [x * y + one])
     yield elementwise_case("generic_strides", [x, y], _mul_add, [x * y + one], generic=True)
-    yield elementwise_case("odd_rows", [x[:, :51], y[:, 1:]], _mul_add, [x[:, :51] * y[:, 1:] + one])
+    yield elementwise_case(
+        "odd_rows", [x[:, :51], y[:, 1:]], _mul_add, [x[:, :51] * y[:, 1:] + one]
+    )
     yield elementwise_case("row_broadcast", [x, y[0]], _mul_add, [x * y[0] + one])
     yield elementwise_case("column_broadcast", [x, y[:, :1]], _mul_add, [x * y[:, :1] + one])
     yield elementwise_case("scalar_broadcast", [x, y[3, 4]], _mul_add, [x * y[3, 4] + one])
-    yield elementwise_case("transposed", [x, y.reshape(52, 37).T], _mul_add, [x * y.reshape(52, 37).T + one])
-    yield elementwise_case("reversed", [x[::-1, ::-1], y], _mul_add, [x[::-1, ::-1] * y + one])
-    yield elementwise_case("stepped", [x[::3, ::5], y[:13, :11]], _mul_add, [x[::3, ::5] * y[:13, :11] + one])
-    cube = normal(5, 6, 28)
     yield elementwise_case(
-        "three_axes", [cube, y[:6, :1]], _mul_add, [cube * y[:6, :1] + one]
+        "transposed", [x, y.reshape(52, 37).T], _mul_add, [x * y.reshape(52, 37).T + one]
     )
+    yield elementwise_case("reversed", [x[::-1, ::-1], y], _mul_add, [x[::-1, ::-1] * y + one])
+    yield elementwise_case(
+        "stepped", [x[::3, ::5], y[:13, :11]], _mul_add, [x[::3, ::5] * y[:13, :11] + one]
+    )
+    cube = normal(5, 6, 28)
+    yield elementwise_case("three_axes", [cube, y[:6, :1]], _mul_add, [cube * y[:6, :1] + one])
     swapped = cube.transpose(2, 0, 1)
-    yield elementwise_case("three_swapped", [swapped, normal(1, 1, 6) * 0], _mul_add, [swapped * 0 + one])
+    yield elementwise_case(
+        "three_swapped", [swapped, normal(1, 1, 6) * 0], _mul_add, [swapped * 0 + one]
+    )
 
 
 def _typed_cases() -> Iterator[Case]:
@@ -114,7 +124,7 @@ def _typed_cases() -> Iterator[Case]:
         yield elementwise_case(f"complex_multiply_{dtype}", [z, w], multiply, [product])
 
 
-# --- reductions -------------------------------------------------------------------------------------------------
+# --- reductions ----------------------------------------------------------------------------------
 
 
 def _sum(writer: PhaseWriter) -> None:
@@ -166,22 +176,48 @@ def reduction_cases() -> Iterator[Case]:
 def _sum_cases() -> Iterator[Case]:
     for n in (1, 7, 32, 1000, 100_003):
         x = positive(n)
-        yield fold_case(f"full_{n}", x, "add", x.astype("f8").sum(), 0, tolerance=[tree_bound(n, "f4")])
-    for rows, n in ((1, 300), (3, 1), (5, 2), (40, 33), (7, 1000), (2, 20000), (300, 4), (3, 4096)):
+        yield fold_case(
+            f"full_{n}", x, "add", x.astype("f8").sum(), 0, tolerance=[tree_bound(n, "f4")]
+        )
+    for rows, n in (
+        (1, 300),
+        (3, 1),
+        (5, 2),
+        (40, 33),
+        (7, 1000),
+        (2, 20000),
+        (300, 4),
+        (3, 4096),
+    ):
         x = positive(rows, n)
         for lanes in Lanes:
             bound = tree_bound(n, "f4", 64 if lanes is Lanes.INNER else 2)
             yield fold_case(
-                f"{lanes.value}_{rows}x{n}", x, "add", x.astype("f8").sum(1), 1, lanes=lanes, tolerance=[bound]
+                f"{lanes.value}_{rows}x{n}",
+                x,
+                "add",
+                x.astype("f8").sum(1),
+                1,
+                lanes=lanes,
+                tolerance=[bound],
             )
             yield fold_case(
-                f"{lanes.value}_{rows}x{n}_t", np.asfortranarray(x), "add", x.astype("f8").sum(1), 1,
-                lanes=lanes, tolerance=[bound], index="i4",
+                f"{lanes.value}_{rows}x{n}_t", np.asfortranarray(x), "add",
+                x.astype("f8").sum(1), 1, lanes=lanes, tolerance=[bound], index="i4",
             )  # fmt: skip
     x = positive(6, 5, 8, 12)
-    yield fold_case("two_and_two", x, "add", x.astype("f8").sum((2, 3)), 2, tolerance=[tree_bound(96, "f4")])
+    yield fold_case(
+        "two_and_two", x, "add", x.astype("f8").sum((2, 3)), 2, tolerance=[tree_bound(96, "f4")]
+    )
     y = x.transpose(1, 3, 0, 2)[:, ::-1]
-    yield fold_case("two_and_two_strided", y, "add", y.astype("f8").sum((2, 3)), 2, tolerance=[tree_bound(48, "f4")])
+    yield fold_case(
+        "two_and_two_strided",
+        y,
+        "add",
+        y.astype("f8").sum((2, 3)),
+        2,
+        tolerance=[tree_bound(48, "f4")],
+    )
     x = positive(4, 0)
     yield fold_case("empty_rows", x, "add", np.zeros(4), 1)
     yield fold_case("no_rows", positive(0, 4), "add", np.zeros(0), 1)
@@ -193,7 +229,7 @@ def _sum_cases() -> Iterator[Case]:
 
 
 def _order_cases() -> Iterator[Case]:
-    """NaN wins or loses; the first extreme wins; in rows, columns, and with blocks sharing a row."""
+    """NaN wins or loses; the first extreme wins; in rows, columns, and where blocks share a row."""
     shapes = ((1, 5), (13, 70), (2, 9000))
     for rows, n in shapes:
         x = np.round(normal(rows, n), 1)
@@ -202,12 +238,24 @@ def _order_cases() -> Iterator[Case]:
         for lanes in Lanes:
             tag = f"{lanes.value}_{rows}x{n}"
             for source, kind in ((x, "plain"), (gaps, "nan")):
-                yield fold_case(f"max_{kind}_{tag}", source, "maximum", source.max(1), 1, lanes=lanes)
-                yield fold_case(f"min_{kind}_{tag}", source, "minimum", source.min(1), 1, lanes=lanes)
-                yield fold_case(f"fmax_{kind}_{tag}", source, "fmax", np.fmax.reduce(source, 1), 1, lanes=lanes)
-                yield fold_case(f"fmin_{kind}_{tag}", source, "fmin", np.fmin.reduce(source, 1), 1, lanes=lanes)
-                yield fold_case(f"argmax_{kind}_{tag}", source, "argmax", source.argmax(1), 1, lanes=lanes)
-                yield fold_case(f"argmin_{kind}_{tag}", source, "argmin", source.argmin(1), 1, lanes=lanes)
+                yield fold_case(
+                    f"max_{kind}_{tag}", source, "maximum", source.max(1), 1, lanes=lanes
+                )
+                yield fold_case(
+                    f"min_{kind}_{tag}", source, "minimum", source.min(1), 1, lanes=lanes
+                )
+                yield fold_case(
+                    f"fmax_{kind}_{tag}", source, "fmax", np.fmax.reduce(source, 1), 1, lanes=lanes
+                )
+                yield fold_case(
+                    f"fmin_{kind}_{tag}", source, "fmin", np.fmin.reduce(source, 1), 1, lanes=lanes
+                )
+                yield fold_case(
+                    f"argmax_{kind}_{tag}", source, "argmax", source.argmax(1), 1, lanes=lanes
+                )
+                yield fold_case(
+                    f"argmin_{kind}_{tag}", source, "argmin", source.argmin(1), 1, lanes=lanes
+                )
     for dtype in ("i1", "u2", "i8", "u8", "f8", "b1"):
         x = RNG.integers(0, 2 if dtype == "b1" else 100, (5, 400)).astype(dtype)
         yield fold_case(f"argmax_{dtype}", x, "argmax", x.argmax(1), 1)
@@ -233,12 +281,16 @@ def _typed_reductions() -> Iterator[Case]:
         yield fold_case(f"all_{lanes.value}", flags, "and", flags.all(1), 1, lanes=lanes)
     yield fold_case("count", flags, "add", flags.sum(1), 1, dtype="i8")
     half = positive(3, 1000, dtype="f2")
-    yield fold_case("sum_f2", half, "add", half.astype("f8").sum(1), 1, tolerance=[tree_bound(1000, "f2")])
+    yield fold_case(
+        "sum_f2", half, "add", half.astype("f8").sum(1), 1, tolerance=[tree_bound(1000, "f2")]
+    )
     yield fold_case("max_f2", half, "maximum", half.max(1), 1)
     double = positive(3, 1000, dtype="f8")
     yield fold_case("sum_f8", double, "add", double.sum(1), 1, tolerance=[tree_bound(1000, "f8")])
     near = 1 + double / 1000
-    yield fold_case("prod_f8", near, "mul", near.prod(1), 1, tolerance=[tree_bound(1000, "f8") * 2])
+    yield fold_case(
+        "prod_f8", near, "mul", near.prod(1), 1, tolerance=[tree_bound(1000, "f8") * 2]
+    )
     for dtype in ("c8", "c16"):
         z = (positive(3, 700) + 1j * positive(3, 700)).astype(dtype)
         bound = tree_bound(700, "f4" if dtype == "c8" else "f8")
@@ -248,7 +300,9 @@ def _typed_reductions() -> Iterator[Case]:
 
 
 def _several_accumulators() -> Iterator[Case]:
-    """Minimum, sum and arg maximum of one row at once, stored in three outputs; and a map stored on the way."""
+    """Minimum, sum and arg maximum of one row at once, stored in three outputs; and a map stored
+    on the way.
+    """
     for rows, n, lanes in ((9, 130, Lanes.INNER), (2, 9000, Lanes.INNER), (70, 45, Lanes.OUTER)):
         x, shape = positive(rows, n, dtype="f8"), (rows, n)
         outputs = [spread(np.zeros(rows, t), shape, [0]) for t in ("f8", "f8", "i8")]
@@ -315,7 +369,7 @@ def softmax_case(x: np.ndarray, lanes: Lanes, scratch: str | None) -> Case:
 
 
 def center_case(x: np.ndarray, lanes: Lanes) -> Case:
-    """Subtract the sum of its row from every element: all threads of a group read the accumulator."""
+    """Subtract the sum of its row from every element: all threads read the accumulator."""
 
     def subtract(writer: PhaseWriter) -> None:
         writer.store(1, writer.load(0) - writer.acc(0, "f8"))
@@ -328,7 +382,9 @@ def center_case(x: np.ndarray, lanes: Lanes) -> Case:
 
 
 def standardize_case(x: np.ndarray, lanes: Lanes) -> Case:
-    """(x - mean) / std, with the mean stored too: layer norm along rows, standardization of columns."""
+    """(x - mean) / std, with the mean stored too: layer norm along rows, standardization of
+    columns.
+    """
     n = x.shape[1]
     x = np.abs(x) + 1.0
     means = np.zeros(x.shape[0])
@@ -352,7 +408,8 @@ def standardize_case(x: np.ndarray, lanes: Lanes) -> Case:
         writer.store(2, mean(writer, writer.scalar(0, "f8")))
 
     average = x.mean(1, keepdims=True)
-    # Gaps near 0 lose the bits that x and its mean share: the error of a gap is that of the mean, relative to x.
+    # Gaps near 0 lose the bits that x and its mean share: the error of a gap is that of the mean,
+    # relative to x.
     normalized = (x - average) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     case = reduction_case(
         f"standardize_{lanes.value}_{x.shape[0]}x{n}",

@@ -1,4 +1,6 @@
-"""One elementwise case per primitive and dtype, on special values: the table that the primitive tests run."""
+"""One elementwise case per primitive and dtype, on special values: the table that the primitive
+tests run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,23 @@ def floats(dtype: str) -> np.ndarray:
 def integers(dtype: str) -> np.ndarray:
     """The ends of the range, small numbers and patterns of bits."""
     info = np.iinfo(dtype)
-    values = [0, 1, 2, 3, 5, 7, 8, 10, 64, 100, 127, info.max, info.max - 1, info.max // 2, info.min]
+    values = [
+        0,
+        1,
+        2,
+        3,
+        5,
+        7,
+        8,
+        10,
+        64,
+        100,
+        127,
+        info.max,
+        info.max - 1,
+        info.max // 2,
+        info.min,
+    ]
     if info.min < 0:
         values += [-1, -2, -3, -7, -100, info.min + 1]
     return np.array(values, dtype)
@@ -55,7 +73,9 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def primitive_cases() -> Iterator[Case]:
-    """Every primitive on every dtype that its row has a CUDA cell for, and the structural ones on all."""
+    """Every primitive on every dtype that its row has a CUDA cell for, and the structural ones on
+    all.
+    """
     with np.errstate(all="ignore"):
         for row in PRIMITIVES.values():
             for dtype in ("b1", *INTEGERS, *FLOATS):
@@ -100,7 +120,9 @@ def _operands(row: Primitive, dtype: str) -> list[np.ndarray]:
 
 def _meaning(row: Primitive, dtype: str, operands: list[np.ndarray]) -> np.ndarray:
     if row.name == "fma":
-        exact = [sum_of(*map(Fraction, map(float, triple))) for triple in zip(*operands, strict=True)]
+        exact = [
+            sum_of(*map(Fraction, map(float, triple))) for triple in zip(*operands, strict=True)
+        ]
         return np.array(exact).astype(dtype)
     if row.name == "div":
         x, y = operands
@@ -142,10 +164,12 @@ def _castable(source: str, target: str) -> np.ndarray:
 
 
 def _half_ties(source: str) -> np.ndarray:
-    """Values halfway between two float16, and just beside: they show a wrong or a double rounding."""
+    """Values halfway between two float16, and just beside: they show double rounding."""
     if source not in FLOATS:
         return np.array([], source)
-    ties = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 65519.9, 65520.0, 2.0**-25, 3 * 2.0**-25], source)
+    ties = np.array(
+        [1 + 2.0**-11, 1 + 3 * 2.0**-11, 65519.9, 65520.0, 2.0**-25, 3 * 2.0**-25], source
+    )
     above = np.nextafter(ties, np.array(np.inf, source))
     return np.concatenate([ties, above, -ties, np.nextafter(above, np.array(np.inf, source))])
 
@@ -156,18 +180,28 @@ def _structural() -> Iterator[Case]:
     for unsigned, other in (("u1", "i1"), ("u2", "f2"), ("u4", "f4"), ("u8", "f8"), ("u2", "i2")):
         bits = values_of(unsigned)
         yield elementwise_case(
-            f"bitcast_{unsigned}_{other}", [bits], lambda b, x, t=other: bitcast(x, t), [bits.view(other)]
+            f"bitcast_{unsigned}_{other}",
+            [bits],
+            lambda b, x, t=other: bitcast(x, t),
+            [bits.view(other)],
         )
         yield elementwise_case(
-            f"bitcast_{other}_{unsigned}", [bits.view(other)], lambda b, x, t=unsigned: bitcast(x, t), [bits]
+            f"bitcast_{other}_{unsigned}",
+            [bits.view(other)],
+            lambda b, x, t=unsigned: bitcast(x, t),
+            [bits],
         )
     for dtype, part in (("c8", "f4"), ("c16", "f8")):
         z = values_of(dtype)
-        yield elementwise_case(f"parts_{dtype}", [z], lambda b, v: (real(v), imag(v)), [z.real, z.imag])
+        yield elementwise_case(
+            f"parts_{dtype}", [z], lambda b, v: (real(v), imag(v)), [z.real, z.imag]
+        )
         x, y = pairs(part)
         whole = np.empty(len(x), dtype)
         whole.real, whole.imag = x, y
-        yield elementwise_case(f"complex_{dtype}", [x, y], lambda b, p, q: make_complex(p, q), [whole])
+        yield elementwise_case(
+            f"complex_{dtype}", [x, y], lambda b, p, q: make_complex(p, q), [whole]
+        )
     for dtype in FLOATS:
         yield _libm(dtype)
     grid = np.zeros((5, 7))
@@ -186,10 +220,17 @@ def _moving(dtype: str) -> Iterator[Case]:
     y, condition = x[::-1].copy(), np.arange(len(x)) % 3 == 0
     scalar = x[len(x) // 3]
     yield elementwise_case(
-        f"select_{dtype}", [condition, x, y], lambda b, c, p, q: select(c, p, q), [np.where(condition, x, y)]
+        f"select_{dtype}",
+        [condition, x, y],
+        lambda b, c, p, q: select(c, p, q),
+        [np.where(condition, x, y)],
     )
     yield elementwise_case(
-        f"scalar_{dtype}", [x], lambda b, p, s: s, [np.full_like(x, scalar)], scalars=[(dtype, scalar)]
+        f"scalar_{dtype}",
+        [x],
+        lambda b, p, s: s,
+        [np.full_like(x, scalar)],
+        scalars=[(dtype, scalar)],
     )
     if dtype[0] != "c":
         literals = [value.item() for value in x]
@@ -211,5 +252,3 @@ def _libm(dtype: str) -> Case:
     case = elementwise_case(f"libm_{dtype}", [x], write, [np.where(x > 1, np.exp(x), x)])
     case.tolerance = [LIBM_ULPS * float(np.finfo(dtype).eps)]
     return case
-
-

@@ -1,4 +1,6 @@
-"""The backends as the runtime sees them: availability, memory, binaries, and launches on a stand-in GPU."""
+"""The backends as the runtime sees them: availability, memory, binaries, and launches on a
+stand-in GPU.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,12 @@ def test_host_memory() -> None:
     source[:] = 0
     out = backend.to_host(buffer)
     np.testing.assert_array_equal(out.view("f4"), np.arange(12))
-    assert (buffer.pointer % 64, buffer.nbytes, buffer.device, buffer.exclusive) == (0, 48, "cuda-host", True)
+    assert (buffer.pointer % 64, buffer.nbytes, buffer.device, buffer.exclusive) == (
+        0,
+        48,
+        "cuda-host",
+        True,
+    )
     assert backend.allocate(0).nbytes == 0
 
 
@@ -76,7 +83,9 @@ def test_geometry_of_a_large_device() -> None:
 
 
 class StandInDevice:
-    """Device without a GPU: takes cubins, counts launches, and runs the text of each on the host shim."""
+    """Device without a GPU: takes cubins, counts launches, and runs the text of each on the host
+    shim.
+    """
 
     architecture, name, number = "90", "cuda:0", 0
 
@@ -97,7 +106,7 @@ class StandInDevice:
 
 @needs_host
 def test_cuda_backend_on_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CudaBackend compiles with NVRTC, loads, launches and reloads; only the device is exchanged."""
+    """CudaBackend compiles with NVRTC, loads, launches, reloads; only the device is exchanged."""
     import_build()
     from lazyfuse.backends.cuda import device
 

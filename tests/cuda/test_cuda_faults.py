@@ -24,7 +24,9 @@ def planted(case: Case, before: str, after: str, count: int = 1):  # type: ignor
     backend = CudaHostBackend()
     program = render_own(case.kernel, f"lf_planted_{case.name}")
     assert before in program.source, program.source
-    return backend, backend.build([replace(program, source=program.source.replace(before, after, count))])[0]
+    return backend, backend.build(
+        [replace(program, source=program.source.replace(before, after, count))]
+    )[0]
 
 
 def notices_order(case: Case, backend, executable) -> bool:  # type: ignore[no-untyped-def]
@@ -43,13 +45,17 @@ def notices_order(case: Case, backend, executable) -> bool:  # type: ignore[no-u
     (Lanes.INNER, 1), (Lanes.INNER, 2), (Lanes.OUTER, 1), (Lanes.OUTER, 2), (Lanes.OUTER, 3)
 ])  # fmt: skip
 def test_missing_barrier(lanes: Lanes, barrier: int) -> None:
-    """Without one of the group's barriers, some order of threads reads shared memory too early or too late."""
+    """Without one of the group's barriers, some order of threads reads shared memory too early or
+    too late.
+    """
     # More rows than blocks: a block uses its shared memory again.
     shape = (300, 600) if lanes is Lanes.INNER else (5000, 20)
     case = center_case(np.random.default_rng(3).random(shape), lanes)
     program = render_own(case.kernel, "lf_without_barrier")
     pieces = program.source.split("__syncthreads();")
-    joined = [piece + "__syncthreads();" * (n + 1 != barrier) for n, piece in enumerate(pieces[:-1])]
+    joined = [
+        piece + "__syncthreads();" * (n + 1 != barrier) for n, piece in enumerate(pieces[:-1])
+    ]
     faulty = replace(program, source="".join([*joined, pieces[-1]]))
     assert faulty.source.count("__syncthreads") == program.source.count("__syncthreads") - 1
     backend = CudaHostBackend()
@@ -58,7 +64,9 @@ def test_missing_barrier(lanes: Lanes, barrier: int) -> None:
 
 
 def test_missing_barrier_between_blocks() -> None:
-    """Without the barrier before it, threads ask whether their block is the last before that is known."""
+    """Without the barrier before it, threads ask whether their block is the last before that is
+    known.
+    """
     case = fold_case("shared", np.random.default_rng(3).random(9000), "add", np.array(0.0), 0)
     case.expected[0] = np.full(9000, case.arrays[0].sum())
     case.tolerance = [1e-12]
@@ -71,7 +79,9 @@ def test_missing_barrier_between_blocks() -> None:
 
 def test_divergent_barrier() -> None:
     """A barrier that only some threads reach is reported, not waited for."""
-    case = fold_case("diverging", np.random.default_rng(3).random((2, 9000)), "add", np.zeros(2), 1)
+    case = fold_case(
+        "diverging", np.random.default_rng(3).random((2, 9000)), "add", np.zeros(2), 1
+    )
     before = "if ((lane & 31) == 0) warps"
     backend, executable = planted(case, before, f"if (lane < 7) __syncthreads();\n    {before}")
     with pytest.raises(HostLaunchError, match="different barriers"):

@@ -1,4 +1,6 @@
-"""Whole kernels: every thread layout, executed on the CPU against NumPy and compiled for three GPUs."""
+"""Whole kernels: every thread layout, executed on the CPU against NumPy and compiled for three
+GPUs.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def test_misaligned_buffers_take_the_scalar_path(host_runs) -> None:  # type: ig
     """One element past an aligned address, packs cannot be loaded: the same answers come out."""
     backend, pairs = host_runs
     found = [
-        mismatch(case, run_case(case, backend, executable, misalign=1)) for case, executable in pairs
+        mismatch(case, run_case(case, backend, executable, misalign=1))
+        for case, executable in pairs
     ]
     assert [text for text in found if text] == []
 
@@ -90,7 +93,9 @@ def test_in_place(host_runs) -> None:  # type: ignore[no-untyped-def]
     chosen = [
         (case, executable)
         for case, executable in pairs
-        if case.name.startswith(("softmax_inner_33x50_None", "softmax_outer_45x37_f8", "narrow_index"))
+        if case.name.startswith(
+            ("softmax_inner_33x50_None", "softmax_outer_45x37_f8", "narrow_index")
+        )
     ]
     assert len(chosen) == 3
     for case, executable in chosen:

@@ -1,4 +1,6 @@
-"""Every primitive on every dtype: the CUDA text runs on the CPU as NumPy computes, and compiles for three GPUs."""
+"""Every primitive on every dtype: the CUDA text runs on the CPU as NumPy computes, and compiles
+for three GPUs.
+"""
 
 from __future__ import annotations
 

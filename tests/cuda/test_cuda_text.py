@@ -47,7 +47,10 @@ def golden_cases() -> dict[str, Case]:
 
 @pytest.mark.parametrize("name", golden_cases())
 def test_golden_text(name: str) -> None:
-    """The text of a few kernels, read and approved. To approve a change: delete the file and run again."""
+    """The text of a few kernels, read and approved.
+
+    To approve a change: delete the file and run again.
+    """
     text = render_own(golden_cases()[name].kernel, f"lf_{name}").source
     path = GOLDEN / f"{name}.cu"
     if not path.exists():
@@ -57,7 +60,7 @@ def test_golden_text(name: str) -> None:
     assert text == path.read_text()
 
 
-# --- what NVRTC makes of it -------------------------------------------------------------------------------------
+# --- what NVRTC makes of it ----------------------------------------------------------------------
 
 
 def ptx_of(case: Case) -> str:
@@ -112,7 +115,7 @@ def test_reduction_loads_packs() -> None:
     assert "ld.global.v4" in ptx and "shfl.sync.bfly" in ptx and ".local" not in ptx
 
 
-# --- strategies -------------------------------------------------------------------------------------------------
+# --- strategies ----------------------------------------------------------------------------------
 
 
 def test_strategies() -> None:
@@ -131,7 +134,9 @@ def test_strategies() -> None:
 
 
 def test_cupy_never_sees_float32() -> None:
-    """Its compiler flushes denormals: not even a float32 in the middle of a float64 kernel goes there."""
+    """Its compiler flushes denormals: not even a float32 in the middle of a float64 kernel goes
+    there.
+    """
     x = np.ones(9)
     inside = elementwise_case("inside", [x, x], lambda b, p, q: cast(cast(p, "f4"), "f8") + q, [x])
     for case in (inside, mul_add("f4"), mul_add("f2", generic=True), mul_add("c16")):
@@ -140,11 +145,13 @@ def test_cupy_never_sees_float32() -> None:
     assert choose(softmax.kernel, Policy.CUPY) is Strategy.OWN
 
 
-# --- limits and names -------------------------------------------------------------------------------------------
+# --- limits and names ----------------------------------------------------------------------------
 
 
 def test_too_many_parameters() -> None:
-    """Past 4,096 bytes of parameters a kernel is refused with a typed error, before anything is compiled."""
+    """Past 4,096 bytes of parameters a kernel is refused with a typed error, before anything is
+    compiled.
+    """
     arrays = [np.ones((2, 2, 2, 2), "f8")[::-1, ::-1] for _ in range(130)]
 
     def add_all(body, *values: Value) -> Value:  # type: ignore[no-untyped-def]
@@ -176,7 +183,8 @@ def test_symbol() -> None:
 
 @pytest.mark.parametrize("value, dtype, text", [
     (1.5, "f8", "0x1.8p+0"), (0.1, "f4", "0x1.99999ap-4f"), (-0.0, "f8", "-0x0p+0"),
-    (float("-inf"), "f4", "__int_as_float(0xff800000)"), (1e300, "f4", "__int_as_float(0x7f800000)"),
+    (float("-inf"), "f4", "__int_as_float(0xff800000)"),
+    (1e300, "f4", "__int_as_float(0x7f800000)"),
     (-(2**63), "i8", "(-9223372036854775807LL - 1)"), (2**64 - 1, "u8", "18446744073709551615ULL"),
     (-128, "i1", "(signed char)-128LL"), (True, "b1", "true"), (1.0, "f2", "h16{0x3c00}"),
 ])  # fmt: skip

@@ -1,34 +1,35 @@
 """Kernel IR -> the text of an LLVM module with explicit vectors.
 
 The module exports `lf_kernel(params, begin, end)`, which runs [begin, end) of the outer axis that
-`params` says (see `emit_params`), and `lf_share(params, counter, end, grain)`, which threads call
-together: each takes ranges of `grain` until the counter reaches the end.
+`params` says (see `emit_params`).
 
 A kernel without outer axes is staged: `lf_phase<k>(params, state, begin, end, out)` folds a range
 of the last inner axis into the accumulators at `out`, reading finished ones at `state`.
-`lf_start<k>(params, out)` writes initial values, `lf_clear<k>(out)` neutral ones, and
-`lf_merge<k>(left, right)` folds the accumulators at `right` into those at `left`. State blocks
-have 16 bytes per accumulator.
+`lf_fold(params, left, right, role)` works on blocks of all accumulators: it writes what they start
+from (START) or what changes nothing (CLEAR) to `left`, or folds `right` into `left` (MERGE). A
+block has 16 bytes per accumulator. Each function costs some 0.3 ms to compile, so there are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lazyfuse.backends.base import Unsupported
-from lazyfuse.backends.cpu.emit_fold import combine, part_dtypes
+from lazyfuse.backends.cpu.emit_fold import part_dtypes
 from lazyfuse.backends.cpu.emit_inner import (
     Places,
     clear_folds,
     emit_rows,
+    merge_folds,
     read_finished,
-    read_parts,
     run_phase,
     start_folds,
-    write_parts,
 )
 from lazyfuse.backends.cpu.emit_outer import emit_columns, emit_point
 from lazyfuse.backends.cpu.emit_params import (
+    CLEAR,
+    MERGE,
+    START,
     STATE_BYTES,
     Params,
     folds_lanes,
@@ -46,34 +47,14 @@ from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
 _KERNEL = "void @lf_kernel(ptr noalias %params, i64 %begin, i64 %end)"
-_SHARE = """\
-define void @lf_share(ptr %params, ptr %counter, i64 %end, i64 %grain) #0 {
-entry:
-  br label %next
-next:
-  %begin = atomicrmw add ptr %counter, i64 %grain monotonic
-  %is_over = icmp sge i64 %begin, %end
-  br i1 %is_over, label %done, label %run
-run:
-  %limit = add i64 %begin, %grain
-  %is_whole = icmp slt i64 %limit, %end
-  %stop = select i1 %is_whole, i64 %limit, i64 %end
-  call void @lf_kernel(ptr %params, i64 %begin, i64 %stop)
-  br label %next
-done:
-  ret void
-}"""
 
 
 def exports(kernel: Kernel) -> list[str]:
     """The names of the exported functions."""
-    names = ["lf_kernel", "lf_share"]
     if not is_staged(kernel):
-        return names
-    for number, plan in enumerate(plan_phases(kernel)):
-        roles = ("phase", "start", "clear", "merge") if plan.folds else ("phase",)
-        names += [f"lf_{role}{number}" for role in roles]
-    return names
+        return ["lf_kernel"]
+    phases = range(len(plan_phases(kernel)))
+    return ["lf_kernel", "lf_fold", *(f"lf_phase{number}" for number in phases)]
 
 
 def emit(kernel: Kernel, features: frozenset[str]) -> str:
@@ -101,7 +82,7 @@ class _Module:
         functions = self._staged() if is_staged(self.kernel) else [self._whole()]
         width = ' "prefer-vector-width"="512"' if "avx512f" in self.features else ""
         attributes = f"attributes #0 = {{ nounwind{width} }}"
-        return "\n\n".join((*self.declarations.values(), *functions, _SHARE, attributes, ""))
+        return "\n\n".join((*self.declarations.values(), *functions, attributes, ""))
 
     def _writer(self) -> FunctionWriter:
         return FunctionWriter(self.lanes, self.features, self.declarations)
@@ -123,12 +104,8 @@ class _Module:
         return writer.text(_KERNEL)
 
     def _staged(self) -> list[str]:
-        functions = []
-        for number, plan in enumerate(self.plans):
-            functions.append(self._phase(number, plan))
-            if plan.folds:
-                functions += self._fold_functions(number, plan)
-        return [*functions, self._sequence()]
+        phases = [self._phase(number, plan) for number, plan in enumerate(self.plans)]
+        return [*phases, self._fold(), self._sequence()]
 
     def _phase(self, number: int, plan: PhasePlan) -> str:
         writer = self._writer()
@@ -139,30 +116,21 @@ class _Module:
         arguments = "ptr %params, ptr %state, i64 %begin, i64 %end, ptr %out"
         return writer.text(f"void @lf_phase{number}({arguments})")
 
-    def _fold_functions(self, number: int, plan: PhasePlan) -> list[str]:
-        def begin(writer: FunctionWriter) -> None:
-            start_folds(self._site(writer), plan.folds, self._places(writer, "%out"))
-
-        def clear(writer: FunctionWriter) -> None:
-            clear_folds(writer, plan.folds, self._places(writer, "%out"))
-
-        def merge(writer: FunctionWriter) -> None:
-            left, right = (self._places(writer, name) for name in ("%left", "%right"))
-            for fold, acc in plan.folds:
-                pair = [read_parts(writer, acc, places[fold]) for places in (left, right)]
-                write_parts(writer, left[fold], combine(writer, acc, *pair))
-
-        return [
-            self._scalar_function(f"void @lf_start{number}(ptr %params, ptr %out)", begin),
-            self._scalar_function(f"void @lf_clear{number}(ptr %out)", clear),
-            self._scalar_function(f"void @lf_merge{number}(ptr %left, ptr %right)", merge),
-        ]
-
-    def _scalar_function(self, signature: str, write: Callable[[FunctionWriter], None]) -> str:
+    def _fold(self) -> str:
+        """`lf_fold`: start, clear or merge all accumulators of a block."""
         writer = self._writer()
+        folds = tuple(enumerate(self.kernel.accumulators))
+        left, right = (self._places(writer, name) for name in ("%left", "%right"))
         with writer.with_lanes(1):
-            write(writer)
-        return writer.text(signature)
+            for role in (START, CLEAR, MERGE):
+                with writer.when(writer.value(f"icmp eq i64 %role, {role}")):
+                    if role == START:
+                        start_folds(self._site(writer), folds, left)
+                    elif role == CLEAR:
+                        clear_folds(writer, folds, left)
+                    else:
+                        merge_folds(writer, folds, left, right)
+        return writer.text("void @lf_fold(ptr %params, ptr %left, ptr %right, i64 %role)")
 
     def _places(self, writer: FunctionWriter, base: str) -> Places:
         """The addresses of the accumulators in a state block."""
@@ -178,9 +146,8 @@ class _Module:
         writer = self._writer()
         state = writer.slot("i8", max(1, STATE_BYTES * len(self.kernel.accumulators)))
         extent = writer.parameter(self.params.extents[-1])
-        for number, plan in enumerate(self.plans):
-            if plan.folds:
-                writer.line(f"call void @lf_start{number}(ptr %params, ptr {state})")
+        writer.line(f"call void @lf_fold(ptr %params, ptr {state}, ptr {state}, i64 {START})")
+        for number in range(len(self.plans)):
             arguments = f"ptr %params, ptr {state}, i64 0, i64 {extent}, ptr {state}"
             writer.line(f"call void @lf_phase{number}({arguments})")
         return writer.text(_KERNEL)

@@ -37,6 +37,11 @@ def is_float(acc: Accumulator) -> bool:
     return acc.dtype[0] in "fc"
 
 
+def is_ordered(acc: Accumulator) -> bool:
+    """Whether values must be taken one by one: NumPy multiplies floats so."""
+    return acc.op == "mul" and is_float(acc)
+
+
 def identity(acc: Accumulator, *, of_partial: bool = False) -> tuple[Literal, ...]:
     """What a fold starts from; a partial float sum from -0.0, which changes no sum, nor -0.0."""
     if acc.op == "add":

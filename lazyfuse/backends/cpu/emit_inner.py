@@ -16,7 +16,7 @@ from lazyfuse.backends.cpu.emit_fold import (
     combine,
     fold_lanes,
     identity,
-    is_float,
+    is_ordered,
     part_dtypes,
     start,
     value_parts,
@@ -83,6 +83,14 @@ def clear_folds(writer: FunctionWriter, folds: Folds, places: Places) -> None:
             write_parts(writer, places[number], tuple(writer.number(v, d) for v, d in values))
 
 
+def merge_folds(writer: FunctionWriter, folds: Folds, left: Places, right: Places) -> None:
+    """Fold `right` into `left`, but for folds that are never taken in parts."""
+    for number, acc in folds:
+        if not is_ordered(acc):
+            pair = [read_parts(writer, acc, places[number]) for places in (left, right)]
+            write_parts(writer, left[number], combine(writer, acc, *pair))
+
+
 def read_finished(site: Site, number: int, places: Places) -> Operand:
     """A finished accumulator in all lanes; of an argmax, the index."""
     writer, acc = site.writer, site.kernel.accumulators[number]
@@ -112,7 +120,7 @@ class _Phase:
         self.sums = [(n, acc) for n, acc in plan.folds if tree_class(acc)]
         self.others = [(n, acc) for n, acc in plan.folds if not tree_class(acc)]
         self.vectors = {
-            n: self._start_vector(acc) for n, acc in self.others if not _is_ordered(acc)
+            n: self._start_vector(acc) for n, acc in self.others if not is_ordered(acc)
         }
 
     def run(self, span: tuple[str, str]) -> None:
@@ -207,6 +215,3 @@ def _taken(acc: Accumulator, values: Values) -> Parts:
     indexes = (acc.value,) if acc.index is None else (acc.value, acc.index)
     return value_parts(acc, [values[index] for index in indexes])
 
-
-def _is_ordered(acc: Accumulator) -> bool:
-    return acc.op == "mul" and is_float(acc)

@@ -19,6 +19,8 @@ from lazyfuse.ops.primitives import PRIMITIVES
 BLOCK_VECTORS = 16
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
+#: What `lf_fold` does with a state block.
+START, CLEAR, MERGE = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)

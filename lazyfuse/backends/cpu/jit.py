@@ -14,10 +14,30 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import llvmlite
 import llvmlite.binding as llvm
 
+#: Threads that share a range call this together: each takes runs of `grain` until none is left.
+_SHARE = """\
+define void @lf_share(ptr %kernel, ptr %params, ptr %counter, i64 %end, i64 %grain) {
+entry:
+  br label %next
+next:
+  %begin = atomicrmw add ptr %counter, i64 %grain monotonic
+  %is_over = icmp sge i64 %begin, %end
+  br i1 %is_over, label %done, label %run
+run:
+  %limit = add i64 %begin, %grain
+  %is_whole = icmp slt i64 %limit, %end
+  %stop = select i1 %is_whole, i64 %limit, i64 %end
+  call void %kernel(ptr %params, i64 %begin, i64 %stop)
+  br label %next
+done:
+  ret void
+}
+"""
 _MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
 
 
@@ -25,8 +45,12 @@ class Code:
     """Linked functions by name; unloaded when collected."""
 
     def __init__(self, compiler: Compiler, tracker: llvm.ResourceTracker) -> None:
-        self._compiler = compiler  # the JIT outlives its libraries
+        self.compiler = compiler  # the JIT outlives its libraries
         self._tracker = tracker
+
+    def address(self, name: str) -> int:
+        address: int = self._tracker[name]
+        return address
 
     def function(self, name: str, arity: int) -> Callable[..., None]:
         """A callable of `arity` 64-bit integers or addresses that runs without the GIL."""
@@ -41,8 +65,12 @@ class Compiler:
     def __init__(
         self, *, cpu: str | None = None, features: str | None = None, triple: str | None = None
     ) -> None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
+        if triple is None:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+        else:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self.cpu = llvm.get_host_cpu_name() if cpu is None else cpu
@@ -54,6 +82,14 @@ class Compiler:
         )
         self._layout = str(self._machine.target_data)
         self._jit: llvm.LLJIT | None = None
+
+    @cached_property
+    def share(self) -> Callable[[int, int, int, int, int], None]:
+        """`lf_share(kernel, params, counter, end, grain)`, one for all kernels."""
+        code = self.link(self.compile(_SHARE), ["lf_share"])
+        function = code.function("lf_share", 5)
+        function.code = code  # type: ignore[attr-defined]  # lives as long as the function
+        return function
 
     @property
     def version(self) -> str:

@@ -25,10 +25,11 @@ from lazyfuse.backends.cpu.emit_params import (
     params,
     strided_axes,
 )
+from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
 from lazyfuse.backends.cpu.jit import Code
-from lazyfuse.backends.cpu.launch_staged import StagedLaunch, load_stages
+from lazyfuse.backends.cpu.launch_staged import StagedLaunch, StagedProgram
 from lazyfuse.backends.cpu.threads import Workers
-from lazyfuse.ir.kernel import Kernel, Role
+from lazyfuse.ir.kernel import Kernel, Level, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Estimated nanoseconds of work that pay for one more thread: twice a fork-join (20 us).
@@ -37,8 +38,12 @@ NS_PER_THREAD = 40_000.0
 RANGES_PER_THREAD = 4
 #: Bytes of scratch memory per block of columns: half a usual second-level cache.
 SCRATCH_BYTES = 512 << 10
-#: Elements of the lane axis that go to one thread together: whole cache lines of 1-byte elements.
-LINE = 64
+#: Elements of the lane axis that go to one thread together. A column reduction over strips of 8
+#: doubles takes 2 to 4 times as long as over 64 (1M doubles, 16 to 1000 columns); for elementwise
+#: kernels it is a cache line of bytes.
+UNIT_ELEMENTS = 64
+#: Nanoseconds per point from which a column reduction is not bound by memory: narrow strips pay.
+HEAVY_NS = 2.0
 
 _FLOAT_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
 
@@ -57,8 +62,8 @@ class Program:
         self.lanes = lane_count(kernel)
         self.code = code  # unloaded when collected
         self.run = code.function("lf_kernel", 3)
-        self.share = code.function("lf_share", 4)
-        self.stages = load_stages(kernel, code) if is_staged(kernel) else ()
+        self.staged = StagedProgram(kernel, code) if is_staged(kernel) else None
+        self.address = code.address("lf_kernel")
         self.ns_per_point = ns_per_point(kernel)
 
 
@@ -95,11 +100,11 @@ class Launch:
         if scalars:
             self._write_scalars(block, scalars)
         helpers = min(threads - 1, int(self.work_ns / NS_PER_THREAD))
-        stages = self._program.stages
-        if stages and helpers > 0:
+        staged = self._program.staged
+        if staged and helpers > 0:
             scratch = self._add_scratch(block)
-            staged = StagedLaunch(stages, self._program.workers, helpers)
-            staged.run(ctypes.addressof(block), self._extents)
+            launch = StagedLaunch(staged, self._program.workers, helpers)
+            launch.run(ctypes.addressof(block), self._extents)
             del scratch
         elif helpers > 0 and self._end > self._unit:
             self._run_shared(block, helpers)
@@ -124,7 +129,8 @@ class Launch:
         if self._scratch:
             block = type(block).from_buffer_copy(block)
             scratch = self._add_scratch(block)
-        self._program.share(ctypes.addressof(block), counter, self._end, grain)
+        share = self._program.code.compiler.share
+        share(self._program.address, ctypes.addressof(block), counter, self._end, grain)
         del scratch
 
     def _add_scratch(self, block: Block) -> list[CpuBuffer]:
@@ -174,9 +180,12 @@ class Launch:
 def ns_per_point(kernel: Kernel) -> float:
     """A rough time per index of one thread, to tell small work from large."""
     cycles = 0.0
-    for phase in kernel.phases:
-        cycles += sum(PRIMITIVES[instr.op].cost for instr in phase.body)
-        cycles += 2 * len(phase.stores) + len(phase.accumulators)
+    for plan in plan_phases(kernel):
+        if plan.level is Level.OUTER and kernel.inner:
+            continue
+        pairs = zip(plan.body, plan.places, strict=True)
+        cycles += sum(PRIMITIVES[instr.op].cost for instr, place in pairs if place is Place.LANE)
+        cycles += 2 * len(plan.stores) + len(plan.folds)
     return cycles / 8 / 3
 
 
@@ -229,7 +238,8 @@ def _split_axis(program: Program, extents: tuple[int, ...]) -> tuple[int, int]:
         return 0, 1
     units = [1] * kernel.outer
     if not folds_lanes(kernel):
-        units[-1] = program.lanes if kernel.inner else LINE
+        is_heavy = kernel.inner and program.ns_per_point >= HEAVY_NS
+        units[-1] = program.lanes if is_heavy else UNIT_ELEMENTS
     counts = [-(-extent // unit) for extent, unit in zip(extents, units, strict=False)]
     longest = max(range(kernel.outer), key=lambda axis: (min(counts[axis], 16), -axis))
     return longest, units[longest]

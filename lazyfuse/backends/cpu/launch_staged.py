@@ -12,11 +12,12 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
+from lazyfuse.backends.cpu.emit_fold import is_ordered
 from lazyfuse.backends.cpu.emit_pairwise import leaf_length, left_length
-from lazyfuse.backends.cpu.emit_params import STATE_BYTES
+from lazyfuse.backends.cpu.emit_params import CLEAR, MERGE, START, STATE_BYTES
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, plan_phases, tree_class
 from lazyfuse.backends.cpu.jit import Code
 from lazyfuse.backends.cpu.threads import Workers
@@ -31,28 +32,28 @@ Span = tuple[int, int]
 Merges = list[tuple[int, int]]
 
 
-def load_stages(kernel: Kernel, code: Code) -> tuple[Stage, ...]:
-    """The phases of a kernel without outer axes."""
-    plans = plan_phases(kernel)
-    return tuple(Stage(plan, code, number) for number, plan in enumerate(plans))
+class StagedProgram:
+    """The functions of a kernel without outer axes."""
+
+    def __init__(self, kernel: Kernel, code: Code) -> None:
+        self.fold = code.function("lf_fold", 4)
+        self.stages = [Stage(plan, code, k) for k, plan in enumerate(plan_phases(kernel))]
+        self.state_size = STATE_BYTES * max(1, len(kernel.accumulators))
 
 
 class StagedLaunch:
     """One launch with `helpers` more threads."""
 
-    def __init__(self, stages: Sequence[Stage], workers: Workers, helpers: int) -> None:
-        self._stages, self._workers, self._helpers = stages, workers, helpers
-        folds = sum(len(stage.plan.folds) for stage in stages)
-        self._state_size = STATE_BYTES * max(1, folds)
+    def __init__(self, program: StagedProgram, workers: Workers, helpers: int) -> None:
+        self._program, self._workers, self._helpers = program, workers, helpers
 
     def run(self, block: int, extents: tuple[int, ...]) -> None:
         """Run all phases on the parameter block at address `block`."""
         rows = math.prod(extents[:-1])
-        memory = ctypes.create_string_buffer(self._state_size)
+        memory = ctypes.create_string_buffer(self._program.state_size)
         state = ctypes.addressof(memory)
-        for stage in self._stages:
-            if stage.start:
-                stage.start(block, state)
+        self._program.fold(block, state, state, START)
+        for stage in self._program.stages:
             if stage.is_splittable(rows):
                 self._run_split(stage, block, state, extents[-1])
             else:
@@ -61,16 +62,23 @@ class StagedLaunch:
     def _run_split(self, stage: Stage, block: int, state: int, extent: int) -> None:
         depth = (self._helpers + 1).bit_length() - 1 + PARTS_DEPTH
         spans, merges = stage.parts(extent, depth)
-        memory = ctypes.create_string_buffer(self._state_size * len(spans))
-        first = ctypes.addressof(memory)
-        outs = [first + self._state_size * number for number in range(len(spans))]
+        size, fold = self._program.state_size, self._program.fold
+        memory = ctypes.create_string_buffer(size * len(spans))
+        outs = [ctypes.addressof(memory) + size * number for number in range(len(spans))]
         claims = _Claims(list(zip(spans, outs, strict=True)))
-        work = partial(stage.fold_parts, block, state, claims)
+        work = partial(self._fold_parts, stage, block, state, claims)
         self._workers.run(work, min(self._helpers, len(spans) - 1))
-        if stage.merge:
-            for left, right in merges:
-                stage.merge(outs[left], outs[right])
-            stage.merge(state, outs[0])
+        if not stage.plan.folds:
+            return
+        for left, right in merges:
+            fold(block, outs[left], outs[right], MERGE)
+        fold(block, state, outs[0], MERGE)
+
+    def _fold_parts(self, stage: Stage, block: int, state: int, claims: _Claims) -> None:
+        """Fold parts until none is left; on every thread."""
+        for (low, high), out in claims:
+            self._program.fold(block, out, out, CLEAR)
+            stage.phase(block, state, low, high, out)
 
 
 class _Claims:
@@ -88,18 +96,11 @@ class _Claims:
 
 
 class Stage:
-    """One phase: its functions, and how it may be split."""
+    """One phase: its function, and how it may be split."""
 
     def __init__(self, plan: PhasePlan, code: Code, number: int) -> None:
         self.plan = plan
         self.phase = code.function(f"lf_phase{number}", 5)
-        self.start: Callable[..., None] | None = None
-        self.clear: Callable[..., None] | None = None
-        self.merge: Callable[..., None] | None = None
-        if plan.folds:
-            self.start = code.function(f"lf_start{number}", 2)
-            self.clear = code.function(f"lf_clear{number}", 1)
-            self.merge = code.function(f"lf_merge{number}", 2)
         trees = {tree_class(acc) for _, acc in plan.folds} - {None}
         self.tree = trees.pop() if trees else None
 
@@ -115,13 +116,6 @@ class Stage:
             return False
         return all(_is_associative(acc, rows) for _, acc in self.plan.folds)
 
-    def fold_parts(self, block: int, state: int, claims: _Claims) -> None:
-        """Fold parts until none is left; on every thread."""
-        for (low, high), out in claims:
-            if self.clear:
-                self.clear(out)
-            self.phase(block, state, low, high, out)
-
 
 def _is_associative(acc: Accumulator, rows: int) -> bool:
     """Whether a fold of parts, merged along the tree, is the fold of the whole."""
@@ -129,7 +123,7 @@ def _is_associative(acc: Accumulator, rows: int) -> bool:
         return True
     if acc.op == "add":
         return not acc.chunk and rows == 1 and acc.dtype != "f2"
-    return acc.op != "mul"
+    return not is_ordered(acc)
 
 
 def _even_parts(extent: int, count: int) -> tuple[list[Span], Merges]:

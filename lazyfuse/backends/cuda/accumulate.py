@@ -1,9 +1,10 @@
 """Accumulators -> a C struct per phase with its identity, fold, combine and shuffle.
 
-The struct of phase p is `State{p}`, with fields `f#` (the value; complex has .re and .im) and `g#` (the remembered
-index of argmax and argmin; `NO_INDEX` while nothing was seen). Folding a value and combining two partial results are
-the same function on two states, so the order of additions is a tree that the launch geometry alone decides: results
-repeat from run to run on one device, and differ from NumPy's pairwise order within the same error bound.
+The struct of phase p is `State{p}`, with fields `f#` (the value; complex has .re and .im) and `g#`
+(the remembered index of argmax and argmin; `NO_INDEX` while nothing was seen). Folding a value and
+combining two partial results are the same function on two states, so the order of additions is a
+tree that the launch geometry alone decides: results repeat from run to run on one device, and
+differ from NumPy's pairwise order within the same error bound.
 
 float16 adds in float and rounds once, where it is read.
 """
@@ -141,7 +142,7 @@ def _extreme(dtype: str, *, lowest: bool) -> float | int:
 
 
 def _combine(fold: Fold) -> str:
-    """One statement that folds `b` into `a`; `a` holds the earlier elements where order matters."""
+    """One statement that folds `b` into `a`; `a` holds the earlier elements if order matters."""
     number, typename = fold.number, CTYPES[fold.dtype].value
     operands = f"const {typename} p = a.f{number}, q = b.f{number};"
     if fold.keeps_index:
@@ -182,7 +183,12 @@ def pair(fold: Fold, p: str, q: str) -> str:
 
 #: Arithmetic on bools, as NumPy has it.
 _BOOL_OPS = {
-    "add": "or", "mul": "and", "maximum": "or", "minimum": "and", "fmax": "or", "fmin": "and"
+    "add": "or",
+    "mul": "and",
+    "maximum": "or",
+    "minimum": "and",
+    "fmax": "or",
+    "fmin": "and",
 }
 
 

@@ -1,13 +1,11 @@
 """CudaBackend: Kernel IR in, kernels on a GPU out. cupy is imported only when a backend is made.
 
-    >>> CudaBackend.available()[0] in (True, False)
-    True
+>>> CudaBackend.available()[0] in (True, False)
+True
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,14 +31,17 @@ from lazyfuse.ir.kernel import Kernel
 if TYPE_CHECKING:
     from lazyfuse.backends.cuda.device import Device
 
-#: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older text are not loaded.
+#: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
+#: text are not loaded.
 RENDER_VERSION = 1
-#: Buffers of one kernel. 64 with 6 strides each still fit the parameter space; compile time grows past 100.
+#: Buffers of one kernel. 64 with 6 strides each still fit the parameter space; compile time grows
+#: past 100.
 MAX_ARGS = 64
 
 
 class CudaBackend:
-    """One GPU as a Backend. Sums add in a tree that depends on shape and device only, not in NumPy's order.
+    """One GPU as a Backend. Sums add in a tree that depends on shape and device only, not in
+    NumPy's order.
 
     Work goes to cupy's current stream; the device must be current, as for cupy itself.
     """
@@ -73,7 +74,9 @@ class CudaBackend:
 
     @property
     def fingerprint(self) -> str:
-        """Compute capability, compiler, renderer and policy: what besides the kernel text decides the code."""
+        """Compute capability, compiler, renderer and policy: what besides the kernel text decides
+        the code.
+        """
         arch, policy = self.gpu.architecture, self.policy.value
         return f"cuda sm_{arch} nvrtc {self._compiler} render {RENDER_VERSION} {policy}"
 
@@ -84,7 +87,8 @@ class CudaBackend:
     def compile(self, kernel: Kernel, name: str) -> Executable:
         """Compile for this GPU.
 
-        Raises: Unsupported for a kernel that has no CUDA text (see `max_args`); BuildError is a bug.
+        Raises: Unsupported for a kernel that has no CUDA text (see `max_args`); BuildError is a
+        bug.
         """
         from lazyfuse.backends.cuda import build
 
@@ -118,7 +122,9 @@ class CudaBackend:
         return buffers.allocate(nbytes, self.device)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
-        """Copy a C-contiguous host array in; a GPU cannot share host memory, so `borrow` changes nothing."""
+        """Copy a C-contiguous host array in; a GPU cannot share host memory, so `borrow` changes
+        nothing.
+        """
         from lazyfuse.backends.cuda import buffers
 
         return buffers.upload(array, self.device)
@@ -149,11 +155,7 @@ class CudaBackend:
 
 
 def device_count() -> int:
-    """How many GPUs can be used. Without a driver, cupy is not even imported."""
-    try:
-        ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    except OSError:
-        return 0
+    """How many GPUs can be used."""
     if not CudaBackend.available()[0]:
         return 0
     import cupy

@@ -1,4 +1,6 @@
-"""Device memory: Buffers over cupy's pool, which reuses memory in the order of the stream that freed it."""
+"""Device memory: Buffers over cupy's pool, which reuses memory in the order of the stream that
+freed it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def upload(array: np.ndarray, device: str) -> CudaBuffer:
     buffer = allocate(array.nbytes, device)
     if array.nbytes:
         stream = cupy.cuda.get_current_stream()
-        buffer.memory.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
+        buffer.memory.copy_from_host_async(
+            ctypes.c_void_p(array.ctypes.data), array.nbytes, stream
+        )
         stream.synchronize()
     return buffer
 

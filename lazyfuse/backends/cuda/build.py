@@ -1,7 +1,8 @@
 """CUDA C text -> cubin or PTX through NVRTC, with no device and no driver needed.
 
-The options are the reason that this module exists: cupy's own compiler appends `-ftz=true`, with which every float32
-denormal is 0, and leaves contraction on, which rounds `x*y + z` once where NumPy rounds twice.
+The options are the reason that this module exists: cupy's own compiler appends `-ftz=true`, with
+which every float32 denormal is 0, and leaves contraction on, which rounds `x*y + z` once where
+NumPy rounds twice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ OPTIONS = ("-std=c++17", "-fmad=false")
 
 
 class BuildError(RuntimeError):
-    """NVRTC refused a text that lazyfuse wrote: a bug. The message has the compiler's log and the text."""
+    """NVRTC refused a text that lazyfuse wrote: a bug.
+
+    The message has the compiler's log and the text.
+    """
 
 
 def nvrtc_version() -> str:

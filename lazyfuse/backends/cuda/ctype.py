@@ -1,8 +1,8 @@
 """The CUDA C types of lazyfuse dtypes: one row per dtype code, read by every renderer.
 
-`value` is the type of a body value, `fold` the type an accumulator adds in (float for float16, which has no
-arithmetic of its own). Values of `b1` are C++ bools; in memory they are bytes, tested against 0 as they are loaded,
-since a NumPy view may leave any byte there.
+`value` is the type of a body value, `fold` the type an accumulator adds in (float for float16,
+which has no arithmetic of its own). Values of `b1` are C++ bools; in memory they are bytes, tested
+against 0 as they are loaded, since a NumPy view may leave any byte there.
 
     >>> CTYPES["f2"].value, CTYPES["f2"].fold
     ('h16', 'float')
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 class CType:
     """How one dtype is spelled: in memory, as a value, as an accumulator.
 
-    `unsigned` is the unsigned type of the same width; `wide` the one that arithmetic may wrap in, of 32 bits at least:
-    C promotes narrower operands to int, whose overflow is undefined.
+    `unsigned` is the unsigned type of the same width; `wide` the one that arithmetic may wrap in,
+    of 32 bits at least: C promotes narrower operands to int, whose overflow is undefined.
     """
 
     code: str

@@ -1,8 +1,8 @@
 """cupy.ElementwiseKernel and cupy.ReductionKernel as executables.
 
-Buffers become cupy arrays that share their memory; broadcast axes get a stride of 0, which cupy takes as it is. cupy
-compiles at the first call with a new set of dtypes and layouts, and keeps its own caches in memory and on disk, so
-`binary` holds the name only.
+Buffers become cupy arrays that share their memory; broadcast axes get a stride of 0, which cupy
+takes as it is. cupy compiles at the first call with a new set of dtypes and layouts, and keeps its
+own caches in memory and on disk, so `binary` holds the name only.
 """
 
 from __future__ import annotations
@@ -70,19 +70,17 @@ class CupyLaunch:
     ) -> None:
         if self.is_empty:
             return
-        arrays = [
-            as_cupy(buffer, *view) for buffer, view in zip(buffers, self.views, strict=True)
-        ]
-        typed = [
-            dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)
-        ]
+        arrays = [as_cupy(buffer, *view) for buffer, view in zip(buffers, self.views, strict=True)]
+        typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
         self.run(arrays, typed)
 
 
 def _view(
     kernel: Kernel, layout: Layout, number: int
 ) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...], int]:
-    """Dtype, shape, strides and offset (bytes): inputs span all axes, outputs of reductions the outer ones."""
+    """Dtype, shape, strides and offset (bytes): inputs span all axes, outputs of reductions the
+    outer ones.
+    """
     arg = kernel.args[number]
     strides, size = layout.strides[number], CTYPES[arg.dtype].size
     assert strides is not None, number

@@ -1,4 +1,7 @@
-"""One GPU: its cubins, launches and workspaces. The Runtime that `launch.py` asks for, through cupy."""
+"""One GPU: its cubins, launches and workspaces.
+
+The Runtime that `launch.py` asks for, through cupy.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ class Device:
         self.target = Target(processors=int(gpu.attributes["MultiProcessorCount"]))
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
-        """Pool memory: a later allocation on this stream reuses it only after the kernels queued so far."""
+        """Pool memory: a later allocation on this stream reuses it only after the kernels queued
+        so far.
+        """
         buffer = allocate(nbytes, self.name)
         if zeroed:
             buffer.memory.memset_async(0, nbytes, cupy.cuda.get_current_stream())

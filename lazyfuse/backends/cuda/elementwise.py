@@ -1,10 +1,12 @@
 """A kernel without inner axes -> one cupy.ElementwiseKernel.
 
-Parameters are `a#` (arguments) and `x#` (scalars); the operation loads every argument into a value before it stores
-one, so that an output may be an input. cupy works out shapes, strides and index widths itself.
+Parameters are `a#` (arguments) and `x#` (scalars); the operation loads every argument into a value
+before it stores one, so that an output may be an input. cupy works out shapes, strides and index
+widths itself.
 
-Only for kernels that `strategy.py` admits: cupy's compiler always flushes float32 denormals, so no float32 and no
-float16 may occur in them, nor `index`, whose meaning cupy's axis merging would change.
+Only for kernels that `strategy.py` admits: cupy's compiler always flushes float32 denormals, so no
+float32 and no float16 may occur in them, nor `index`, whose meaning cupy's axis merging would
+change.
 """
 
 from __future__ import annotations
@@ -20,14 +22,25 @@ CUPY_OPTIONS = ("-fmad=false",)
 
 #: cupy's names of types.
 CUPY_TYPES = {
-    "b1": "bool", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
-    "u2": "uint16", "u4": "uint32", "u8": "uint64", "f8": "float64",
+    "b1": "bool",
+    "i1": "int8",
+    "i2": "int16",
+    "i4": "int32",
+    "i8": "int64",
+    "u1": "uint8",
+    "u2": "uint16",
+    "u4": "uint32",
+    "u8": "uint64",
+    "f8": "float64",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseText:
-    """The arguments of cupy.ElementwiseKernel. `inputs` lists argument numbers in cupy's order, `outputs` likewise."""
+    """The arguments of cupy.ElementwiseKernel.
+
+    `inputs` lists argument numbers in cupy's order, `outputs` likewise.
+    """
 
     in_params: str
     out_params: str
@@ -40,8 +53,9 @@ class ElementwiseText:
     @property
     def source(self) -> str:
         """For people: what cupy is given."""
-        head = f"// cupy.ElementwiseKernel {self.name}\n// ({self.in_params}) -> ({self.out_params})\n"
-        return f"{head}{self.preamble}\n{self.operation}\n"
+        head = f"// cupy.ElementwiseKernel {self.name}"
+        parameters = f"// ({self.in_params}) -> ({self.out_params})"
+        return f"{head}\n{parameters}\n{self.preamble}\n{self.operation}\n"
 
 
 def render_cupy_elementwise(kernel: Kernel, name: str) -> ElementwiseText:

@@ -1,7 +1,8 @@
-"""A Program together with loaded functions: what `compile` and `load` of the GPU and of the host shim return.
+"""A Program together with loaded functions: what `compile` and `load` of the GPU and of the host
+shim return.
 
-`binary` is the entry's name, a zero byte, and the compiled code: names are for profilers, so a kernel may be loaded
-under another name than it was compiled under.
+`binary` is the entry's name, a zero byte, and the compiled code: names are for profilers, so a
+kernel may be loaded under another name than it was compiled under.
 """
 
 from __future__ import annotations

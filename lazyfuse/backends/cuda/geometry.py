@@ -1,7 +1,7 @@
 """Extents -> grid and block: how many threads share an outer index, and how many blocks.
 
-The choice depends on the extents and the device only, never on timing, so that float sums repeat. Group sizes are
-powers of two; blocks are whole warps (`group_text.py` relies on both).
+The choice depends on the extents and the device only, never on timing, so that float sums repeat.
+Group sizes are powers of two; blocks are whole warps (`group_text.py` relies on both).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from lazyfuse.ir.kernel import Role
 
 #: Blocks per multiprocessor beyond which a grid-stride loop takes over.
 BLOCKS_PER_PROCESSOR = 64
-#: The same with scratch arguments, of which every block has a row: those that run at once, so that rows stay in L2.
+#: The same with scratch arguments, of which every block has a row: those that run at once, so that
+#: rows stay in L2.
 SCRATCH_BLOCKS = 8
 #: Elements a thread of a group should fold before the group grows.
 ELEMENTS_PER_LANE = 4
-#: Elements a thread must keep when blocks share an outer index: one phase, and several (a launch per phase).
+#: Elements a thread must keep when blocks share an outer index: one phase, and several (a launch
+#: per phase).
 SPLIT_ELEMENTS, SPLIT_ELEMENTS_PHASED = 16, 64
 #: The largest gridDim.y.
 MOST_SPLITS = 65535
@@ -25,7 +27,7 @@ MOST_SPLITS = 65535
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What geometry needs to know of a device: its multiprocessors and the largest block to use."""
+    """What geometry needs to know of a device: its multiprocessors and the largest block."""
 
     processors: int
     block: int = 256
@@ -33,7 +35,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A launch: blocks (x over tiles of outer indices, y sharing them), threads, outer indices per tile."""
+    """A launch: blocks (x over tiles of outer indices, y sharing them), threads, outer indices per
+    tile.
+    """
 
     grid: tuple[int, int]
     block: tuple[int, int]
@@ -54,7 +58,9 @@ def power_of_two(value: int) -> int:
     return 1 << max(0, value - 1).bit_length()
 
 
-def elementwise_geometry(program: Program, target: Target, total: int, *, packed: bool) -> Geometry:
+def elementwise_geometry(
+    program: Program, target: Target, total: int, *, packed: bool
+) -> Geometry:
     """One thread per element or per round of packs, up to a full device."""
     per_thread = program.pack * program.unroll if packed else 1
     blocks = -(-total // (program.threads * per_thread))

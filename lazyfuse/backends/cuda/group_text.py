@@ -1,11 +1,13 @@
 """Fixed CUDA C text of reductions: how the threads that share an outer index combine their states.
 
-`lf_group` leaves the combined state in every thread of the group. In ROWS the group is `blockDim.x` consecutive
-threads: shuffles inside a warp, shared memory across warps. In COLUMNS it is `blockDim.y` threads, one per block row:
-a tree in shared memory. Group sizes are powers of two and blocks are whole warps.
+`lf_group` leaves the combined state in every thread of the group. In ROWS the group is
+`blockDim.x` consecutive threads: shuffles inside a warp, shared memory across warps. In COLUMNS it
+is `blockDim.y` threads, one per block row: a tree in shared memory. Group sizes are powers of two
+and blocks are whole warps.
 
-`lf_gather` combines the blocks that share an outer index (gridDim.y of them): each leaves its state in `partials`,
-and the block that arrives last adds them in block order, so that the result does not depend on who was last.
+`lf_gather` combines the blocks that share an outer index (gridDim.y of them): each leaves its
+state in `partials`, and the block that arrives last adds them in block order, so that the result
+does not depend on who was last.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ template <class S> __device__ __forceinline__ void lf_group(S& a) {
 
 GATHER = """\
 template <class S> __device__ bool lf_gather(
-    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o, bool live) {
+    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o,
+    bool live) {
   __shared__ unsigned int is_last;
   const unsigned int lane = LANE, lanes = LANES;
   if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
@@ -61,7 +64,8 @@ template <class S> __device__ bool lf_gather(
   __threadfence();
   a = identity;
   if (live)
-    for (unsigned int s = lane; s < gridDim.y; s += lanes) lf_combine(a, partials[o * gridDim.y + s]);
+    for (unsigned int s = lane; s < gridDim.y; s += lanes)
+      lf_combine(a, partials[o * gridDim.y + s]);
   lf_group(a);
   if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;

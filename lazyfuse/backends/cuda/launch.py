@@ -1,7 +1,9 @@
-"""A Program with fixed extents, strides and offsets -> a Launch: buffers and scalars in, kernels on the device out.
+"""A Program with fixed extents, strides and offsets -> a Launch: buffers and scalars in, kernels
+on the device out.
 
-Everything that does not depend on buffers or scalars is computed when it is bound. The device is reached through a
-`Runtime` alone (memory for workspaces, functions by entry name), which the GPU and the host shim both implement.
+Everything that does not depend on buffers or scalars is computed when it is bound. The device is
+reached through a `Runtime` alone (memory for workspaces, functions by entry name), which the GPU
+and the host shim both implement.
 """
 
 from __future__ import annotations
@@ -116,7 +118,9 @@ class OwnLaunch:
 
 
 class ElementwiseLaunch(OwnLaunch):
-    """One launch of the vector entry where layouts and addresses allow, of the general one elsewhere."""
+    """One launch of the vector entry where layouts and addresses allow, of the general one
+    elsewhere.
+    """
 
     def run(self, sources: Sources, scalars: Sequence[Scalar], *, packed: bool) -> None:
         program = self.program
@@ -219,12 +223,12 @@ def can_pack(program: Program, layout: Layout) -> bool:
 
 
 def scalar_value(scalar: Scalar, parameter: Parameter) -> np.generic:
-    """The typed value of a scalar parameter: float16 as bits, bool as a byte, a part of a complex."""
+    """The typed value of a scalar: float16 as bits, bool as a byte, complex as a part."""
     dtype = parameter.dtype
     if dtype in PART:
         part = complex(scalar).imag if parameter.axis else complex(scalar).real
-        return np.dtype(PART[dtype]).type(part)
+        return np.float32(part) if PART[dtype] == "f4" else np.float64(part)
     if dtype == "b1":
         return np.uint8(bool(scalar))
-    value = np.dtype(dtype).type(scalar)
-    return value.view(np.uint16) if dtype == "f2" else value
+    value: np.generic = np.dtype(dtype).type(scalar)
+    return np.uint16(value.view(np.uint16)) if dtype == "f2" else value

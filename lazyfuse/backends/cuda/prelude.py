@@ -1,7 +1,9 @@
-"""The device functions that kernel text may use, in pieces: a kernel carries only the pieces it names.
+"""The device functions that kernel text may use, in pieces: a kernel carries only the pieces it
+names.
 
-No piece includes a header, so NVRTC needs no include path. Where the device needs inline PTX, `LF_HOST` selects the
-twin that the host shim (`backends/cuda_host`) provides, so that tests run the same text.
+No piece includes a header, so NVRTC needs no include path. Where the device needs inline PTX,
+`LF_HOST` selects the twin that the host shim (`backends/cuda_host`) provides, so that tests run
+the same text.
 """
 
 from __future__ import annotations
@@ -39,9 +41,11 @@ template <class T, class S> __device__ __forceinline__ T lf_bitcast(S s) {
 }
 """
 
-# 16 bytes is the widest access the hardware has: a longer pack is split into several by the compiler.
+# 16 bytes is the widest access the hardware has: a longer pack is split into several by the
+# compiler.
 _PACK = """\
-template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T, int N> 
+struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 """
 
 _SHUFFLE = """\
@@ -62,7 +66,5 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 def with_prelude(text: str) -> str:
     """Put the pieces that `text` names in front of it."""
-    needed = [
-        piece for words, piece in PIECES.values() if any(word in text for word in words)
-    ]
+    needed = [piece for words, piece in PIECES.values() if any(word in text for word in words)]
     return "".join([*needed, text])

@@ -1,8 +1,9 @@
 """A Program is one kernel as CUDA C text together with what a launch must know about it.
 
-Parameters are listed in the order of the `__global__` signature; a launch fills them by kind. Everything integral
-travels as 8 bytes, so that a launch is a list of Python ints and a few typed scalars, and the size can be checked
-against the parameter space (`PARAMETER_BYTES`) before anything is compiled.
+Parameters are listed in the order of the `__global__` signature; a launch fills them by kind.
+Everything integral travels as 8 bytes, so that a launch is a list of Python ints and a few typed
+scalars, and the size can be checked against the parameter space (`PARAMETER_BYTES`) before
+anything is compiled.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ class Shape(Enum):
 class Program:
     """CUDA C text and its launch interface.
 
-    `entry` works for every layout. Packs of `pack` elements of the arguments `packed_args` need aligned addresses: an
-    elementwise launch then calls `vector_entry` (`unroll` packs per thread and round), others set PACKED. `threads`
-    is the largest block. `launches` cuts the phases into ranges with at most one inner phase each, for launches whose
-    blocks share an outer index; `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange.
+    `entry` works for every layout. Packs of `pack` elements of the arguments `packed_args` need
+    aligned addresses: an elementwise launch then calls `vector_entry` (`unroll` packs per thread
+    and round), others set PACKED. `threads` is the largest block. `launches` cuts the phases into
+    ranges with at most one inner phase each, for launches whose blocks share an outer index;
+    `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange.
     """
 
     kernel: Kernel
@@ -81,7 +83,7 @@ class Program:
 
 
 def common_parameters(kernel: Kernel) -> list[Parameter]:
-    """List the parameters every own kernel takes: extents, pointers with their strides, scalars."""
+    """List the parameters of every own kernel: extents, pointers and their strides, scalars."""
     parameters = [
         Parameter(ParameterKind.EXTENT, f"long long n{axis}_", number=axis)
         for axis in range(kernel.outer + kernel.inner)
@@ -96,7 +98,9 @@ def common_parameters(kernel: Kernel) -> list[Parameter]:
             Parameter(ParameterKind.POINTER, f"{const}{memory}* a{number}", number=number)
         )
         parameters += [
-            Parameter(ParameterKind.STRIDE, f"long long s{number}_{axis}_", number=number, axis=axis)
+            Parameter(
+                ParameterKind.STRIDE, f"long long s{number}_{axis}_", number=number, axis=axis
+            )
             for axis, access in enumerate(arg.access)
             if access == STRIDED
         ]
@@ -110,12 +114,14 @@ def _scratch(number: int, memory: str, dtype: str) -> Parameter:
 
 
 def _scalar_parameters(number: int, dtype: str) -> list[Parameter]:
-    """A scalar travels as itself, float16 as its bits, bool as a byte, complex as its two parts."""
+    """A scalar travels as itself, float16 as bits, bool as a byte, complex as its two parts."""
     kind = ParameterKind.SCALAR
     if dtype in PART:
         part = PART[dtype]
         return [
-            Parameter(kind, f"{CTYPES[part].value} x{number}{suffix}", int(part[1:]), number, axis, dtype)
+            Parameter(
+                kind, f"{CTYPES[part].value} x{number}{suffix}", int(part[1:]), number, axis, dtype
+            )
             for axis, suffix in enumerate(("re", "im"))
         ]
     memory = "unsigned short" if dtype == "f2" else CTYPES[dtype].memory
@@ -123,7 +129,9 @@ def _scalar_parameters(number: int, dtype: str) -> list[Parameter]:
 
 
 def check_size(parameters: list[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters as a tuple; raise Unsupported when they do not fit the parameter space."""
+    """Return the parameters as a tuple; raise Unsupported when they do not fit the parameter
+    space.
+    """
     nbytes = sum(max(parameter.nbytes, 8) for parameter in parameters)
     if nbytes > PARAMETER_BYTES:
         reason = f"its parameters take {nbytes} bytes of {PARAMETER_BYTES}; use fewer arguments"

@@ -1,8 +1,8 @@
 """A kernel with one inner phase and one accumulator over one input -> one cupy.ReductionKernel.
 
-The inner body becomes the device function `lf_map`, the outer body (if any) `lf_post`: cupy wants expressions.
-cupy runs one input with contiguous reduced axes through CUB. Admitted by `strategy.py` for f8 and integers only:
-cupy's compiler flushes float32 denormals.
+The inner body becomes the device function `lf_map`, the outer body (if any) `lf_post`: cupy wants
+expressions. cupy runs one input with contiguous reduced axes through CUB. Admitted by
+`strategy.py` for f8 and integers only: cupy's compiler flushes float32 denormals.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class ReductionText:
     @property
     def source(self) -> str:
         """For people: what cupy is given."""
-        head = f"// cupy.ReductionKernel {self.name}\n// ({self.in_params}) -> ({self.out_params})\n"
+        head = (
+            f"// cupy.ReductionKernel {self.name}\n// ({self.in_params}) -> ({self.out_params})\n"
+        )
         body = f"map: {self.map_expr}\nreduce: {self.reduce_expr}\npost: {self.post_map_expr}\n"
         return f"{head}{self.preamble}\n{body}"
 
@@ -50,11 +52,21 @@ def render_cupy_reduction(kernel: Kernel, name: str) -> ReductionText:
     map_site = Site(load=lambda n: f"a{n}", index=_never, acc=lambda n, dtype: _never(n))
     post_site = Site(load=_never, index=_never, acc=lambda n, dtype: "total")
     functions = _function(
-        kernel, inner, map_site, "lf_map", accumulator.dtype, accumulator.value,
+        kernel,
+        inner,
+        map_site,
+        "lf_map",
+        accumulator.dtype,
+        accumulator.value,
         f"{CTYPES[kernel.args[source].dtype].value} a{source}",
     )
     functions += _function(
-        kernel, outer, post_site, "lf_post", kernel.args[output].dtype, outer.stores[0].value,
+        kernel,
+        outer,
+        post_site,
+        "lf_post",
+        kernel.args[output].dtype,
+        outer.stores[0].value,
         f"{CTYPES[accumulator.dtype].value} total",
     )
     return ReductionText(

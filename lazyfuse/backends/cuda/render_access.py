@@ -1,7 +1,9 @@
-"""Axes and arguments -> index arithmetic: where an element lies, with only the multiplications that vary.
+"""Axes and arguments -> index arithmetic: where an element lies, with only the multiplications
+that vary.
 
-Positions are named `i0, i1, ...` after the axes of the kernel. `ix` is the signed index type (32 bits only where the
-kernel says `i4`), `ux` its unsigned twin, in which loop counters run: a counter may pass the end by one grid.
+Positions are named `i0, i1, ...` after the axes of the kernel. `ix` is the signed index type (32
+bits only where the kernel says `i4`), `ux` its unsigned twin, in which loop counters run: a
+counter may pass the end by one grid.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def coordinates(flat: str, axes: Sequence[int], *, pack: int = 1) -> list[str]:
 
 
 def offset(number: int, arg: Arg, axes: Sequence[int]) -> str:
-    """Sum the contributions of `axes` to the element offset of argument `number`; "0" when there are none."""
+    """Sum the contributions of `axes` to the element offset of argument `number`; "0" when there
+    are none.
+    """
     terms = []
     for axis in axes:
         access = arg.access[axis]

@@ -4,7 +4,8 @@
     v1 = mul f4 v0 v0   ->   const float v1 = (v0 * v0);
     v2 = lt b1 v1 v0         const bool v2 = (v1 < v0);
 
-Exactness: arithmetic is IEEE and rounds after every operation, given `-fmad=false` and no `-ftz`; integers wrap.
+Exactness: arithmetic is IEEE and rounds after every operation, given `-fmad=false` and no `-ftz`;
+integers wrap.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _cast(instr: Instr, body: Sequence[Instr], site: Site) -> str:
 
 
 def cast_text(operand: str, source: str, target: str) -> str:
-    """Convert a value; float to integer needs a value in range, which `composite.astype` guards."""
+    """Convert a value; float to integer needs a value in range: `composite.astype` guards it."""
     if source == target:
         return operand
     if source in PART or target in PART:

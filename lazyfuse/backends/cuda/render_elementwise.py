@@ -1,9 +1,10 @@
-"""A kernel without inner axes -> grid-stride loops: one over elements, one over 16-byte packs where layouts allow.
+"""A kernel without inner axes -> grid-stride loops: one over elements, one over 16-byte packs
+where layouts allow.
 
-The general entry takes any strides: it splits the flat position into one per axis. The vector entry (`NAME_v`) serves
-kernels whose arguments all step by one element, or not at all, along the last axis; the launch picks it when every
-address is aligned. Each element is loaded before it is stored and no pointer is `__restrict__`, so that an output may
-be one of the inputs.
+The general entry takes any strides: it splits the flat position into one per axis. The vector
+entry (`NAME_v`) serves kernels whose arguments all step by one element, or not at all, along the
+last axis; the launch picks it when every address is aligned. Each element is loaded before it is
+stored and no pointer is `__restrict__`, so that an output may be one of the inputs.
 
     for (ux p = thread; p < packs; p += threads)        // NAME_v
       const Pack<float, 4> A0 = *(const Pack<float, 4>*)(a0 + p * 4);
@@ -38,9 +39,11 @@ from lazyfuse.ops.primitives import PRIMITIVES
 THREADS = 256
 #: Bytes per 16-byte-vector thread and argument; twice 16 keeps mixed widths vectorized.
 WIDEST_PACK_BYTES = 32
-#: Bodies costlier than this (cycles for 8 doubles, primitives.py) are computed, not moved: packs only bloat them.
+#: Bodies costlier than this (cycles for 8 doubles, primitives.py) are computed, not moved: packs
+#: only bloat them.
 PACKED_COST = 120.0
-#: Input bytes a thread should have in flight; below it two packs are loaded at once (cuda.md, "bytes in flight").
+#: Input bytes a thread should have in flight; below it two packs are loaded at once (cuda.md,
+#: "bytes in flight").
 FLIGHT_BYTES = 32
 
 
@@ -69,13 +72,17 @@ def render_elementwise(kernel: Kernel, name: str) -> Program:
         vector_entry=f"{name}_v" if pack > 1 else None,
         pack=pack,
         unroll=unroll,
-        packed_args=tuple(_moving(kernel, Role.IN) + _moving(kernel, Role.OUT)) if pack > 1 else (),
+        packed_args=tuple(_moving(kernel, Role.IN) + _moving(kernel, Role.OUT))
+        if pack > 1
+        else (),
         threads=THREADS,
     )
 
 
 def pack_width(kernel: Kernel) -> int:
-    """Elements per pack, or 1 where packs do not apply: 16 bytes of the narrowest argument that moves."""
+    """Elements per pack, or 1 where packs do not apply: 16 bytes of the narrowest argument that
+    moves.
+    """
     last = kernel.outer - 1
     if last < 0 or body_cost(kernel.phases[0]) > PACKED_COST:
         return 1
@@ -110,7 +117,8 @@ def _general(kernel: Kernel) -> str:
     lines = [f"  {line}" for line in layout_constants(kernel)]
     lines += [
         f"  const ux total = {product(axes)}, step = (ux)gridDim.x * blockDim.x;",
-        "  for (ux flat = (ux)blockIdx.x * blockDim.x + threadIdx.x; flat < total; flat += step) {",
+        "  const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;",
+        "  for (ux flat = thread; flat < total; flat += step) {",
     ]
     lines += [f"    {line}" for line in coordinates("flat", axes)]
     lines += [f"    {line}" for line in _element_body(kernel)]
@@ -132,7 +140,9 @@ def _element_body(kernel: Kernel) -> list[str]:
 
 
 def _vector(kernel: Kernel, pack: int, unroll: int) -> str:
-    """The loop over packs, then the elements past the last whole pack (only a single axis can have them)."""
+    """The loop over packs, then the elements past the last whole pack (only a single axis can have
+    them).
+    """
     last = kernel.outer - 1
     lines = [f"  {line}" for line in layout_constants(kernel)]
     lines += [
@@ -155,16 +165,17 @@ def _pack_round(kernel: Kernel, pack: int, unroll: int) -> list[str]:
     inputs = _moving(kernel, Role.IN)
     types = {number: _pack_type(kernel, number, pack) for number in range(len(kernel.args))}
     lines = [f"{types[number]} A{number}[{unroll}];" for number in inputs]
-    if inputs:
-        lines += _for_each_pack(kernel, pack, unroll, [
-            f"A{number}[u] = *reinterpret_cast<const {types[number]}*>({_address(kernel, number)});"
-            for number in inputs
-        ])
+    loads = []
+    for number in inputs:
+        pointer = f"reinterpret_cast<const {types[number]}*>({_address(kernel, number)})"
+        loads.append(f"A{number}[u] = *{pointer};")
+    if loads:
+        lines += _for_each_pack(kernel, pack, unroll, loads)
     return lines + _for_each_pack(kernel, pack, unroll, _compute_pack(kernel, pack, types))
 
 
 def _for_each_pack(kernel: Kernel, pack: int, unroll: int, lines: list[str]) -> list[str]:
-    """Wrap `lines` in the loop over the packs of this round; it defines the position of the pack."""
+    """Wrap `lines` in the loop over the packs of a round, which defines their positions."""
     return [
         "#pragma unroll",
         f"for (int u = 0; u < {unroll}; ++u) {{",

@@ -1,9 +1,12 @@
-"""An inner phase -> its loop over the inner index, with 16-byte packs where every argument allows them.
+"""An inner phase -> its loop over the inner index, with 16-byte packs where every argument allows
+them.
 
-A thread visits the same inner positions in every phase, so that it finds again what it wrote to a scratch argument.
-The pack loop runs when the launch says so (`packed`); the scalar loop then finishes what the packs left.
+A thread visits the same inner positions in every phase, so that it finds again what it wrote to a
+scratch argument. The pack loop runs when the launch says so (`packed`); the scalar loop then
+finishes what the packs left.
 
-    for (ux p = start; p < packs; p += step) { Pack<float, 4> A0 = ...; for (j ...) { body; lf_combine(a, b); } }
+    for (ux p = start; p < packs; p += step) {
+      Pack<float, 4> A0 = ...; for (j ...) { body; lf_combine(a, b); } }
     for (ux c = packs * 4 + start; c < inner_total; c += step) { body; lf_combine(a, b); }
 """
 
@@ -23,13 +26,16 @@ from lazyfuse.ops.primitives import PRIMITIVES
 WIDEST_PACK_BYTES = 32
 #: Bodies costlier than this are computed, not moved (render_elementwise.PACKED_COST).
 PACKED_COST = 120.0
-#: Cheap bodies wait for memory: their loops are unrolled, so that several loads are under way. Others would spill.
+#: Cheap bodies wait for memory: their loops are unrolled, so that several loads are under way.
+#: Others would spill.
 UNROLLED_COST = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class PackPlan:
-    """`width` elements per pack (1: no packs) of the arguments `args`, which step by one along the last axis."""
+    """`width` elements per pack (1: no packs) of the arguments `args`, which step by one along the
+    last axis.
+    """
 
     width: int
     args: tuple[int, ...]
@@ -43,7 +49,9 @@ def plan_packs(kernel: Kernel) -> PackPlan:
     last = kernel.outer + kernel.inner - 1
     accesses = {number: kernel.args[number].access[last] for number in memory}
     moving = tuple(number for number in memory if accesses[number] == UNIT)
-    stores_move = all(store.arg in moving or store.arg not in memory for p in phases for store in p.stores)
+    stores_move = all(
+        store.arg in moving or store.arg not in memory for p in phases for store in p.stores
+    )
     costly = any(_cost(phase) > PACKED_COST for phase in phases)
     rows = kernel.lanes is Lanes.INNER
     if not rows or costly or not moving or not stores_move or STRIDED in accesses.values():
@@ -180,7 +188,9 @@ def _inner_axes(kernel: Kernel) -> range:
 
 
 def _loaded(phase: Phase) -> set[int]:
-    return {instr.attr for instr in phase.body if instr.op == "load" and isinstance(instr.attr, int)}
+    return {
+        instr.attr for instr in phase.body if instr.op == "load" and isinstance(instr.attr, int)
+    }
 
 
 def _stored(phase: Phase) -> set[int]:

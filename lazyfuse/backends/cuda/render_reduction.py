@@ -1,11 +1,14 @@
-"""A kernel with inner axes -> one CUDA kernel that runs all its phases: softmax or layer norm is one launch.
+"""A kernel with inner axes -> one CUDA kernel that runs all its phases: softmax or layer norm is
+one launch.
 
-A group of threads owns an outer index; between phases the group's states are combined and handed to every thread of
-it. Lanes.INNER puts the group along the inner index (ROWS: one thread to one block per row), Lanes.OUTER across it
-(COLUMNS: neighbouring threads own neighbouring columns, so that loads coalesce).
+A group of threads owns an outer index; between phases the group's states are combined and handed
+to every thread of it. Lanes.INNER puts the group along the inner index (ROWS: one thread to one
+block per row), Lanes.OUTER across it (COLUMNS: neighbouring threads own neighbouring columns, so
+that loads coalesce).
 
-Where outer indices are too few to fill the device, `gridDim.y` blocks share each one: a launch then runs one inner
-phase with the outer phases that follow (`first`, `last`), and finished accumulators wait in `totals`.
+Where outer indices are too few to fill the device, `gridDim.y` blocks share each one: a launch
+then runs one inner phase with the outer phases that follow (`first`, `last`), and finished
+accumulators wait in `totals`.
 
     for (tile ...)                                    // rows or columns of this block
       Totals t;
@@ -75,7 +78,9 @@ def render_reduction(kernel: Kernel, name: str) -> Program:
     threads = _threads(partial_bytes) if columns else THREADS
     parameters = check_size([*common_parameters(kernel), *_CONTROL])
     packs = plan_packs(kernel)
-    text = index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
+    text = (
+        index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
+    )
     text += (
         f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n'
         f"    {signature(parameters)}) {{\n{_entry(kernel, folds, packs)}}}\n"

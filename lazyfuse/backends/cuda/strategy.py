@@ -1,8 +1,10 @@
-"""Kernel -> the way it is compiled: through cupy where that is exact and at the limit, as own text elsewhere.
+"""Kernel -> the way it is compiled: through cupy where that is exact and at the limit, as own text
+elsewhere.
 
-cupy's compiler flushes float32 denormals to 0, whatever it is asked; so nothing with float32 or float16 goes there.
-cupy's loops load one element per thread: at the limit for two or more inputs of 8 bytes, not for narrow types. Its
-reductions of several inputs run on one block. `docs/design: cuda.md` has the measurements.
+cupy's compiler flushes float32 denormals to 0, whatever it is asked; so nothing with float32 or
+float16 goes there. cupy's loops load one element per thread: at the limit for two or more inputs
+of 8 bytes, not for narrow types. Its reductions of several inputs run on one block. `docs/design:
+cuda.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ def cupy_is_exact(kernel: Kernel) -> bool:
 
 
 def cupy_can_reduce(kernel: Kernel) -> bool:
-    """One inner phase with one plain accumulator over one input, then one outer phase with one store."""
+    """One inner phase with one plain accumulator over one input, then one outer phase with one
+    store.
+    """
     if [phase.level for phase in kernel.phases] != [Level.INNER, Level.OUTER]:
         return False
     inner, outer = kernel.phases

@@ -1,8 +1,9 @@
 """CudaHostBackend: the CUDA text of every kernel, compiled by g++ and run on the CPU.
 
-A complete Backend with device "cuda-host", so that the whole engine can be tested on the CUDA renderers without a GPU.
-Own texts only (`Policy.OWN`). It stands for the GPU's text, indexing, barriers and launch geometry; not for its speed,
-nor for what hardware does where C++ leaves it open, nor for libdevice (functions are the host's libm).
+A complete Backend with device "cuda-host", so that the whole engine can be tested on the CUDA
+renderers without a GPU. Own texts only (`Policy.OWN`). It stands for the GPU's text, indexing,
+barriers and launch geometry; not for its speed, nor for what hardware does where C++ leaves it
+open, nor for libdevice (functions are the host's libm).
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class CudaHostBackend:
     ) -> None:
         self.runtime = runtime.HostRuntime(target, order)
         self.directory = compiler.default_directory() if directory is None else directory
-        # The shim keeps the running block in thread-local memory, but g++ runs are worth doing once.
+        # The shim keeps the running block in thread-local memory, but g++ runs are worth doing
+        # once.
         self._lock = threading.Lock()
 
     @staticmethod

@@ -1,7 +1,8 @@
 """CUDA C text -> a shared library through g++ and `lf_cuda_host.h`, loaded with ctypes.
 
-Many kernels in one translation unit cost about 5 ms each; a lone one about 200 ms, half of it saved by a precompiled
-header. Libraries are kept in a directory of this user, under the digest of everything that decides them.
+Many kernels in one translation unit cost about 5 ms each; a lone one about 200 ms, half of it
+saved by a precompiled header. Libraries are kept in a directory of this user, under the digest of
+everything that decides them.
 """
 
 from __future__ import annotations

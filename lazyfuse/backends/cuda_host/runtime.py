@@ -65,7 +65,10 @@ class _How(ctypes.Structure):
 
 
 class HostRuntime:
-    """A small make-believe GPU. `order` is the thread order: 0 forward, 1 reverse, above shuffled by that seed."""
+    """A small make-believe GPU.
+
+    `order` is the thread order: 0 forward, 1 reverse, above shuffled by that seed.
+    """
 
     def __init__(self, target: Target, order: int = 0) -> None:
         self.target = target
@@ -73,7 +76,9 @@ class HostRuntime:
         self._workspaces: weakref.WeakSet[HostBuffer] = weakref.WeakSet()
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
-        """Memory for one launch; filled with 0xa5 unless zeroed, so that reading it unwritten shows."""
+        """Memory for one launch; filled with 0xa5 unless zeroed, so that reading it unwritten
+        shows.
+        """
         buffer = HostBuffer(nbytes)
         self._workspaces.add(buffer)
         buffer.memory.fill(0 if zeroed else 0xA5)

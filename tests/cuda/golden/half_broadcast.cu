@@ -35,7 +35,8 @@ extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
   const ix s2_0 = (ix)s2_0_;
   const ix s2_1 = (ix)s2_1_;
   const ux total = n0 * n1, step = (ux)gridDim.x * blockDim.x;
-  for (ux flat = (ux)blockIdx.x * blockDim.x + threadIdx.x; flat < total; flat += step) {
+  const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;
+  for (ux flat = thread; flat < total; flat += step) {
     ux rest = flat;
     const ux i1 = rest % n1; rest /= n1;
     const ux i0 = rest;

@@ -1,4 +1,5 @@
-template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T, int N> 
+struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 typedef long long ix;
 typedef unsigned long long ux;
 extern "C" __global__ void __launch_bounds__(256) lf_mul_add(
@@ -8,7 +9,8 @@ extern "C" __global__ void __launch_bounds__(256) lf_mul_add(
     float* a2) {
   const ux n0 = (ux)n0_;
   const ux total = n0, step = (ux)gridDim.x * blockDim.x;
-  for (ux flat = (ux)blockIdx.x * blockDim.x + threadIdx.x; flat < total; flat += step) {
+  const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;
+  for (ux flat = thread; flat < total; flat += step) {
     const ux i0 = flat;
     const float v0 = a0[(ix)i0];
     const float v1 = a1[(ix)i0];

@@ -1,4 +1,5 @@
-template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T, int N> 
+struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
 }
@@ -40,7 +41,8 @@ template <class S> __device__ __forceinline__ void lf_group(S& a) {
   }
 }
 template <class S> __device__ bool lf_gather(
-    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o, bool live) {
+    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o,
+    bool live) {
   __shared__ unsigned int is_last;
   const unsigned int lane = threadIdx.x, lanes = blockDim.x;
   if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
@@ -53,7 +55,8 @@ template <class S> __device__ bool lf_gather(
   __threadfence();
   a = identity;
   if (live)
-    for (unsigned int s = lane; s < gridDim.y; s += lanes) lf_combine(a, partials[o * gridDim.y + s]);
+    for (unsigned int s = lane; s < gridDim.y; s += lanes)
+      lf_combine(a, partials[o * gridDim.y + s]);
   lf_group(a);
   if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;
