@@ -254,6 +254,29 @@ def test_libm_lanes() -> None:
         assert same(RUN(kernel, (n,), [x0, y0, np.zeros(n)])[2], np.fmod(x0, y0))
 
 
+@pytest.mark.parametrize("name", ("exp", "log", "sin", "tanh", "pow", "hypot"))
+@pytest.mark.parametrize("dtype", ("f4", "f8"))
+def test_vector_math_is_the_same_in_every_lane(name: str, dtype: str) -> None:
+    """Full vectors, masked tails and single elements give the same bits."""
+    results = []
+    for access in "1s":
+        body = Body()
+        x, y = load(body, dtype, 0), load(body, dtype, 1)
+        value = x.binary(name, y) if name in ("pow", "hypot") else x.unary(name)
+        args = [("in", dtype, access), ("in", dtype, access), ("out", dtype, "1")]
+        results.append(elementwise(body, args, {2: value}))
+    a, b = np.abs(values(dtype, 90)) * 9, values(dtype, 90) * 3
+    whole = RUN(results[0], (90,), [a, b, np.zeros(90, dtype)])[2]
+    for n in range(1, 40):
+        start = n % 50
+        x, y = a[start : start + n], b[start : start + n]
+        for kernel, access in zip(results, "1s", strict=True):
+            (_, _, out) = RUN(
+                kernel, (n,), [spread(x, access), spread(y, access), np.zeros(n, dtype)]
+            )
+            assert same(out, whole[start : start + n])
+
+
 @pytest.mark.parametrize("cpu", ("x86-64", "x86-64-v3"))
 def test_other_processors(cpu: str) -> None:
     """Code for a CPU without AVX-512, and without AVX, gives the same bits."""

@@ -23,6 +23,7 @@ BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
     *("passes", "schedule", "lower", "cache", "backends"),
     *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.reference"),
+    "backends.driver",
 }
 EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations"}
 
@@ -42,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     # L4: backends see kernels and buffers, never the graph's passes, the scheduler or each other
     "backends": {"backends.base"},
     "backends.base": IR,
+    "backends.driver": set(),
     "backends.cpu": BACKEND,
     "backends.cuda": BACKEND,
     "backends.reference": BACKEND,

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, export, indexing, manipulation, protocols, reductions, text
+from lazyfuse.frontend import (
+    export,
+    indexing,
+    linalg,
+    manipulation,
+    methods,
+    operators,
+    protocols,
+    reductions,
+    text,
+)
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.order import is_contiguous, is_f_contiguous
 from lazyfuse.ops.shapes import size_of
@@ -84,6 +94,9 @@ class LazyArray(Handle, metaclass=ArrayType):
         """An array of the whole memory when this is a view of part of it, else None."""
         return None if self._layout == self._storage.layout else LazyArray(self._storage)
 
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError("cannot delete array elements")
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
@@ -129,64 +142,64 @@ class LazyArray(Handle, metaclass=ArrayType):
     __contains__ = protocols.contains
     __sizeof__ = protocols.sizeof
 
-    __add__ = elementwise.operator("add")
-    __radd__ = elementwise.reflected("add")
-    __sub__ = elementwise.operator("subtract")
-    __rsub__ = elementwise.reflected("subtract")
-    __mul__ = elementwise.operator("multiply")
-    __rmul__ = elementwise.reflected("multiply")
-    __truediv__ = elementwise.operator("divide")
-    __rtruediv__ = elementwise.reflected("divide")
-    __floordiv__ = elementwise.operator("floor_divide")
-    __rfloordiv__ = elementwise.reflected("floor_divide")
-    __mod__ = elementwise.operator("remainder")
-    __rmod__ = elementwise.reflected("remainder")
-    __divmod__ = elementwise.divmod_operator
-    __rdivmod__ = elementwise.reflected_divmod
-    __pow__ = elementwise.power_operator
-    __rpow__ = elementwise.reflected("power")
-    __and__ = elementwise.operator("bitwise_and")
-    __rand__ = elementwise.reflected("bitwise_and")
-    __or__ = elementwise.operator("bitwise_or")
-    __ror__ = elementwise.reflected("bitwise_or")
-    __xor__ = elementwise.operator("bitwise_xor")
-    __rxor__ = elementwise.reflected("bitwise_xor")
-    __lshift__ = elementwise.operator("left_shift")
-    __rlshift__ = elementwise.reflected("left_shift")
-    __rshift__ = elementwise.operator("right_shift")
-    __rrshift__ = elementwise.reflected("right_shift")
-    __eq__ = elementwise.comparison("equal")  # type: ignore[assignment]  # elementwise, as ndarray's
-    __ne__ = elementwise.comparison("not_equal")  # type: ignore[assignment]
-    __lt__ = elementwise.operator("less")
-    __le__ = elementwise.operator("less_equal")
-    __gt__ = elementwise.operator("greater")
-    __ge__ = elementwise.operator("greater_equal")
-    __neg__ = elementwise.prefix("negative")
-    __pos__ = elementwise.prefix("positive")
-    __abs__ = elementwise.prefix("absolute")
-    __invert__ = elementwise.prefix("invert")
-    __iadd__ = elementwise.in_place("add")
-    __isub__ = elementwise.in_place("subtract")
-    __imul__ = elementwise.in_place("multiply")
-    __itruediv__ = elementwise.in_place("divide")
-    __ifloordiv__ = elementwise.in_place("floor_divide")
-    __imod__ = elementwise.in_place("remainder")
-    __ipow__ = elementwise.in_place_power
-    __iand__ = elementwise.in_place("bitwise_and")
-    __ior__ = elementwise.in_place("bitwise_or")
-    __ixor__ = elementwise.in_place("bitwise_xor")
-    __ilshift__ = elementwise.in_place("left_shift")
-    __irshift__ = elementwise.in_place("right_shift")
-    __matmul__ = protocols.matmul
-    __rmatmul__ = protocols.reflected_matmul
-    __imatmul__ = protocols.in_place_matmul
+    __add__ = operators.operator("add")
+    __radd__ = operators.reflected("add")
+    __sub__ = operators.operator("subtract")
+    __rsub__ = operators.reflected("subtract")
+    __mul__ = operators.operator("multiply")
+    __rmul__ = operators.reflected("multiply")
+    __truediv__ = operators.operator("divide")
+    __rtruediv__ = operators.reflected("divide")
+    __floordiv__ = operators.operator("floor_divide")
+    __rfloordiv__ = operators.reflected("floor_divide")
+    __mod__ = operators.operator("remainder")
+    __rmod__ = operators.reflected("remainder")
+    __divmod__ = operators.divmod_operator
+    __rdivmod__ = operators.reflected_divmod
+    __pow__ = operators.power_operator
+    __rpow__ = operators.reflected("power")
+    __and__ = operators.operator("bitwise_and")
+    __rand__ = operators.reflected("bitwise_and")
+    __or__ = operators.operator("bitwise_or")
+    __ror__ = operators.reflected("bitwise_or")
+    __xor__ = operators.operator("bitwise_xor")
+    __rxor__ = operators.reflected("bitwise_xor")
+    __lshift__ = operators.operator("left_shift")
+    __rlshift__ = operators.reflected("left_shift")
+    __rshift__ = operators.operator("right_shift")
+    __rrshift__ = operators.reflected("right_shift")
+    __eq__ = operators.comparison("equal")  # type: ignore[assignment]  # elementwise, as ndarray's
+    __ne__ = operators.comparison("not_equal")  # type: ignore[assignment]
+    __lt__ = operators.operator("less")
+    __le__ = operators.operator("less_equal")
+    __gt__ = operators.operator("greater")
+    __ge__ = operators.operator("greater_equal")
+    __neg__ = operators.prefix("negative")
+    __pos__ = operators.prefix("positive")
+    __abs__ = operators.prefix("absolute")
+    __invert__ = operators.prefix("invert")
+    __iadd__ = operators.in_place("add")
+    __isub__ = operators.in_place("subtract")
+    __imul__ = operators.in_place("multiply")
+    __itruediv__ = operators.in_place("divide")
+    __ifloordiv__ = operators.in_place("floor_divide")
+    __imod__ = operators.in_place("remainder")
+    __ipow__ = operators.in_place_power
+    __iand__ = operators.in_place("bitwise_and")
+    __ior__ = operators.in_place("bitwise_or")
+    __ixor__ = operators.in_place("bitwise_xor")
+    __ilshift__ = operators.in_place("left_shift")
+    __irshift__ = operators.in_place("right_shift")
+    __matmul__ = linalg.matmul_operator
+    __rmatmul__ = linalg.reflected_matmul
+    __imatmul__ = linalg.in_place_matmul
 
-    astype = elementwise.astype
-    clip = elementwise.clip_method
-    conj = conjugate = elementwise.conjugate_method
-    round = elementwise.round_method
-    real = property(elementwise.real, elementwise.set_real)
-    imag = property(elementwise.imag, elementwise.set_imag)
+    astype = methods.astype
+    clip = methods.clip_method
+    conj = conjugate = methods.conjugate_method
+    round = methods.round_method
+    real = property(methods.real, methods.set_real)
+    imag = property(methods.imag, methods.set_imag)
 
     sum = reductions.sum_method
     prod = reductions.prod_method
@@ -200,6 +213,7 @@ class LazyArray(Handle, metaclass=ArrayType):
     argmin = reductions.argmin_method
     argmax = reductions.argmax_method
 
+    dot = linalg.dot_method
     copy = manipulation.copy_method
     fill = manipulation.fill
     reshape = manipulation.reshape_method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from lazyfuse.frontend.handle import Handle
@@ -37,8 +38,5 @@ def devices() -> tuple[str, ...]:
 
 def get_array_module(*args: Any) -> Any:
     """`lazyfuse` when an argument is a LazyArray, else `numpy` (as `cupy.get_array_module`)."""
-    import numpy
-
-    import lazyfuse
-
-    return lazyfuse if any(isinstance(arg, Handle) for arg in args) else numpy
+    lazy = any(isinstance(arg, Handle) for arg in args)
+    return sys.modules["lazyfuse" if lazy else "numpy"]

@@ -73,6 +73,8 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
             )
         return Const(number, dtype)
     if kind == "b":
+        if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError("Python int too large to convert to C long")
         return Const(bool(value), dtype)
     if kind == "c":
         return Const(complex(value), dtype)

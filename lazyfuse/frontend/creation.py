@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, source, to_array
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.node import Const, Fill
@@ -37,9 +37,9 @@ def _from_lazy(object: Any, dtype: Any, copy: bool | None, order: str, ndmin: in
     if dtype is not None and np.dtype(dtype) != object.dtype:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
-        result = elementwise.astype(object, dtype, order)
+        result = methods.astype(object, dtype, order)
     elif copy:
-        result = elementwise.converted(object, object._code, order)
+        result = methods.converted(object, object._code, order)
     if ndmin > result.ndim:
         result = result[(None,) * (ndmin - result.ndim)]
     return result if device is None else result.to_device(device)
@@ -66,7 +66,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """A C-contiguous array: itself when it is one."""
     result = asarray(a, dtype)
     if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]
-        return elementwise.converted(result, result._code, "C")
+        return methods.converted(result, result._code, "C")
     return result
 
 
@@ -135,7 +135,7 @@ def _like(prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device
     if shape is not None or not isinstance(prototype, Handle):
         return full(prototype.shape if shape is None else shape, value, kind, device=device)
     own = prototype._layout
-    strides = elementwise.order_strides(own.shape, own.strides, order)
+    strides = methods.order_strides(own.shape, own.strides, order)
     dtype_code = code(np.dtype(kind))
     if dtype_code not in fallback.KNOWN:
         return fallback.call(np.full, own.shape, value, kind)

@@ -7,7 +7,7 @@ foreign (object, string, long double...).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def record(
 ) -> tuple[Node, str]:
     """The node of op `name` on converted operands, and its device."""
     loop = _loop(name, operands, dtype, casting)
-    device = _common_device(operands)
+    device = common_device(operands)
     if name in _COMPARISONS and _is_out_of_range(operands, loop):
         return _constant_comparison(name, operands), device
     nodes = tuple(
@@ -103,7 +103,7 @@ def _loop_of_dtype(name: str, signature: tuple[Any, ...], dtype: np.dtype, casti
     return Loop(operands, code(resolved[-1]), native)
 
 
-def _common_device(operands: Sequence[Operand]) -> str:
+def common_device(operands: Sequence[Operand]) -> str:
     devices = {item.device for item in operands if item.device is not None}
     if len(devices) > 1:
         raise ValueError(
@@ -258,218 +258,3 @@ def _convert(node: Node, dtype: str) -> Node:
     if node.dtype == dtype:
         return node
     return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
-
-
-# ---- operators
-
-
-def operator(name: str) -> Callable[[Any, Any], Any]:
-    """The method of a binary operator."""
-
-    def method(self: Any, other: Any) -> Any:
-        if _defers(other):
-            return NotImplemented
-        return apply(name, (self, other))
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-def reflected(name: str) -> Callable[[Any, Any], Any]:
-    """The method of a reflected binary operator."""
-
-    def method(self: Any, other: Any) -> Any:
-        if _defers(other):
-            return NotImplemented
-        return apply(name, (other, self))
-
-    method.__name__ = method.__qualname__ = f"reflected_{name}"
-    return method
-
-
-def _defers(other: Any) -> bool:
-    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask): it goes first."""
-    if isinstance(other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple):
-        return False
-    return getattr(other, "__array_ufunc__", False) is None or (
-        hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)
-    )
-
-
-def comparison(name: str) -> Callable[[Any, Any], Any]:
-    """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
-
-    def method(self: Any, other: Any) -> Any:
-        if _defers(other):
-            return NotImplemented
-        if other is None or isinstance(other, str):
-            return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
-        return apply(name, (self, other))
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-def prefix(name: str) -> Callable[[Any], Any]:
-    """The method of a unary operator."""
-
-    def method(self: Any) -> Any:
-        return apply(name, (self,))
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-def in_place(name: str) -> Callable[[Any, Any], Any]:
-    """The method of an in-place operator: the array is written, all its views see it."""
-
-    def method(self: Any, other: Any) -> Any:
-        if _defers(other):
-            return NotImplemented
-        return apply(name, (self, other), out=self)
-
-    method.__name__ = method.__qualname__ = f"in_place_{name}"
-    return method
-
-
-def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
-    """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal, bit for bit as in NumPy."""
-    if modulus is not None or _defers(exponent):
-        return NotImplemented
-    shortcut = _power_shortcut(self, exponent)
-    return apply("power", (self, exponent)) if shortcut is None else apply(shortcut, (self,))
-
-
-def in_place_power(self: Any, exponent: Any) -> Any:
-    shortcut = _power_shortcut(self, exponent)
-    if shortcut is None:
-        return apply("power", (self, exponent), out=self)
-    return apply(shortcut, (self,), out=self)
-
-
-def _power_shortcut(base: Any, exponent: Any) -> str | None:
-    """What NumPy's `array ** scalar` runs instead of power (array_power in number.c)."""
-    if type(exponent) not in (int, float):
-        return None
-    if base._code[0] in "fc":
-        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
-    if base._code[0] in "iu" and type(exponent) is int:
-        return {1: "positive", 2: "square"}.get(exponent)
-    return None
-
-
-def divmod_operator(self: Any, other: Any) -> Any:
-    return multiple("divmod", (self, other))
-
-
-def reflected_divmod(self: Any, other: Any) -> Any:
-    return multiple("divmod", (other, self))
-
-
-def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
-    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
-    return tuple(
-        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
-    )
-
-
-# ---- methods of LazyArray
-
-
-def astype(
-    self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-) -> Any:
-    """A copy with another dtype. Shares memory only when `copy` is False and nothing changes."""
-    target = np.dtype(dtype)
-    if not np.can_cast(self.dtype, target, casting):  # type: ignore[arg-type]
-        raise TypeError(
-            f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule '{casting}'"
-        )
-    if code(target) not in fallback.KNOWN or not target.isnative:
-        return fallback.call_method(self, "astype", target, order=order, casting=casting, copy=copy)
-    if not copy and target == self.dtype and order in "KA":
-        return self
-    return converted(self, code(target), order)
-
-
-def converted(array: Any, dtype: str, order: str = "K") -> Any:
-    """A new array of this dtype in the given memory order."""
-    from_node = array._read()
-    strides = order_strides(from_node.shape, from_node.strides, order)
-    node = Map(OPS["astype"], (from_node.dtype,), dtype, from_node.shape, strides, (from_node,))
-    return new(node, array._storage.device)
-
-
-def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[int, ...]:
-    """The strides of a copy in order C, F, A or K. Raises ValueError for another order."""
-    from lazyfuse.ir.order import copy_strides, f_strides, is_contiguous, is_f_contiguous
-
-    match order:
-        case "C":
-            return c_strides(shape)
-        case "F":
-            return f_strides(shape)
-        case "A":
-            fortran = is_f_contiguous(shape, strides) and not is_contiguous(shape, strides)
-            return f_strides(shape) if fortran else c_strides(shape)
-        case "K" | None:
-            return copy_strides(shape, strides)
-    raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
-
-
-def clip_method(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-    """Limit the values to [min, max]; None leaves a side open."""
-    if min is None and max is None:
-        return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
-    if min is None:
-        return apply("minimum", (self, max), out=out, **options)
-    if max is None:
-        return apply("maximum", (self, min), out=out, **options)
-    return apply("clip", (self, min, max), out=out, **options)
-
-
-def conjugate_method(self: Any) -> Any:
-    return apply("conjugate", (self,)) if self._code[0] == "c" else self
-
-
-def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
-    """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy."""
-    if self._code[0] in "iub":
-        if decimals >= 0 and self._code != "b1":
-            return self.copy() if out is None else apply("positive", (self,), out=out)
-        return fallback.call_method(self, "round", decimals, out=out)
-    if self._code[0] == "c":
-        return fallback.call_method(self, "round", decimals, out=out)
-    if decimals == 0:
-        return apply("rint", (self,), out=out)
-    scale = 10.0 ** abs(decimals)
-    first, second = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
-    scaled = apply("rint", (apply(first, (self, scale)),))
-    return apply(second, (scaled, scale), out=out)
-
-
-def real(self: Any) -> Any:
-    """The real part: the array itself when it is real. Aliasing: a copy for complex arrays."""
-    return apply("real", (self,)) if self._code[0] == "c" else self
-
-
-def imag(self: Any) -> Any:
-    """The imaginary part, a copy; zeros, read-only, for real arrays."""
-    if self._code[0] == "c":
-        return apply("imag", (self,))
-    return new(fill(Const(0, self._code), self.shape), self._storage.device)
-
-
-def set_real(self: Any, value: Any) -> None:
-    if self._code[0] != "c":
-        self[...] = value
-    else:
-        self[...] = apply("add", (apply("multiply", (imag(self), 1j)), value))
-
-
-def set_imag(self: Any, value: Any) -> None:
-    if self._code[0] != "c":
-        raise TypeError("array does not have imaginary part to set")
-    self[...] = apply("add", (apply("multiply", (value, 1j)), real(self)))
-

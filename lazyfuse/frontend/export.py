@@ -101,8 +101,8 @@ def _check_scalar(self: Any) -> None:
 
 
 def _strict_scalars() -> bool:
-    """NumPy 2.5 refuses arrays of one element that have axes; before, it warns."""
-    return tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 5)
+    """NumPy 2.4 refuses arrays of one element that have axes; before, it warns."""
+    return tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 4)
 
 
 def iterate(self: Any) -> Iterator[Any]:

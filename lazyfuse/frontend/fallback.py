@@ -15,6 +15,7 @@ import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
+from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
@@ -110,8 +111,6 @@ def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
     if owners and id(value) in owners:
         return owners[id(value)]
     if type(value) is np.ndarray and code(value.dtype) in KNOWN and value.dtype.kind not in "OSUVMm":
-        from lazyfuse.frontend.convert import to_array
-
         return to_array(value, borrow=value.base is None)
     if type(value) is list:
         return [lift(item, owners) for item in value]

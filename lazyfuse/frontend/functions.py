@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.ir.interp import view_of
+from lazyfuse.ops.shapes import size_of
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
@@ -29,7 +31,7 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
     low = None if low is np._NoValue else low
     high = None if high is np._NoValue else high
     try:
-        return elementwise.clip_method(asarray(a), low, high, out, **options)
+        return methods.clip_method(asarray(a), low, high, out, **options)
     except ForeignError:
         return fallback.call(np.clip, a, low, high, out=out, **options)
 
@@ -40,7 +42,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
     if array._code[0] not in "f":
         if array._code[0] == "c" or not copy:
             return fallback.call(np.nan_to_num, x, copy, nan, posinf, neginf)
-        return elementwise.converted(array, array._code)
+        return methods.converted(array, array._code)
     limits = np.finfo(array.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
@@ -60,20 +62,20 @@ def _of(value: Any, array: Any) -> Any:
 
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Round half to even."""
-    return elementwise.round_method(asarray(a), decimals, out)
+    return methods.round_method(asarray(a), decimals, out)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Any:
     """A copy with another dtype (Array API)."""
-    return elementwise.astype(asarray(x), dtype, copy=copy)
+    return methods.astype(asarray(x), dtype, copy=copy)
 
 
 def real(val: Any) -> Any:
-    return elementwise.real(asarray(val))
+    return methods.real(asarray(val))
 
 
 def imag(val: Any) -> Any:
-    return elementwise.imag(asarray(val))
+    return methods.imag(asarray(val))
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -130,9 +132,6 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 def _mirrors(*arrays: Any) -> list[np.ndarray]:
     """One-byte NumPy views of one memory with the layouts of the arrays: nothing is computed."""
-    from lazyfuse.ir.interp import view_of
-    from lazyfuse.ops.shapes import size_of
-
     total = size_of(arrays[0]._storage.node.shape)
     memory = np.empty(max(total, 1), np.uint8)
     return [view_of(memory, array._layout) for array in arrays]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, to_array
-from lazyfuse.frontend.handle import Handle, new, view
+from lazyfuse.frontend.handle import Handle, view
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.order import c_strides, is_contiguous, is_f_contiguous
+from lazyfuse.ir.order import c_strides, is_contiguous
 from lazyfuse.ops.shapes import Shape, broadcast, normalize_axis, size_of
 
 
@@ -42,7 +42,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None
         return view(a, layout)
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
-    dense = elementwise.converted(a, a._code, order)
+    dense = methods.converted(a, a._code, order)
     fresh = reshaped_layout(dense._layout, target, order)
     assert fresh is not None
     return view(dense, fresh)
@@ -130,7 +130,7 @@ def ravel_method(self: Any, order: str = "C") -> Any:
 
 def flatten(self: Any, order: str = "C") -> Any:
     """One axis, always a copy."""
-    return ravel(elementwise.converted(self, self._code, "C" if order == "C" else order), order)
+    return ravel(methods.converted(self, self._code, "C" if order == "C" else order), order)
 
 
 # ---- axes
@@ -305,99 +305,13 @@ def _each(arrays: Sequence[Any], function: Any) -> Any:
 
 def copy_method(self: Any, order: str = "C") -> Any:
     """A copy that shares nothing."""
-    return elementwise.converted(self, self._code, order)
+    return methods.converted(self, self._code, order)
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return elementwise.converted(asarray(a), asarray(a)._code, order)
+    return methods.converted(asarray(a), asarray(a)._code, order)
 
 
 def fill(self: Any, value: Any) -> None:
     """Set all elements."""
     self[...] = value
-
-
-# ---- joining
-
-
-def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Join along an existing axis: one new array, written region by region.
-
-    Raises: ValueError when the other axes differ or there is nothing to join.
-    """
-    try:
-        items = [asarray(item) for item in arrays]
-    except ForeignError:
-        return fallback.call(np.concatenate, list(arrays), axis)
-    if not items:
-        raise ValueError("need at least one array to concatenate")
-    if out is not None or len({item._storage.device for item in items}) > 1:
-        return fallback.call(np.concatenate, items, axis, out, dtype=dtype, casting=casting)
-    if axis is None:
-        items, axis = [ravel(item) for item in items], 0
-    _check_joinable(items, axis)
-    axis = normalize_axis(axis, items[0].ndim)
-    target = np.dtype(dtype) if dtype is not None else np.result_type(*(item.dtype for item in items))
-    return _joined(items, axis, target, casting)
-
-
-def _check_joinable(items: Sequence[Any], axis: int) -> None:
-    first = items[0]
-    if first.ndim == 0:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis = normalize_axis(axis, first.ndim)
-    for number, item in enumerate(items):
-        if item.ndim != first.ndim:
-            raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly, but along "
-                f"dimension {0}, the array at index 0 has {first.ndim} dimension(s) and the array at index "
-                f"{number} has {item.ndim} dimension(s)"
-            )
-        for other in range(first.ndim):
-            if other != axis and item.shape[other] != first.shape[other]:
-                raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match exactly, but "
-                    f"along dimension {other}, the array at index 0 has size {first.shape[other]} and the array "
-                    f"at index {number} has size {item.shape[other]}"
-                )
-
-
-def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> Any:
-    from lazyfuse.frontend.creation import empty
-
-    if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast array data to {dtype!r} according to the rule '{casting}'")
-    shape = list(items[0].shape)
-    shape[axis] = sum(item.shape[axis] for item in items)
-    fortran = all(is_f_contiguous(i.shape, i._layout.strides) and i.ndim > 1 for i in items)
-    fortran = fortran and not all(is_contiguous(i.shape, i._layout.strides) for i in items)
-    result = empty(tuple(shape), dtype, order="F" if fortran else "C", device=items[0]._storage.device)
-    start = 0
-    for item in items:
-        stop = start + item.shape[axis]
-        result[(slice(None),) * axis + (slice(start, stop),)] = item
-        start = stop
-    return result
-
-
-def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Join along a new axis."""
-    items = [asarray(item) for item in arrays]
-    if not items:
-        raise ValueError("need at least one array to stack")
-    if any(item.shape != items[0].shape for item in items):
-        raise ValueError("all input arrays must have the same shape")
-    place = normalize_axis(axis, items[0].ndim + 1)
-    return concatenate([expand_dims(item, place) for item in items], place, out, dtype=dtype, casting=casting)
-
-
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    return concatenate([atleast_2d(item) for item in tup], 0, dtype=dtype, casting=casting)
-
-
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    items = [atleast_1d(item) for item in tup]
-    axis = 0 if items and items[0].ndim == 1 else 1
-    return concatenate(items, axis, dtype=dtype, casting=casting)
-
-

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import creation, fallback, functions, manipulation, reductions
+from lazyfuse.frontend import (
+    creation,
+    fallback,
+    functions,
+    joining,
+    linalg,
+    manipulation,
+    reductions,
+    registry,
+)
 from lazyfuse.frontend.array import LazyArray
 from lazyfuse.frontend.ufunc import UFUNCS
 
@@ -22,8 +31,10 @@ _CREATION = (
 ).split()
 _MANIPULATION = (
     "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims flip broadcast_to "
-    "broadcast_arrays atleast_1d atleast_2d atleast_3d copy concatenate stack vstack hstack"
+    "broadcast_arrays atleast_1d atleast_2d atleast_3d copy"
 ).split()
+_JOINING = "concatenate stack vstack hstack".split()
+_LINALG = "matmul dot".split()
 _REDUCTIONS = "sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
 _FUNCTIONS = (
     "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast isscalar "
@@ -36,12 +47,14 @@ def _native() -> dict[str, Any]:
     for module, listed in (
         (creation, _CREATION),
         (manipulation, _MANIPULATION),
+        (joining, _JOINING),
+        (linalg, _LINALG),
         (reductions, _REDUCTIONS),
         (functions, _FUNCTIONS),
     ):
         names.update({name: getattr(module, name) for name in listed})
     names["asanyarray"] = creation.asarray
-    names["concat"] = manipulation.concatenate
+    names["concat"] = joining.concatenate
     names["around"] = functions.round
     for alias, name in _ALIASES.items():
         names[alias] = names[name]
@@ -58,6 +71,7 @@ _ALIASES = {
 }  # fmt: skip
 
 NATIVE: Mapping[str, Any] = _native()
+registry.NATIVE.update(NATIVE)
 
 #: Submodules whose functions take and give arrays: each name falls back on its own.
 _WRAPPED_MODULES = ("linalg", "fft", "random")

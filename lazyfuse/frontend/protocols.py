@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend import elementwise, fallback, methods, reductions, registry
+from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -28,10 +30,8 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         if method == "__call__" and name in MULTIPLE and not kwargs:
             return elementwise.multiple(name, inputs, out=out)
         if method == "reduce":
-            from lazyfuse.frontend.ufunc import UFUNCS
-
-            if name in UFUNCS:
-                return UFUNCS[name].reduce(*inputs, out=target, **kwargs)
+            if name in REDUCTIONS and name in OPS:
+                return reductions.reduce(name, *inputs, out=target, **{"axis": 0, **kwargs})
     if out is not None:
         kwargs["out"] = out
     return fallback.call(getattr(ufunc, method) if method != "__call__" else ufunc, *inputs, **kwargs)
@@ -49,9 +49,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
     """A NumPy function called on a LazyArray: our own of that name, else NumPy's on materialized arrays."""
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return NotImplemented
-    from lazyfuse.frontend import namespace
-
-    own = namespace.NATIVE.get(func.__name__) if func.__module__ == "numpy" else None
+    own = registry.NATIVE.get(func.__name__) if func.__module__ == "numpy" else None
     return own(*args, **kwargs) if own is not None else fallback.call(func, *args, **kwargs)
 
 
@@ -59,9 +57,7 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The module `lazyfuse`. Raises: ValueError for an unknown version of the Array API standard."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ValueError(f"unknown Array API version {api_version!r}")
-    import lazyfuse
-
-    return lazyfuse
+    return sys.modules["lazyfuse"]
 
 
 def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
@@ -78,8 +74,6 @@ def dlpack_device(self: Any) -> tuple[int, int]:
 
 def rebuild(values: np.ndarray) -> Any:
     """The array of pickled values."""
-    from lazyfuse.frontend.convert import to_array
-
     return to_array(values, borrow=True)
 
 
@@ -89,35 +83,20 @@ def reduce_ex(self: Any, protocol: int) -> tuple[Any, ...]:
 
 
 def shallow_copy(self: Any) -> Any:
-    return elementwise.converted(self, self._code)
+    return methods.converted(self, self._code)
 
 
 def deep_copy(self: Any, memo: Any) -> Any:
-    return elementwise.converted(self, self._code)
+    return methods.converted(self, self._code)
 
 
 def contains(self: Any, value: Any) -> bool:
-    from lazyfuse.frontend import reductions
-
     return bool(reductions.any(elementwise.apply("equal", (self, value))))
 
 
 def sizeof(self: Any) -> int:
     """A constant: pending arrays are not computed to be measured."""
     return 128
-
-
-def matmul(self: Any, other: Any) -> Any:
-    return fallback.call(np.matmul, self, other) if not elementwise._defers(other) else NotImplemented
-
-
-def reflected_matmul(self: Any, other: Any) -> Any:
-    return fallback.call(np.matmul, other, self) if not elementwise._defers(other) else NotImplemented
-
-
-def in_place_matmul(self: Any, other: Any) -> Any:
-    self[...] = fallback.call(np.matmul, self, other)
-    return self
 
 
 def fallback_attribute(self: Any, name: str) -> Any:

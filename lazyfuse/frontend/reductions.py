@@ -6,11 +6,12 @@ numpy/_core/_methods.py, so that they have its bits; they fuse like everything e
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
+from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.node import Const, Map, Node, Reduce
@@ -75,7 +76,7 @@ def normalize(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(normalize_axis(item.__index__(), ndim) for item in given)
+    axes = tuple(normalize_axis(operator.index(item), ndim) for item in given)
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return axes
@@ -217,7 +218,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     total = sum(array, axis=axes, dtype=wide, keepdims=keepdims)
     result = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
     if half:
-        result = elementwise.converted(result, "f2")
+        result = methods.converted(result, "f2")
     return _into(result, out)
 
 
@@ -303,7 +304,7 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     if array is None or out is not None or array._code[0] == "c":
         return fallback.call(getattr(np, name), a, axis, out, keepdims=keep)
     if axis is not None:
-        axis = axis.__index__()
+        axis = operator.index(axis)
     axes = normalize(axis, array.ndim)
     source = array._read()
     folded = size_of(tuple(source.shape[x] for x in axes))

@@ -9,7 +9,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import Graph, label
 from lazyfuse.ir.node import Node, line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Refusal, Renew
-from lazyfuse.runtime import engine, session
+from lazyfuse.runtime import engine
 
 
 def explain(*arrays: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from lazyfuse.ops import complex_arith
 from lazyfuse.ops.body import Value, bitcast, cast, real, select
 from lazyfuse.ops.float_bits import MANTISSA_BITS, double_to_half, float_to_int, int_twin
@@ -175,7 +177,8 @@ def reciprocal(x: Value) -> Value:
     ones = select(x.eq(1), x.lift(1), 0)
     if x.kind == "u":
         return ones
-    return select(x.eq(-1), x.lift(-1), ones)
+    at_zero = x.lift(-(1 << (x.bits - 1)) if x.bits >= 32 else 0)  # narrow types keep the low bits
+    return select(x.eq(0), at_zero, select(x.eq(-1), x.lift(-1), ones))
 
 
 def modf_fraction(x: Value) -> Value:
@@ -224,10 +227,19 @@ def nextafter(x: Value, y: Value) -> Value:
 
 def spacing(x: Value) -> Value:
     """The distance to the neighbour away from zero, with the sign of x (npy_spacing)."""
-    twin = int_twin(x.dtype)
-    bits = bitcast(x, twin)
+    bits = bitcast(x, int_twin(x.dtype))
+    smallest = bitcast(bits.lift(1), x.dtype)
     stepped = bitcast(bits + 1, x.dtype)
-    return select(is_inf(x), x - x, stepped - x)
+    return select(x.eq(0), smallest, select(is_inf(x), x - x, stepped - x))
+
+
+def spacing_half(x: Value) -> Value:
+    """`spacing` on f2 bits; the difference of neighbours is exact in f4."""
+    bits = bitcast(x, "i2")
+    wide = cast(x, "f4")
+    stepped = cast(bitcast(bits + 1, "f2"), "f4") - wide
+    distance = select(is_inf(wide), wide - wide, stepped)
+    return select(wide.eq(0), bitcast(bits.lift(1), "f2"), cast(distance, "f2"))
 
 
 def ldexp(x: Value, exponent: Value) -> Value:
@@ -318,11 +330,15 @@ def heaviside(x: Value, at_zero: Value) -> Value:
 
 
 def radians(x: Value) -> Value:
-    return x * PI_OVER_180
+    return x * (PI_OVER_180 if x.dtype == "f8" else float(_PI_F4 / np.float32(180)))
 
 
 def degrees(x: Value) -> Value:
-    return x * (180.0 / math.pi)
+    return x * (180.0 / math.pi if x.dtype == "f8" else float(np.float32(180) / _PI_F4))
+
+
+#: NPY_PIf: NumPy divides in float32 for float32.
+_PI_F4 = np.float32(math.pi)
 
 
 def power(x: Value, y: Value) -> Value:

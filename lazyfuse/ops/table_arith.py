@@ -52,7 +52,7 @@ ROWS: tuple[OpDef, ...] = (
     OpDef("rint", np.rint, {"f": _rounded("rint")}),
     OpDef("copysign", np.copysign, {"f": lambda x, y: x.binary("copysign", y)}),
     OpDef("nextafter", np.nextafter, {"f": c.nextafter, "e": c.nextafter_half}),
-    OpDef("spacing", np.spacing, {"f": c.spacing}),
+    OpDef("spacing", np.spacing, {"f": c.spacing, "e": c.spacing_half}),
     OpDef("ldexp", np.ldexp, {"f": c.ldexp}),
     OpDef("frexp_mantissa", np.frexp, {"f": c.frexp_mantissa}),
     OpDef("frexp_exponent", np.frexp, {"f": c.frexp_exponent}, output=1),

@@ -50,10 +50,12 @@ RULES: tuple[Rule, ...] = (
 
 def simplify(graph: Graph) -> Graph:
     """Apply the rules bottom up, each node once."""
+    outputs = set(graph.outputs)
 
     def apply(node: Node, srcs: tuple[Node, ...]) -> Node:
+        is_output = node in outputs  # an output needs memory of its own
         node = rebuilt(node, srcs)
-        if isinstance(node, Map) and node.srcs and node.buffer is None:
+        if isinstance(node, Map) and node.srcs and node.buffer is None and not is_output:
             for rule in RULES:
                 simpler = rule.apply(node)
                 if simpler is not None:

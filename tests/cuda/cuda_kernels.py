@@ -229,7 +229,7 @@ def _sum_cases() -> Iterator[Case]:
 
 
 def _order_cases() -> Iterator[Case]:
-    """NaN wins or loses; the first extreme wins; in rows, columns, and where blocks share a row."""
+    """NaN wins or loses; the first extreme wins; also where blocks share a row."""
     shapes = ((1, 5), (13, 70), (2, 9000))
     for rows, n in shapes:
         x = np.round(normal(rows, n), 1)

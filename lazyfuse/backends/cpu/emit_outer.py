@@ -12,9 +12,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from lazyfuse.backends.cpu.emit_fold import Parts, combine, part_dtypes, start, value_parts
-from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS
+from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, is_in_order
-from lazyfuse.backends.cpu.emit_site import Site, Values, each_vector, enter_axes, outer_bounds
+from lazyfuse.backends.cpu.emit_site import (
+    Site,
+    Values,
+    each_vector,
+    enter_axes,
+    first_lanes,
+    outer_bounds,
+)
 from lazyfuse.backends.cpu.vector import Operand, part_dtype, vector_type
 from lazyfuse.ir.kernel import Level
 
@@ -55,12 +62,17 @@ def _each(site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str]) -> 
     row = dict(entry)
     site.evaluate(plan, Place.ROW, row)
 
-    def run(at: Site) -> None:
+    def run(at: Site, row: Values = row) -> None:
         values = dict(row)
         at.evaluate(plan, Place.LANE, values)
         at.store(plan, values)
 
-    each_vector(site, *span, run)
+    if site.kernel.inner or not is_strided(site.kernel):
+        each_vector(site, *span, run)
+        return
+    # a strided tail takes much code in vectors: it is read lane by lane anyway
+    single = first_lanes(site.writer, row)
+    each_vector(site, *span, run, single=lambda at: run(at, single))
 
 
 class _Block:

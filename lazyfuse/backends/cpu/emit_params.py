@@ -68,11 +68,14 @@ def lane_count(kernel: Kernel) -> int:
     dtypes |= {instr.dtype for phase in kernel.phases for instr in phase.body}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
     lanes = 64 // max(map(width, dtypes))
+    return min(lanes, 16) if is_strided(kernel) else lanes
+
+
+def is_strided(kernel: Kernel) -> bool:
+    """Whether an argument is strided along the lanes."""
     axis = lane_axis(kernel)
-    if lanes <= 16 or axis is None:
-        return min(lanes, 16)
     given = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
-    return 16 if any(arg.access[axis] == STRIDED for arg in given) else lanes
+    return axis is not None and any(arg.access[axis] == STRIDED for arg in given)
 
 
 def has_long_chains(kernel: Kernel) -> bool:

@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from lazyfuse.backends.cpu.emit_memory import Tail, load_scalar, load_vector, store_vector
+from lazyfuse.backends.cpu.emit_memory import (
+    Tail,
+    load_scalar,
+    load_vector,
+    parts_of,
+    store_vector,
+)
 from lazyfuse.backends.cpu.emit_params import Params, folds_lanes, lane_axis, width
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
@@ -22,6 +28,7 @@ from lazyfuse.ops.body import Instr
 Values = dict[int, Operand]
 #: Reads a finished accumulator in the lanes that the writer has now.
 Finished = Callable[["Site", int], Operand]
+Single = Callable[["Site"], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +183,34 @@ def first_site(
     return Site(writer, kernel, params, cursor, {}, finished)
 
 
-def each_vector(site: Site, low: str, high: str, run: Callable[[Site], object]) -> None:
-    """Run at every vector of [low, high) along the lane axis, the last one perhaps a tail."""
+def each_vector(
+    site: Site, low: str, high: str, run: Callable[[Site], object], *, single: Single | None = None
+) -> None:
+    """Run at every vector of [low, high) along the lane axis.
+
+    What is left runs as a tail with a mask, or one by one through `single`, with one lane.
+    """
     writer = site.writer
     length = writer.i64("sub", high, low)
     whole = writer.i64("and", length, str(-writer.lanes))
     full = writer.add(low, whole)
     with writer.loop(low, full, str(writer.lanes)) as position:
         run(site.at_vector(position, None))
+    if single is not None:
+        with writer.with_lanes(1), writer.loop(full, high) as position:
+            single(site.at_vector(position, None))
+        return
     count = writer.i64("sub", length, whole)
     with writer.when(writer.value(f"icmp sgt i64 {count}, 0")):
         run(site.at_vector(full, Tail(writer, count)))
+
+
+def first_lanes(writer: FunctionWriter, values: Values) -> Values:
+    """Lane 0 of each value."""
+    return {
+        index: Operand(value.dtype, tuple(writer.extract(p, 0).name for p in parts_of(value)))
+        for index, value in values.items()
+    }
 
 
 def enter_axes(site: Site, axes: Iterable[int], stack: ExitStack) -> Site:

@@ -1,12 +1,13 @@
 // Runs CUDA C++ kernel text on the CPU, for tests and for machines without a GPU.
 //
 //  * A kernel without barriers runs as a plain loop over blocks and threads.
-//  * A kernel with barriers, shuffles or votes runs one fiber per CUDA thread; a fiber gives way at each of them.
-//    Blocks run one after the other. `order` decides who goes first: 0 forward, 1 reverse, 2 and above by that
-//    seed and as unevenly as barriers allow, so that a missing barrier gives answers that differ between orders.
-//  * Threads that wait at different barriers (told apart by their lines), or a round in which no fiber gets any
-//    further, end the launch with status DIVERGED.
-//  * Before each block, shared memory keeps what the last block left, as on a GPU.
+//  * A kernel with barriers or shuffles runs one fiber per CUDA thread, which gives way at each of
+//    them. Blocks run one after the other. `order` decides who goes first: 0 forward, 1 reverse, 2
+//    and above by that seed and as unevenly as barriers allow, so that a missing barrier gives
+//    answers that differ between orders.
+//  * Threads that wait at different barriers (told apart by their lines), or a round in which no
+//    fiber gets any further, end the launch with status DIVERGED.
+//  * Shared memory keeps what the block before left, as on a GPU.
 //
 // Arithmetic is the host's: compile with -ffp-contract=off -fwrapv.
 #pragma once
@@ -88,7 +89,8 @@ inline void enter() {
 
 // The stack of a new fiber: six saved registers, the address to return to, and a null frame.
 inline void prepare(Fiber& fiber, size_t size) {
-  void** top = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(fiber.stack) + size) & ~15ull);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(fiber.stack) + size) & ~15ull;
+  void** top = reinterpret_cast<void**>(end);
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(&enter);
   for (int i = 0; i < 6; i++) *--top = nullptr;
@@ -195,10 +197,10 @@ inline void sweep(Fiber* fibers, const unsigned* turn, unsigned count, const War
   }
 }
 
-// Orders 0 and 1: every thread gets its turn. Above: one warp runs until it cannot go on, then another, so that warps
-// are as far apart as barriers allow.
-inline int finish_block(Fiber* fibers, Warp* warps, const unsigned* turn, unsigned count, int order,
-                        uint64_t& seed) {
+// Orders 0 and 1: every thread gets its turn. Above: one warp runs until it cannot go on, then
+// another, so that warps are as far apart as barriers allow.
+inline int finish_block(Fiber* fibers, Warp* warps, const unsigned* turn, unsigned count,
+                        int order, uint64_t& seed) {
   const unsigned groups = (count + 31) / 32;
   while (block.live) {
     const uint64_t before = block.progress;
@@ -237,7 +239,8 @@ template <class F> inline int run_fibers(const Launch& launch, F&& kernel) {
     start_block(launch, fibers, warps, count);
     for (unsigned i = 0; i < count; i++) turn[i] = launch.order == 1 ? count - 1 - i : i;
     if (launch.order >= 2)
-      for (unsigned i = count - 1; i > 0; i--) std::swap(turn[i], turn[next_random(seed) % (i + 1)]);
+      for (unsigned i = count - 1; i > 0; i--)
+        std::swap(turn[i], turn[next_random(seed) % (i + 1)]);
     status = finish_block(fibers, warps, turn, count, launch.order, seed);
   }
   free(fibers); free(warps); free(turn);
@@ -245,7 +248,8 @@ template <class F> inline int run_fibers(const Launch& launch, F&& kernel) {
 }
 
 template <class... A, size_t... I>
-inline int call(const Launch& launch, void (*kernel)(A...), void** values, std::index_sequence<I...>) {
+inline int call(const Launch& launch, void (*kernel)(A...), void** values,
+                std::index_sequence<I...>) {
   block.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   block.size = {launch.block[0], launch.block[1], launch.block[2]};
   auto body = [&] { kernel(*static_cast<typename std::remove_const<A>::type*>(values[I])...); };
@@ -275,10 +279,10 @@ inline unsigned short half_round(double f) {
   f = std::fabs(f);
   if (f != f) return sign | 0x7e00;
   if (f >= 65520.0) return sign | 0x7c00;
-  if (f < 0x1p-14) return sign | (unsigned short)std::nearbyint(f * 0x1p24);  // subnormals count 2^-24
+  if (f < 0x1p-14) return sign | (unsigned short)std::nearbyint(f * 0x1p24);  // counts 2^-24
   int exponent;
-  const double fraction = std::frexp(f, &exponent);                            // in [0.5, 1)
-  const unsigned mantissa = unsigned(std::nearbyint(fraction * 2048.0));       // 1024 .. 2048
+  const double fraction = std::frexp(f, &exponent);                       // in [0.5, 1)
+  const unsigned mantissa = unsigned(std::nearbyint(fraction * 2048.0));  // 1024 .. 2048
   return sign | (unsigned short)(((exponent + 13) << 10) + mantissa);
 }
 
@@ -311,4 +315,8 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 
 static inline float __int_as_float(int bits) { float f; memcpy(&f, &bits, 4); return f; }
-static inline double __longlong_as_double(long long bits) { double f; memcpy(&f, &bits, 8); return f; }
+static inline double __longlong_as_double(long long bits) {
+  double f;
+  memcpy(&f, &bits, 8);
+  return f;
+}

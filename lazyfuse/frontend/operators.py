@@ -1,0 +1,124 @@
+"""The operators of LazyArray, as functions that make its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import fallback
+from lazyfuse.frontend.elementwise import apply
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.ops.table import MULTIPLE, OPS
+
+
+def operator(name: str) -> Callable[[Any, Any], Any]:
+    """The method of a binary operator."""
+
+    def method(self: Any, other: Any) -> Any:
+        if defers(other):
+            return NotImplemented
+        return apply(name, (self, other))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def reflected(name: str) -> Callable[[Any, Any], Any]:
+    """The method of a reflected binary operator."""
+
+    def method(self: Any, other: Any) -> Any:
+        if defers(other):
+            return NotImplemented
+        return apply(name, (other, self))
+
+    method.__name__ = method.__qualname__ = f"reflected_{name}"
+    return method
+
+
+def defers(other: Any) -> bool:
+    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask): it goes first."""
+    if isinstance(other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple):
+        return False
+    return getattr(other, "__array_ufunc__", False) is None or (
+        hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)
+    )
+
+
+def comparison(name: str) -> Callable[[Any, Any], Any]:
+    """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
+
+    def method(self: Any, other: Any) -> Any:
+        if defers(other):
+            return NotImplemented
+        if other is None or isinstance(other, str):
+            return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
+        return apply(name, (self, other))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def prefix(name: str) -> Callable[[Any], Any]:
+    """The method of a unary operator."""
+
+    def method(self: Any) -> Any:
+        return apply(name, (self,))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def in_place(name: str) -> Callable[[Any, Any], Any]:
+    """The method of an in-place operator: the array is written, all its views see it."""
+
+    def method(self: Any, other: Any) -> Any:
+        if defers(other):
+            return NotImplemented
+        return apply(name, (self, other), out=self)
+
+    method.__name__ = method.__qualname__ = f"in_place_{name}"
+    return method
+
+
+def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
+    """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal, bit for bit as in NumPy."""
+    if modulus is not None or defers(exponent):
+        return NotImplemented
+    shortcut = _power_shortcut(self, exponent)
+    return apply("power", (self, exponent)) if shortcut is None else apply(shortcut, (self,))
+
+
+def in_place_power(self: Any, exponent: Any) -> Any:
+    shortcut = _power_shortcut(self, exponent)
+    if shortcut is None:
+        return apply("power", (self, exponent), out=self)
+    return apply(shortcut, (self,), out=self)
+
+
+def _power_shortcut(base: Any, exponent: Any) -> str | None:
+    """What NumPy's `array ** scalar` runs instead of power (array_power in number.c)."""
+    if type(exponent) not in (int, float):
+        return None
+    if base._code[0] in "fc":
+        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
+    if base._code[0] in "iu" and type(exponent) is int:
+        return {1: "positive", 2: "square"}.get(exponent)
+    return None
+
+
+def divmod_operator(self: Any, other: Any) -> Any:
+    return multiple("divmod", (self, other))
+
+
+def reflected_divmod(self: Any, other: Any) -> Any:
+    return multiple("divmod", (other, self))
+
+
+def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
+    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
+    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
+    return tuple(
+        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
+    )

@@ -1,0 +1,7 @@
+"""Names -> native functions, for `__array_function__`; `namespace.py` fills it from its tables when it is imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NATIVE: dict[str, Any] = {}
