@@ -27,8 +27,8 @@ LARGEST_BYTES = 1 << 29
 def copy_bandwidth(nbytes: int, threads: int = THREADS) -> float:
     """Give the bytes per second, read plus written, of a copy that moves `nbytes` in all.
 
-    The best of many rounds, with one thread or with `threads`, whichever is faster. The size is kept
-    in bounds.
+    The best of many rounds, with one thread or with `threads`, whichever is faster. The size is
+    kept in bounds.
     """
     moved = min(max(nbytes, SMALLEST_BYTES), LARGEST_BYTES)
     src = np.ones(moved // 16)

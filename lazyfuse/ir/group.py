@@ -27,7 +27,7 @@ class Group:
     roots: the results in topological order, with their level; a Reduce has level OUTER.
     order: how NumPy walks the reduced axes, equal for all reductions of the group.
     phases: of each reduction and INNER result, the inner phase that computes it: one more than the last reduction
-    that it reads. reads: memory that its results need. inlined: nodes computed inside, results included.
+    that it reads. reads: memory that its results need. terms: everything computed inside, results included.
     """
 
     shape: Shape
@@ -36,8 +36,7 @@ class Group:
     order: ReductionOrder | None = None
     phases: dict[Node, int] = field(default_factory=dict)
     reads: set[Node] = field(default_factory=set)
-    inlined: set[Node] = field(default_factory=set)
-    terms: int = 0
+    terms: set[Term] = field(default_factory=set)
 
     @property
     def reductions(self) -> list[Reduce]:

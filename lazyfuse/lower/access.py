@@ -66,7 +66,23 @@ def plan_loops(group: Group, accesses: Sequence[tuple[int, ...]], *, fixed_axes:
     lanes = Lanes.INNER if has_folds and (pairwise or not outer_runs) else Lanes.OUTER
     if not outer_runs and not has_folds:
         outer_runs = [()]
+    if not has_folds:
+        outer_runs = _wide_lanes(outer_runs, shape)
     return Loops(tuple(outer_runs), tuple(inner_runs), lanes)
+
+
+#: Extents below which the fastest axis would leave most lanes of a vector empty.
+NARROW = 8
+
+
+def _wide_lanes(runs: list[tuple[int, ...]], shape: Shape) -> list[tuple[int, ...]]:
+    """Put an axis that fills the lanes last: the fastest one that is long enough, when the last is narrow."""
+    if not runs or _extent(runs[-1], shape) >= NARROW:
+        return runs
+    for number in range(len(runs) - 2, -1, -1):
+        if _extent(runs[number], shape) >= 2 * NARROW:
+            return [*runs[:number], *runs[number + 1 :], runs[number]]
+    return runs
 
 
 def reference_strides(group: Group) -> tuple[int, ...]:

@@ -16,8 +16,7 @@ SINGLE_PASS_ELEMENTS = 1 << 16
 #: Kept indices from which row- or column-wise phases have enough parallel work: one vector of lanes.
 MIN_OUTER = 8
 
-#: A value that is read through a broadcast at least this many times per element is stored, unless it is cheap.
-BROADCAST_REUSE = 4
+#: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more than a store.
 BROADCAST_COST = 10.0
 
 
@@ -33,8 +32,8 @@ def is_expensive(cost: float) -> bool:
 
 def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
     """Whether inlining `node` into the larger `reader` would compute each element many times over."""
-    reuse = size_of(reader.shape) >= BROADCAST_REUSE * max(size_of(node.shape), 1)
-    return reuse and cost >= BROADCAST_COST
+    reuse = size_of(reader.shape) // max(size_of(node.shape), 1)
+    return cost >= BROADCAST_COST and (reuse - 1) * cost >= STORE_COST
 
 
 def may_share_phases(outer: int, inner: int) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lazyfuse.ir.expression import Expression, NotAffineError, Term, walk
 from lazyfuse.ir.group import Group, Level, body_term, collapses, home, outer_shapes
 from lazyfuse.ir.layout import identity
-from lazyfuse.ir.node import Node, Opaque, Reduce, Update
+from lazyfuse.ir.node import Const, Node, Opaque, Reduce, Update
 from lazyfuse.ir.order import ReductionOrder
 from lazyfuse.ir.plan import Refusal, WhyNot
 from lazyfuse.ops.shapes import Shape, size_of
@@ -105,8 +105,7 @@ class Fuser:
         group.roots[root] = joined.level
         group.order = joined.order or group.order
         group.phases[root] = joined.phase
-        group.terms += len(joined.expression.terms)
-        group.inlined.update(term.node for term in joined.expression.terms)
+        group.terms.update(joined.expression.terms)
         self.group_of[root] = group
         for read in joined.expression.reads:
             group.reads.add(read.node)
@@ -162,7 +161,7 @@ class Fuser:
         return self._limit(root, group, joined) or self._cycle(group, expression) or joined
 
     def _limit(self, root: Node, group: Group, joined: Joined) -> WhyNot | None:
-        if group.terms + len(joined.expression.terms) > self.limits.max_ops:
+        if operations(group.terms.union(joined.expression.terms)) > self.limits.max_ops:
             return WhyNot.TOO_LARGE_BODY
         arguments = len(group.reads | {read.node for read in joined.expression.reads}) + len(group.roots) + 1
         if arguments > self.limits.max_args:
@@ -280,6 +279,11 @@ def _expression(
 ) -> Expression:
     """What the root's body computes, in the axes of the space `shape`."""
     return walk([body_term(root, level, shape, axes)], len(shape), stored, {*inline, root})
+
+
+def operations(terms: Collection[Term]) -> int:
+    """How many operations a body holds; scalars are arguments."""
+    return sum(not isinstance(term.node, Const) for term in terms)
 
 
 def _misread(expression: Expression, group: Group) -> WhyNot | None:

@@ -63,8 +63,9 @@ def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> boo
 
 
 def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
-    """Unstored nodes that several kernels compute although storing them is cheaper: the topmost of each expression."""
-    uses = Counter(node for group in groups for node in group.inlined if node not in stored)
+    """Unstored nodes that are computed several times, in several kernels or at several places of one, although storing
+    them is cheaper: the topmost of each expression."""
+    uses = Counter(t.node for group in groups for t in group.terms if t.node not in stored)
     shared = {node for node, count in uses.items() if count > 1 and isinstance(node, Map)}
     below: set[Node] = set()
     for node in shared:
