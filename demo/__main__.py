@@ -86,13 +86,16 @@ def measure(case: Case, lf: Any) -> tuple[Row, tuple[np.ndarray, ...]]:
     lf.materialize(*lazy.values())
 
     def run_lazy() -> tuple[Any, ...]:
-        return lf.materialize(*as_tuple(case.program(lf, lazy)))
+        results = as_tuple(case.program(lf, lazy))
+        lf.materialize(*results)
+        return results
 
     lf.reset_stats()
     first_ms = milliseconds(run_lazy)
     lf.reset_stats()
-    results = tuple(lf.asnumpy(result) for result in as_tuple(case.program(lf, lazy)))
+    pending = run_lazy()
     stats = lf.stats()
+    results = tuple(lf.asnumpy(result) for result in pending)
     expected = as_tuple(case.program(np, host))
     error = max(case.error(a, np.asarray(e)) for a, e in zip(results, expected, strict=True))
     numpy_ms, lazy_ms = alternate(lambda: case.program(np, host), run_lazy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def machine() -> dict[str, Any]:
         "simd": simd(),
         "cores": cores(),
         "python": platform.python_version(),
+        "load_average": os.getloadavg()[1],
         "copy_gb_s_8MB": copy_bandwidth(1 << 23) / 1e9,
         "copy_gb_s_512MB": copy_bandwidth(1 << 29) / 1e9,
     }
@@ -141,6 +143,8 @@ def page(facts: dict[str, Any], found: list[Entry], bars: list[Entry]) -> str:
         + f"; {threads} threads for every library but NumPy. Medians. Copy bandwidth (read +"
         f" written): {facts['copy_gb_s_8MB']:.0f} GB/s for 8 MB, {facts['copy_gb_s_512MB']:.0f}"
         " GB/s for 512 MB. Each round records the whole program again and waits for its results."
+        f" Load average over the last five minutes: {facts['load_average']:.1f}; far above"
+        f" {threads} means that other programs took part of the machine."
         " Made by `bash scripts/bench`.",
     ]
     for size in sorted({e["n"] for e in found if "ideal_bytes" in e}, reverse=True):

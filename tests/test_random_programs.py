@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 
 from tests import oracle, strategies
 
@@ -61,6 +61,7 @@ def test_unfused(source: str) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=max(10, settings.default.max_examples // 10))
 @given(strategies.programs(minimum=20, maximum=60))
 def test_long(source: str) -> None:
     """Longer programs, whole."""

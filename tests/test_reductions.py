@@ -74,6 +74,7 @@ def test_every_axis(shape: tuple[int, ...], dtype: str) -> None:
             f"{name} axis={axis}": _reduce(np, name, x, axis=axis)
             for name in REDUCTIONS
             for axis in _axes(len(shape))
+            if not (isinstance(axis, tuple) and name.startswith("arg"))
         }
 
     _check(program, _values(dtype, *shape), ulp=_ulp(dtype))

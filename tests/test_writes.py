@@ -436,6 +436,38 @@ def write_after_pending_reduction(np: Any, x: Any) -> list[Any]:
     return [total, rows, top, later, x.sum(0)]
 
 
+@on(LINE, WHOLE)
+def elements_are_values(np: Any, x: Any, i: Any) -> list[Any]:
+    """`x[0]` is a value, not a view: `y = x[0]; y += 1` leaves x alone, and a later write to x
+    leaves y alone.
+    """
+    y, z = x[0], x[1]
+    y += 5
+    x[1] = 99
+    i[2] += 0.75
+    i[3] *= 2.5
+    same = y
+    y *= 2
+    return [y, z, same]
+
+
+@on(LINE)
+def folds_are_values(np: Any, x: Any) -> list[Any]:
+    """`s = x.sum(); t = s; s += 1` leaves t alone: a full fold is a scalar."""
+    s = x.sum()
+    t = s
+    s += 1
+    top, same = x.max(), None
+    same = top
+    top *= 2
+    count = (x > 3).sum()
+    count = count / 4
+    count += 0.5
+    whole = x.astype("i4").sum()
+    whole += 0.5
+    return [s, t, top, same, count, whole]
+
+
 @on(GRID)
 def functional_and_in_place(np: Any, x: Any) -> list[Any]:
     """Many versions of one array, each with readers."""

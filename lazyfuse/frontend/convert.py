@@ -51,7 +51,7 @@ def operand(value: Any) -> Operand:
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
-    node = source(array, session.default_device(), borrow=not isinstance(value, np.ndarray))
+    node = source(array, session.default_device(), owned=not isinstance(value, np.ndarray))
     return Operand(node.dtype, node, None, session.default_device())
 
 
@@ -87,14 +87,16 @@ def integer_range(dtype: str) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if dtype[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-def source(array: np.ndarray, device: str, *, borrow: bool = False) -> Source:
-    """Memory of a host array, kept in its own order (K). It is shared when `borrow` says that the array is a
-    temporary of ours, or when it is read-only all the way down; else copied."""
+def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool = False) -> Source:
+    """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a temporary of ours), when
+    `borrow` says that nobody will write to it, or when it is read-only all the way down; else copied."""
     dtype = array.dtype.newbyteorder("=")
     strides = copy_strides(array.shape, _element_strides(array))
     dense = _as_dense(array, dtype, strides)
-    share = borrow or dense is not array or _is_frozen(array)
-    buffer = session.backend(device).from_host(_flat(dense), borrow=share)
+    owned = owned or dense is not array
+    buffer = session.backend(device).from_host(_flat(dense), borrow=borrow or owned or _is_frozen(array))
+    if owned and array.size:
+        buffer.exclusive = True
     return Source(array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer)
 
 
@@ -133,11 +135,13 @@ def _is_frozen(array: np.ndarray) -> bool:
     return isinstance(current, bytes)
 
 
-def to_array(value: Any, *, dtype: Any = None, device: str | None = None, borrow: bool = False) -> Any:
-    """A new LazyArray from host data. Raises ForeignError for dtypes that only NumPy handles."""
+def to_array(
+    value: Any, *, dtype: Any = None, device: str | None = None, borrow: bool = False, owned: bool = False
+) -> Any:
+    """A new LazyArray from host data; `borrow` and `owned` as in `source`. Raises ForeignError for dtypes that only NumPy handles."""
     array = np.asarray(value, dtype=dtype)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()
-    owned = borrow or (array is not value and array.base is None)
-    return new(source(array, target, borrow=owned), target)
+    fresh = owned or (array is not value and array.base is None and array.flags.owndata)
+    return new(source(array, target, borrow=borrow, owned=fresh), target)

@@ -27,7 +27,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         return _from_lazy(object, dtype, copy, order, ndmin, device)
     values = np.array(fallback.lower(object), dtype=dtype, order=order, ndmin=ndmin, **options)  # type: ignore[call-overload]
     try:
-        return to_array(values, borrow=True, device=_device(device))
+        return to_array(values, owned=True, device=_device(device))
     except ForeignError:
         return values
 
@@ -56,8 +56,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
     values = np.asarray(fallback.lower(a), dtype=dtype, order=order)  # type: ignore[arg-type]
     try:
-        fresh = values is not a and values.base is None
-        return to_array(values, borrow=fresh or copy is False, device=_device(device))
+        fresh = values is not a and values.base is None and isinstance(a, list | tuple | int | float)
+        return to_array(values, borrow=copy is False, owned=fresh, device=_device(device))
     except ForeignError:
         return values
 
@@ -196,7 +196,7 @@ def _wide(dtype: str) -> str:
 
 
 def _owned(values: np.ndarray, device: str | None = None) -> Any:
-    return new(source(values, _device(device), borrow=True), _device(device))
+    return new(source(values, _device(device), owned=True), _device(device))
 
 
 def linspace(*args: Any, device: str | None = None, **kwargs: Any) -> Any:

@@ -132,6 +132,8 @@ _SEVERAL_RESULTS = {part for parts in MULTIPLE.values() for part in parts}
 
 def _is_out_of_range(operands: Sequence[Operand], loop: Loop) -> bool:
     """Whether a Python integer is compared with integers that can never reach it."""
+    if any(item.type == "b1" for item in operands):
+        return False
     for item, dtype in zip(operands, loop.operands, strict=True):
         if item.type is int and dtype[0] in "iu":
             low, high = integer_range(dtype)
@@ -258,3 +260,11 @@ def _convert(node: Node, dtype: str) -> Node:
     if node.dtype == dtype:
         return node
     return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
+
+
+def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
+    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
+    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
+    return tuple(
+        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
+    )

@@ -111,7 +111,7 @@ def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
     if owners and id(value) in owners:
         return owners[id(value)]
     if type(value) is np.ndarray and code(value.dtype) in KNOWN and value.dtype.kind not in "OSUVMm":
-        return to_array(value, borrow=value.base is None)
+        return to_array(value, owned=value.base is None and value.flags.owndata)
     if type(value) is list:
         return [lift(item, owners) for item in value]
     if isinstance(value, tuple):

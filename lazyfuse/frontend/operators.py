@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.elementwise import apply
+from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.ops.table import OPS
 
 
 def operator(name: str) -> Callable[[Any, Any], Any]:
@@ -103,6 +103,8 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
         return None
     if base._code[0] in "fc":
         return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
+    if base._code == "b1" and type(exponent) is int:
+        return "square" if exponent == 2 else None
     if base._code[0] in "iu" and type(exponent) is int:
         return {1: "positive", 2: "square"}.get(exponent)
     return None
@@ -114,11 +116,3 @@ def divmod_operator(self: Any, other: Any) -> Any:
 
 def reflected_divmod(self: Any, other: Any) -> Any:
     return multiple("divmod", (other, self))
-
-
-def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
-    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
-    return tuple(
-        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
-    )

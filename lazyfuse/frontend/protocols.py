@@ -74,7 +74,7 @@ def dlpack_device(self: Any) -> tuple[int, int]:
 
 def rebuild(values: np.ndarray) -> Any:
     """The array of pickled values."""
-    return to_array(values, borrow=True)
+    return to_array(values, owned=values.base is None)
 
 
 def reduce_ex(self: Any, protocol: int) -> tuple[Any, ...]:

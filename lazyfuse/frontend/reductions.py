@@ -14,8 +14,8 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new
-from lazyfuse.ir.node import Const, Map, Node, Reduce
-from lazyfuse.ir.order import reduction_strides
+from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
+from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides
 from lazyfuse.ops.shapes import normalize_axis, reduced, size_of
 from lazyfuse.ops.table import OPS, REDUCTIONS
 from lazyfuse.ops.types import code, resolve_reduction
@@ -66,6 +66,8 @@ def reduce(
         source = _masked(row, source, where, accumulate)
     elif not row.empty and initial is _MISSING:
         _check_not_empty(name, source, axes)
+    if not axes:
+        return _finish(_folded_alone(row, source, accumulate, loop.result, initial), array._storage.device, out)
     srcs = (source,) if initial is _MISSING or initial is None else (source, scalar(initial, accumulate))
     node = reduce_node(name, srcs, axes, accumulate, loop.result, keep)
     return _finish(node, array._storage.device, out)
@@ -76,6 +78,8 @@ def normalize(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
+    if ndim == 0 and len(given) == 1 and operator.index(given[0]) in (0, -1):
+        return ()
     axes = tuple(normalize_axis(operator.index(item), ndim) for item in given)
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
@@ -96,6 +100,24 @@ def reduce_node(
     shape = reduced(source.shape, axes, keepdims=keepdims)
     strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
     return Reduce(REDUCTIONS[name], axes, accumulate, result, shape, strides, srcs)
+
+
+def _folded_alone(row: Any, source: Node, accumulate: str, result: str, initial: Any) -> Node:
+    """A fold over no axes: each element joined with the start value, so that -0.0 sums to 0.0."""
+    node: Node = _as(source, accumulate)
+    start = initial if initial is not _MISSING and initial is not None else None
+    if start is None and row.fold == "add":
+        start = 0
+    if start is not None:
+        name = {"mul": "multiply", "or": "bitwise_or", "and": "bitwise_and", "xor": "bitwise_xor"}
+        op = OPS[name.get(row.fold, row.fold)]
+        loop = (accumulate, accumulate)
+        node = Map(op, loop, accumulate, node.shape, node.strides, (scalar(start, accumulate), node))
+    return _as(node, result)
+
+
+def _as(node: Node, dtype: str) -> Map:
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, copy_strides(node.shape, node.strides), (node,))
 
 
 def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
@@ -310,6 +332,8 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     folded = size_of(tuple(source.shape[x] for x in axes))
     if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
+    if not axes:
+        return new(Fill(source.shape, "i8", c_strides(source.shape), (Const(0, "i8"),)), array._storage.device)
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
     return new(node, array._storage.device)

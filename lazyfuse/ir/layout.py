@@ -69,6 +69,8 @@ def index_map(view: Layout, shape: Shape, strides: tuple[int, ...]) -> IndexMap 
 
     Offsets of a dense array name its elements uniquely, so any decomposition that stays in range is the right one.
     """
+    if size_of(shape) == 0 or size_of(view.shape) == 0:
+        return (Affine(0),) * len(shape)
     axes = [axis for axis in range(len(shape)) if shape[axis] > 1]
     axes.sort(key=lambda axis: -strides[axis])
     starts = [0] * len(shape)
@@ -114,8 +116,6 @@ def _steps(
 
 
 def _in_range(result: IndexMap, view_shape: Shape, shape: Shape) -> bool:
-    if size_of(view_shape) == 0:
-        return True
     for affine, extent in zip(result, shape, strict=True):
         low = high = affine.start
         for axis, step in affine.terms:

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.order import ReductionOrder, reduction_order
 from lazyfuse.ops.opdef import OpDef
-from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table_reduce import ReduceDef
 
 #: The user's code and instruction that recorded a node; `line_of` turns it into file and line.
@@ -36,13 +36,14 @@ ScalarValue: TypeAlias = bool | int | float | complex
 class Node:
     """What all nodes share.
 
-    depth: pending operations on the longest path under it. users: pending nodes that were recorded on it, once per
+    depth: pending operations on the longest path under it. held: bytes of the memory under it, counted once per path
+    (an upper bound). users: pending nodes that were recorded on it, once per
     operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage, if it is a
     version of one.
     """
 
     __slots__ = (
-        "shape", "dtype", "strides", "srcs", "buffer", "depth", "users", "seen", "origin", "handle",
+        "shape", "dtype", "strides", "srcs", "buffer", "depth", "held", "users", "seen", "origin", "handle",
         "__weakref__",
     )  # fmt: skip
 
@@ -60,12 +61,14 @@ class Node:
         self.handle: weakref.ref[Any] | None = None
         self.users = 0
         self.seen = False
-        depth = 0
+        depth = held = 0
         for src in srcs:
             src.users += 1
+            held += src.held
             if src.depth > depth:
                 depth = src.depth
         self.depth = depth + 1
+        self.held = held
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -87,12 +90,17 @@ class Node:
         released = list(self.srcs)
         self.srcs = ()
         self.depth = 0
+        self.held = self.nbytes
         while released:
             src = released.pop()
             src.users -= 1
             if src.users == 0 and src.buffer is None and not src.is_held:
                 released.extend(src.srcs)
                 src.srcs = ()
+
+    @property
+    def nbytes(self) -> int:
+        return size_of(self.shape) * int(self.dtype[1:])
 
     @property
     def is_held(self) -> bool:
@@ -123,6 +131,7 @@ class Source(Node):
         super().__init__(shape, dtype, strides)
         self.buffer = buffer
         self.depth = 0
+        self.held = self.nbytes
 
 
 class Const(Node):

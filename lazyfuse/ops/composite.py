@@ -346,7 +346,7 @@ def power(x: Value, y: Value) -> Value:
 
 
 def nextafter_half(x: Value, y: Value) -> Value:
-    """`nextafter` on f2 bits: comparisons in f4, steps in i2."""
+    """`nextafter` on f2 bits: comparisons in f4, steps in i2. Equal operands give the first (npy_half_nextafter)."""
     wide_x, wide_y = cast(x, "f4"), cast(y, "f4")
     bits = bitcast(x, "i2")
     away = (wide_x < wide_y) ^ (wide_x < 0)
@@ -356,4 +356,4 @@ def nextafter_half(x: Value, y: Value) -> Value:
     moved = select(wide_x.eq(0), smallest, stepped)
     undefined = is_nan(wide_x) | is_nan(wide_y)
     nan = cast(wide_x + wide_y, "f2")
-    return select(undefined, nan, select(wide_x.eq(wide_y), y, moved))
+    return select(undefined, nan, select(wide_x.eq(wide_y), x, moved))

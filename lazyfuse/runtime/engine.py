@@ -14,7 +14,7 @@ from lazyfuse import config, events
 from lazyfuse.backends.base import Buffer
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Const, Map, Node, Opaque, Origin, Reduce, Update, View
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Origin, Reduce, Update, View
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import session
@@ -59,45 +59,38 @@ def enforce_budget(storage: Storage) -> None:
     options = config.current()
     if node.depth > options.max_pending_nodes:
         flush([node], storage.device)
-    elif node.depth % _HELD_CHECK == 0 and _holds_too_much(node, options.max_pending_bytes):
+    elif node.held > min(_SMALL, options.max_pending_bytes) and _holds_too_much(node, options.max_pending_bytes):
         flush([node], storage.device)
 
 
-#: Recorded operations between two looks at the memory that a chain keeps alive.
-_HELD_CHECK = 4
+#: Bytes under an operation from which it is worth asking how many of them nobody else needs.
+_SMALL = 3 << 20
+#: Dead inputs, in units of the result, that pending operations may keep alive.
+_HELD_RESULTS = 3
+#: Nodes looked at in one question.
+_HELD_WALK = 1024
 
 
 def _holds_too_much(node: Node, limit: int) -> bool:
-    """Whether pending operations alone keep inputs alive: more than the limit, or several times their result."""
-    own = _nbytes(node)
-    if own < _SMALL_RESULT:
+    """Whether pending operations alone keep inputs alive: more than the limit, or several times their result.
+
+    The answer no resets the node's bound to the dead bytes found, so that the question is not asked at every step.
+    """
+    allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(_SMALL, limit))
+    if node.held <= allowed:
         return False
-    held, stack, seen = 0, [node], set()
+    dead, stack, seen = 0, [node], set()
     while stack and len(seen) < _HELD_WALK:
         current = stack.pop()
         if current in seen:
             continue
         seen.add(current)
         if current.buffer is not None:
-            held += 0 if current.is_held else _nbytes(current)
+            dead += 0 if current.is_held else current.nbytes
         else:
             stack.extend(current.srcs)
-    return held > limit or held >= _HELD_RESULTS * own
-
-
-#: Results below this many bytes never make the trace hold much.
-_SMALL_RESULT = 1 << 20
-#: Dead inputs, in units of the result, that a chain may keep alive.
-_HELD_RESULTS = 3
-#: Nodes looked at in one check.
-_HELD_WALK = 256
-
-
-def _nbytes(node: Node) -> int:
-    total = int(node.dtype[1:])
-    for extent in node.shape:
-        total *= extent
-    return total
+    node.held = dead
+    return dead >= allowed
 
 
 def flush(nodes: Sequence[Node], device: str) -> None:
@@ -110,19 +103,32 @@ def flush(nodes: Sequence[Node], device: str) -> None:
         if not wanted:
             return
         graph = Graph(wanted)
-        kept = [node for node in graph.nodes if _is_kept(node, graph.outputs)]
+        kept = _kept(graph)
         if kept:
             graph = Graph([*wanted, *kept])
         _run(graph, device)
 
 
-def _is_kept(node: Node, outputs: Sequence[Node]) -> bool:
-    """Whether an operation inside is stored because its array is still held: dear ones, and those asked for again."""
-    if is_leaf(node) or node in outputs or isinstance(node, View) or not node.is_held:
-        return False
-    if isinstance(node, Reduce | Opaque | Update):
-        return True
-    return node.seen or (isinstance(node, Map) and node.op.ulp > 0)
+def _kept(graph: Graph) -> list[Node]:
+    """Operations inside that are stored as well: dear ones whose array is still held, and those that are computed
+    again (they were inside an earlier run): the topmost of these."""
+    kept: dict[Node, None] = {}
+    for node in graph.nodes:
+        if not node.seen:
+            kept.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
+        if node.is_held and not _is_free(node) and _is_dear(node):
+            kept[node] = None
+    return [node for node in kept if node not in graph.outputs]
+
+
+def _is_free(node: Node) -> bool:
+    """Whether a node needs no computation of its own."""
+    return is_leaf(node) or isinstance(node, View | Fill)
+
+
+def _is_dear(node: Node) -> bool:
+    """Whether recomputing a node costs more than keeping it."""
+    return isinstance(node, Reduce | Opaque | Update) or (isinstance(node, Map) and node.op.ulp > 0)
 
 
 def _run(graph: Graph, device: str) -> None:

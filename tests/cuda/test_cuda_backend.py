@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import pytest
@@ -95,6 +96,9 @@ class StandInDevice:
         self.cubins: list[bytes] = []
         self.programs: dict[str, object] = {}
 
+    def use(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def workspace(self, nbytes: int, *, zeroed: bool):  # type: ignore[no-untyped-def]
         return self.host.runtime.workspace(nbytes, zeroed=zeroed)
 
@@ -123,3 +127,21 @@ def test_cuda_backend_on_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     again = backend.load(case.kernel, "another", executable.binary)
     assert mismatch(case, run_case(case, host, again)) is None
     assert backend.fingerprint.startswith("cuda sm_90 nvrtc ")
+
+
+def test_cupy_kernels_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cupy accepts our texts: its kernels parse them when they are made."""
+    import_build()
+    from lazyfuse.backends.cuda import device
+
+    monkeypatch.setattr(device, "Device", StandInDevice)
+    backend = CudaBackend(policy=Policy.CUPY)
+    x = positive(9, 50, dtype="f8")
+    total = fold_case("total", x, "add", np.zeros(9), 1)
+    twice = elementwise_case("twice", [x, x], lambda b, p, q: p + q, [x + x])
+    for case, kind in ((total, "cupy.ReductionKernel"), (twice, "cupy.ElementwiseKernel")):
+        executable = backend.compile(case.kernel, case.name)
+        assert kind in executable.source
+        assert backend.load(case.kernel, "again", executable.binary).source == executable.source
+        strides = tuple(tuple(s // 8 for s in array.strides) for array in case.arrays)
+        executable.bind(case.extents, strides, (0,) * len(case.arrays))

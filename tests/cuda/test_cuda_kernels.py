@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cuda_cases import Case, run_case
+from cuda_cases import Case, PhaseWriter, reduction_case, run_case, spread
 from cuda_check import ARCHITECTURES, compile_log, mismatch, needs_host, resources
-from cuda_kernels import elementwise_cases, reduction_cases
+from cuda_kernels import RNG, elementwise_cases, fold_case, positive, reduction_cases
 
 from lazyfuse.backends.cuda.strategy import render_own
 from lazyfuse.backends.cuda_host import CudaHostBackend
+from lazyfuse.ops.body import cast
 
 #: Forward, reverse, and two shuffles: a missing barrier shows in one of them.
 ORDERS = (0, 1, 2, 7)
@@ -51,6 +52,45 @@ def test_misaligned_buffers_take_the_scalar_path(host_runs) -> None:  # type: ig
         for case, executable in pairs
     ]
     assert [text for text in found if text] == []
+
+
+def test_alignment_does_not_change_sums(host_runs) -> None:  # type: ignore[no-untyped-def]
+    """Packed or not, a sum has the same bits: threads take the same elements in the same order."""
+    backend, pairs = host_runs
+    different = [
+        case.name
+        for case, executable in pairs
+        if any(
+            a.tobytes() != b.tobytes()
+            for a, b in zip(
+                run_case(case, backend, executable),
+                run_case(case, backend, executable, misalign=1),
+                strict=True,
+            )
+        )
+    ]
+    assert different == []
+
+
+@needs_host
+@pytest.mark.parametrize("n", [5, 300, 5001, 70_000])
+def test_fusion_does_not_change_sums(n: int) -> None:
+    """The sum of a map that reads narrow arguments, and of its stored result: the same bits."""
+    backend = CudaHostBackend()
+    x, scale = positive(2, n), RNG.integers(1, 9, (2, n)).astype("u1")
+
+    def fused(writer: PhaseWriter) -> None:
+        writer.fold("add", writer.load(0) * cast(writer.load(1), "f4"))
+
+    def store(writer: PhaseWriter) -> None:
+        writer.store(2, writer.acc(0, "f4"))
+
+    total = spread(np.zeros(2, "f4"), x.shape, [0])
+    phases = [("inner", fused), ("outer", store)]
+    together = reduction_case("together", [x, scale, total], "iio", 1, phases, [])
+    apart = fold_case("apart", x * scale.astype("f4"), "add", np.zeros(2), 1)
+    first, second = run_case(together, backend)[0], run_case(apart, backend)[0]
+    assert first.tobytes() == second.tobytes()
 
 
 def test_thread_order_does_not_matter(host_runs) -> None:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cuda_check import import_build
 from cuda_kernels import fold_case, normal, positive, softmax_case
 
 from lazyfuse.backends.base import Unsupported
+from lazyfuse.backends.cuda.backend import RENDER_VERSION
 from lazyfuse.backends.cuda.executable import pack_binary, symbol, unpack_binary
 from lazyfuse.backends.cuda.render_body import literal
 from lazyfuse.backends.cuda.strategy import Policy, Strategy, choose, render_own
@@ -58,6 +60,16 @@ def test_golden_text(name: str) -> None:
         path.write_text(text)
         pytest.fail(f"{path} did not exist: read it")
     assert text == path.read_text()
+
+
+def test_render_version_follows_the_text() -> None:
+    """Binaries of older texts must not be loaded: golden text and version change together.
+
+    Bump RENDER_VERSION and set the digest here.
+    """
+    texts = [render_own(case.kernel, "lf_x").source for case in golden_cases().values()]
+    digest = hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
+    assert (RENDER_VERSION, digest) == (2, "22013aab0305")
 
 
 # --- what NVRTC makes of it ----------------------------------------------------------------------

@@ -23,8 +23,8 @@ from lazyfuse.backends.cpu.jit import Code
 from lazyfuse.backends.cpu.threads import Workers
 from lazyfuse.ir.kernel import Accumulator, Kernel, Level
 
-#: Parts per thread, as a power of two.
-PARTS_DEPTH = 2
+#: Parts per thread, as a power of two; each costs three calls from Python, 1 us apiece.
+PARTS_DEPTH = 1
 #: Elements that a part without a tree is a multiple of.
 PART_UNIT = 64
 

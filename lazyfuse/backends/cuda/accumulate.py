@@ -6,7 +6,9 @@ combining two partial results are the same function on two states, so the order 
 tree that the launch geometry alone decides: results repeat from run to run on one device, and
 differ from NumPy's pairwise order within the same error bound.
 
-float16 adds in float and rounds once, where it is read.
+float16 folds in float and rounds once, where it is read. `Accumulator.chunk`, which is about
+NumPy's order of additions, has no meaning here. Products near underflow depend on the order too: a
+partial product may be denormal in one tree and not in another.
 """
 
 from __future__ import annotations

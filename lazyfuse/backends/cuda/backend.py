@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
 #: text are not loaded.
-RENDER_VERSION = 1
+RENDER_VERSION = 2
 #: Buffers of one kernel. 64 with 6 strides each still fit the parameter space; compile time grows
 #: past 100.
 MAX_ARGS = 64
@@ -43,7 +43,7 @@ class CudaBackend:
     """One GPU as a Backend. Sums add in a tree that depends on shape and device only, not in
     NumPy's order.
 
-    Work goes to cupy's current stream; the device must be current, as for cupy itself.
+    Work goes to cupy's current stream of the device.
     """
 
     name = "cuda"
@@ -113,13 +113,14 @@ class CudaBackend:
     def _cupy(self, kernel: Kernel, strategy: Strategy, name: str) -> Executable:
         from lazyfuse.backends.cuda.cupy_kernels import CupyExecutable
 
-        return CupyExecutable(kernel, strategy, name)
+        return CupyExecutable(kernel, strategy, name, self.gpu)
 
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialized memory, aligned to 512 bytes; MemoryError when there is none."""
         from lazyfuse.backends.cuda import buffers
 
-        return buffers.allocate(nbytes, self.device)
+        with self.gpu.use():
+            return buffers.allocate(nbytes, self.device)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
         """Copy a C-contiguous host array in; a GPU cannot share host memory, so `borrow` changes
@@ -127,7 +128,8 @@ class CudaBackend:
         """
         from lazyfuse.backends.cuda import buffers
 
-        return buffers.upload(array, self.device)
+        with self.gpu.use():
+            return buffers.upload(array, self.device)
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between two buffers, in stream order."""
@@ -145,13 +147,15 @@ class CudaBackend:
         """Copy the bytes out as uint8, after everything queued."""
         from lazyfuse.backends.cuda import buffers
 
-        return buffers.download(buffer)
+        with self.gpu.use():
+            return buffers.download(buffer)
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
         import cupy
 
-        cupy.cuda.get_current_stream().synchronize()
+        with self.gpu.use():
+            cupy.cuda.get_current_stream().synchronize()
 
 
 def device_count() -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from lazyfuse.backends.base import Buffer, Launch, Scalar
 from lazyfuse.backends.cuda.buffers import as_cupy
 from lazyfuse.backends.cuda.ctype import CTYPES
+from lazyfuse.backends.cuda.device import Device
 from lazyfuse.backends.cuda.elementwise import (
     CUPY_OPTIONS,
     ElementwiseText,
@@ -32,10 +33,11 @@ Run = Callable[[list[cupy.ndarray], list[np.generic]], None]
 class CupyExecutable:
     """A kernel that cupy compiles."""
 
-    __slots__ = ("kernel", "source", "binary", "run")
+    __slots__ = ("kernel", "source", "binary", "run", "gpu")
 
-    def __init__(self, kernel: Kernel, strategy: Strategy, name: str) -> None:
+    def __init__(self, kernel: Kernel, strategy: Strategy, name: str, gpu: Device) -> None:
         self.kernel = kernel
+        self.gpu = gpu
         self.binary = pack_binary(name, b"")
         if strategy is Strategy.CUPY_ELEMENTWISE:
             elementwise = render_cupy_elementwise(kernel, name)
@@ -51,16 +53,17 @@ class CupyExecutable:
         offsets: tuple[int, ...],
     ) -> Launch:
         """Fix extents, strides and offsets; see backends/base.py."""
-        return CupyLaunch(self.kernel, self.run, Layout.of(self.kernel, extents, strides, offsets))
+        layout = Layout.of(self.kernel, extents, strides, offsets)
+        return CupyLaunch(self.kernel, self.run, layout, self.gpu)
 
 
 class CupyLaunch:
     """Arrays over the buffers of a call, then the cupy kernel."""
 
-    __slots__ = ("run", "views", "scalars", "is_empty")
+    __slots__ = ("run", "views", "scalars", "is_empty", "gpu")
 
-    def __init__(self, kernel: Kernel, run: Run, layout: Layout) -> None:
-        self.run = run
+    def __init__(self, kernel: Kernel, run: Run, layout: Layout, gpu: Device) -> None:
+        self.run, self.gpu = run, gpu
         self.views = [_view(kernel, layout, number) for number in range(len(kernel.args))]
         self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
         self.is_empty = 0 in layout.extents[: kernel.outer]
@@ -70,17 +73,16 @@ class CupyLaunch:
     ) -> None:
         if self.is_empty:
             return
-        arrays = [as_cupy(buffer, *view) for buffer, view in zip(buffers, self.views, strict=True)]
         typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
-        self.run(arrays, typed)
+        with self.gpu.use():
+            pairs = zip(buffers, self.views, strict=True)
+            self.run([as_cupy(buffer, *view) for buffer, view in pairs], typed)
 
 
 def _view(
     kernel: Kernel, layout: Layout, number: int
 ) -> tuple[np.dtype, tuple[int, ...], tuple[int, ...], int]:
-    """Dtype, shape, strides and offset (bytes): inputs span all axes, outputs of reductions the
-    outer ones.
-    """
+    """Dtype, shape, strides and offset (bytes): inputs span all axes, outputs the outer ones."""
     arg = kernel.args[number]
     strides, size = layout.strides[number], CTYPES[arg.dtype].size
     assert strides is not None, number

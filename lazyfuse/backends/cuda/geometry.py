@@ -16,11 +16,11 @@ BLOCKS_PER_PROCESSOR = 64
 #: The same with scratch arguments, of which every block has a row: those that run at once, so that
 #: rows stay in L2.
 SCRATCH_BLOCKS = 8
-#: Elements a thread of a group should fold before the group grows.
-ELEMENTS_PER_LANE = 4
-#: Elements a thread must keep when blocks share an outer index: one phase, and several (a launch
-#: per phase).
-SPLIT_ELEMENTS, SPLIT_ELEMENTS_PHASED = 16, 64
+#: Elements a thread should fold before more threads share an outer index: a group of a row
+#: (render_inner.GROUP), twice as many of a column.
+ROW_ELEMENTS, COLUMN_ELEMENTS = 4, 8
+#: Elements a thread must keep when blocks share an outer index.
+SPLIT_ELEMENTS = 32
 #: The largest gridDim.y.
 MOST_SPLITS = 65535
 
@@ -73,11 +73,11 @@ def reduction_geometry(program: Program, target: Target, outer: int, inner: int)
     threads = min(program.threads, target.block)
     columns = program.shape is Shape.COLUMNS
     widest = threads // min(32, power_of_two(outer)) if columns else threads
-    per_lane = 2 * ELEMENTS_PER_LANE if columns else max(ELEMENTS_PER_LANE, program.pack)
+    per_lane = COLUMN_ELEMENTS if columns else ROW_ELEMENTS
     lanes = max(1, min(widest, power_of_two(-(-inner // per_lane))))
     rows = threads // lanes
     tiles = -(-outer // rows)
-    splits = _splits(program, target, tiles, inner // lanes)
+    splits = _splits(target, tiles, inner // lanes)
     if splits == 1:
         has_scratch = any(arg.role is Role.SCRATCH for arg in program.kernel.args)
         most = SCRATCH_BLOCKS if has_scratch else BLOCKS_PER_PROCESSOR
@@ -86,9 +86,8 @@ def reduction_geometry(program: Program, target: Target, outer: int, inner: int)
     return Geometry((tiles, splits), block, rows)
 
 
-def _splits(program: Program, target: Target, tiles: int, per_lane: int) -> int:
+def _splits(target: Target, tiles: int, per_lane: int) -> int:
     """Blocks that share an outer index, where outer indices alone leave the device idle."""
-    least = SPLIT_ELEMENTS if len(program.launches) == 1 else SPLIT_ELEMENTS_PHASED
-    if tiles >= target.processors or per_lane < 2 * least:
+    if tiles >= target.processors or per_lane < 2 * SPLIT_ELEMENTS:
         return 1
-    return min(-(-4 * target.processors // tiles), per_lane // least, MOST_SPLITS)
+    return min(-(-4 * target.processors // tiles), per_lane // SPLIT_ELEMENTS, MOST_SPLITS)

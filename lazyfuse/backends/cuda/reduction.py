@@ -51,23 +51,22 @@ def render_cupy_reduction(kernel: Kernel, name: str) -> ReductionText:
     scalars = "".join(f", x{n}" for n in range(len(kernel.scalars)))
     map_site = Site(load=lambda n: f"a{n}", index=_never, acc=lambda n, dtype: _never(n))
     post_site = Site(load=_never, index=_never, acc=lambda n, dtype: "total")
+    source_type = CTYPES[kernel.args[source].dtype].value
+    value_type = CTYPES[accumulator.dtype].value
+    result_type = CTYPES[kernel.args[output].dtype].value
     functions = _function(
         kernel,
         inner,
         map_site,
-        "lf_map",
-        accumulator.dtype,
-        accumulator.value,
-        f"{CTYPES[kernel.args[source].dtype].value} a{source}",
+        head=f"{value_type} lf_map({source_type} a{source}",
+        value=accumulator.value,
     )
     functions += _function(
         kernel,
         outer,
         post_site,
-        "lf_post",
-        kernel.args[output].dtype,
-        outer.stores[0].value,
-        f"{CTYPES[accumulator.dtype].value} total",
+        head=f"{result_type} lf_post({value_type} total",
+        value=outer.stores[0].value,
     )
     return ReductionText(
         cupy_parameters(kernel, Role.IN, scalars=True),
@@ -77,19 +76,17 @@ def render_cupy_reduction(kernel: Kernel, name: str) -> ReductionText:
         f"a{output} = lf_post(a{scalars})",
         neutral(accumulator.op, accumulator.dtype),
         name,
-        CTYPES[accumulator.dtype].value,
+        value_type,
         with_prelude(functions),
     )
 
 
-def _function(
-    kernel: Kernel, phase: Phase, site: Site, name: str, result: str, value: int, operand: str
-) -> str:
-    """A device function from one operand and the scalars to one body value."""
+def _function(kernel: Kernel, phase: Phase, site: Site, *, head: str, value: int) -> str:
+    """A device function from one operand and the scalars to body value `value`."""
     scalars = "".join(f", {CTYPES[d].value} x{n}" for n, d in enumerate(kernel.scalars))
     lines = [f"  {line}" for line in render_body(phase.body, site)]
-    head = f"__device__ __forceinline__ {CTYPES[result].value} {name}({operand}{scalars}) {{"
-    return "\n".join([head, *lines, f"  return v{value};", "}", ""])
+    start = f"__device__ __forceinline__ {head}{scalars}) {{"
+    return "\n".join([start, *lines, f"  return v{value};", "}", ""])
 
 
 def _never(number: int) -> str:

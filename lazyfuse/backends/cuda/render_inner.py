@@ -1,13 +1,14 @@
-"""An inner phase -> its loop over the inner index, with 16-byte packs where every argument allows
-them.
+"""An inner phase -> its loop over the inner index, with 16-byte packs where arguments allow them.
 
-A thread visits the same inner positions in every phase, so that it finds again what it wrote to a
-scratch argument. The pack loop runs when the launch says so (`packed`); the scalar loop then
-finishes what the packs left.
+In ROWS a thread takes groups of GROUP neighbouring elements, whatever their dtype, layout and
+alignment: so a sum has the same bits fused or not, packed or not. In COLUMNS it takes single ones.
+A thread visits the same positions in every phase and finds again what it wrote to a scratch
+argument. The pack loop runs when the launch says so (`packed`); the scalar loop does the rest.
 
-    for (ux p = start; p < packs; p += step) {
+    ux g = start;
+    if (packed) for (; g < inner_total / 4; g += step) {
       Pack<float, 4> A0 = ...; for (j ...) { body; lf_combine(a, b); } }
-    for (ux c = packs * 4 + start; c < inner_total; c += step) { body; lf_combine(a, b); }
+    for (; g * 4 < inner_total; g += step) for (j ...) { c = g * 4 + j; body; lf_combine(a, b); }
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
-#: Bytes per thread and argument; see render_elementwise.WIDEST_PACK_BYTES.
-WIDEST_PACK_BYTES = 32
+#: Neighbouring elements that a thread of a row takes together: 16 bytes of float32.
+GROUP = 4
+#: The widest access.
+PACK_BYTES = 16
 #: Bodies costlier than this are computed, not moved (render_elementwise.PACKED_COST).
 PACKED_COST = 120.0
 #: Cheap bodies wait for memory: their loops are unrolled, so that several loads are under way.
@@ -57,123 +60,145 @@ def plan_packs(kernel: Kernel) -> PackPlan:
     if not rows or costly or not moving or not stores_move or STRIDED in accesses.values():
         return PackPlan(1, ())
     sizes = [CTYPES[kernel.args[number].dtype].size for number in moving]
-    width = max(1, min(16 // min(sizes), WIDEST_PACK_BYTES // max(sizes)))
+    width = max(1, min(GROUP, PACK_BYTES // max(sizes)))
     return PackPlan(width, moving if width > 1 else ())
 
 
-def inner_loops(
-    kernel: Kernel,
-    number: int,
-    folds: list[Fold],
-    packs: PackPlan,
-    acc: Callable[[int, str], str],
-) -> list[str]:
-    """Write the loops of phase `number`; they fold into the state `a`."""
-    phase = kernel.phases[number]
-    scalar = _scalar_loop(kernel, phase, number, folds, acc)
-    if packs.width == 1:
-        return ["ux c = start;", *scalar]
+@dataclass(frozen=True, slots=True)
+class InnerPhase:
+    """Phase `number` of a kernel as its loops see it; `acc` reads finished accumulators."""
+
+    kernel: Kernel
+    number: int
+    folds: list[Fold]
+    packs: PackPlan
+    acc: Callable[[int, str], str]
+
+    @property
+    def phase(self) -> Phase:
+        return self.kernel.phases[self.number]
+
+    def is_scratch(self, arg: int) -> bool:
+        return self.kernel.args[arg].role is Role.SCRATCH
+
+    def element(self, arg: int) -> str:
+        """The element of an argument at the current position."""
+        return element(arg, self.kernel.args[arg], _axes(self.kernel))
+
+    def pack_type(self, arg: int) -> str:
+        return f"Pack<{CTYPES[self.kernel.args[arg].dtype].memory}, {self.packs.width}>"
+
+    def pack_address(self, arg: int) -> str:
+        return f"a{arg} + ({offset(arg, self.kernel.args[arg], _axes(self.kernel))})"
+
+
+def inner_loops(inner: InnerPhase) -> list[str]:
+    """Write the loops of a phase; they fold into the state `a`."""
+    if inner.kernel.lanes is Lanes.OUTER:
+        return _single_loop(inner)
+    if inner.packs.width == 1:
+        return ["ux g = start;", *_group_loop(inner)]
+    packed = [f"  {line}" for line in _pack_loop(inner)]
+    return ["ux g = start;", "if (packed) {", *packed, "}", *_group_loop(inner)]
+
+
+def _single_loop(inner: InnerPhase) -> list[str]:
+    """One element per round."""
     return [
-        "ux c = start;",
-        "if (packed) {",
-        f"  const ux packs = inner_total / {packs.width};",
-        *[f"  {line}" for line in _pack_loop(kernel, phase, number, folds, packs, acc)],
-        f"  c += packs * {packs.width};",
+        f"#pragma unroll {4 if _cost(inner.phase) <= UNROLLED_COST else 1}",
+        "for (ux c = start; c < inner_total; c += step) {",
+        *[f"  {line}" for line in _element_at_c(inner)],
         "}",
-        *scalar,
     ]
 
 
-def _scalar_loop(
-    kernel: Kernel, phase: Phase, number: int, folds: list[Fold], acc: Callable[[int, str], str]
-) -> list[str]:
+def _group_loop(inner: InnerPhase) -> list[str]:
+    """GROUP elements per round; the last group may be cut short."""
+    return [
+        f"for (; g * {GROUP} < inner_total; g += step) {{",
+        f"  #pragma unroll {GROUP if _cost(inner.phase) <= UNROLLED_COST else 1}",
+        f"  for (int j = 0; j < {GROUP}; ++j) {{",
+        f"    const ux c = g * {GROUP} + j;",
+        "    if (c < inner_total) {",
+        *[f"      {line}" for line in _element_at_c(inner)],
+        "    }",
+        "  }",
+        "}",
+    ]
+
+
+def _element_at_c(inner: InnerPhase) -> list[str]:
+    """The body for the inner position c."""
+
     def place(arg: int) -> str:
-        if kernel.args[arg].role is Role.SCRATCH:
-            return f"a{arg}[slot * inner_total + c]"
-        return element(arg, kernel.args[arg], _axes(kernel))
+        return f"a{arg}[slot * inner_total + c]" if inner.is_scratch(arg) else inner.element(arg)
 
-    site = Site(load=place, index=lambda axis: f"i{axis}", acc=acc)
-    lines = [*coordinates("c", _inner_axes(kernel)), *render_body(phase.body, site)]
-    lines += [f"{place(store.arg)} = v{store.value};" for store in phase.stores]
-    lines += _fold(number, folds)
-    return [
-        f"#pragma unroll {4 if _cost(phase) <= UNROLLED_COST else 1}",
-        "for (; c < inner_total; c += step) {",
-        *[f"  {line}" for line in lines],
-        "}",
-    ]
+    site = Site(load=place, index=lambda axis: f"i{axis}", acc=inner.acc)
+    lines = coordinates("c", _inner_axes(inner.kernel)) + render_body(inner.phase.body, site)
+    lines += [f"{place(store.arg)} = v{store.value};" for store in inner.phase.stores]
+    return lines + _fold(inner)
 
 
-def _pack_loop(
-    kernel: Kernel,
-    phase: Phase,
-    number: int,
-    folds: list[Fold],
-    packs: PackPlan,
-    acc: Callable[[int, str], str],
-) -> list[str]:
-    loads = [n for n in packs.args if n in _loaded(phase)]
-    stores = [n for n in packs.args if n in _stored(phase)]
-    types = {n: f"Pack<{CTYPES[kernel.args[n].dtype].memory}, {packs.width}>" for n in packs.args}
-    address = {n: f"a{n} + ({offset(n, kernel.args[n], _axes(kernel))})" for n in packs.args}
-    lines = coordinates("p", _inner_axes(kernel), pack=packs.width)
-    lines += [
-        f"const {types[n]} A{n} = *reinterpret_cast<const {types[n]}*>({address[n]});"
-        for n in loads
-    ]
-    lines += [f"{types[n]} B{n};" for n in stores]
+def _pack_loop(inner: InnerPhase) -> list[str]:
+    packs = inner.packs
+    lines = coordinates("p", _inner_axes(inner.kernel), pack=packs.width)
+    for arg in packs.args:
+        if arg in _loaded(inner.phase):
+            pointer = f"reinterpret_cast<const {inner.pack_type(arg)}*>({inner.pack_address(arg)})"
+            lines.append(f"const {inner.pack_type(arg)} A{arg} = *{pointer};")
+    stores = [arg for arg in packs.args if arg in _stored(inner.phase)]
+    lines += [f"{inner.pack_type(arg)} B{arg};" for arg in stores]
     lines += ["#pragma unroll", f"for (int j = 0; j < {packs.width}; ++j) {{"]
-    lines += [f"  {line}" for line in _pack_element(kernel, phase, number, folds, packs, acc)]
+    lines += [f"  {line}" for line in _pack_element(inner)]
     lines.append("}")
-    lines += [f"*reinterpret_cast<{types[n]}*>({address[n]}) = B{n};" for n in stores]
+    for arg in stores:
+        pointer = f"reinterpret_cast<{inner.pack_type(arg)}*>({inner.pack_address(arg)})"
+        lines.append(f"*{pointer} = B{arg};")
+    parts = GROUP // packs.width
     return [
-        f"#pragma unroll {2 if _cost(phase) <= UNROLLED_COST else 1}",
-        "for (ux p = start; p < packs; p += step) {",
-        *[f"  {line}" for line in lines],
+        f"#pragma unroll {2 if _cost(inner.phase) <= UNROLLED_COST else 1}",
+        f"for (; g < inner_total / {GROUP}; g += step) {{",
+        f"  #pragma unroll {parts}",
+        f"  for (int h = 0; h < {parts}; ++h) {{",
+        f"    const ux p = g * {parts} + h;",
+        *[f"    {line}" for line in lines],
+        "  }",
         "}",
     ]
 
 
-def _pack_element(
-    kernel: Kernel,
-    phase: Phase,
-    number: int,
-    folds: list[Fold],
-    packs: PackPlan,
-    acc: Callable[[int, str], str],
-) -> list[str]:
+def _pack_element(inner: InnerPhase) -> list[str]:
     """The body for element j of a pack."""
-    last = kernel.outer + kernel.inner - 1
+    last = inner.kernel.outer + inner.kernel.inner - 1
 
     def scratch(arg: int) -> str:
-        return f"a{arg}[slot * inner_total + p * {packs.width} + j]"
+        return f"a{arg}[slot * inner_total + p * {inner.packs.width} + j]"
 
     def load(arg: int) -> str:
-        if kernel.args[arg].role is Role.SCRATCH:
+        if inner.is_scratch(arg):
             return scratch(arg)
-        if arg in packs.args:
+        if arg in inner.packs.args:
             return f"A{arg}.v[j]"
-        assert kernel.args[arg].access[last] == FIXED, kernel
-        return element(arg, kernel.args[arg], _axes(kernel))
+        assert inner.kernel.args[arg].access[last] == FIXED, inner.kernel
+        return inner.element(arg)
 
     site = Site(
         load=load,
         index=lambda axis: f"(i{axis} + j)" if axis == last else f"i{axis}",
-        acc=acc,
+        acc=inner.acc,
     )
-    lines = render_body(phase.body, site)
-    for store in phase.stores:
-        is_scratch = kernel.args[store.arg].role is Role.SCRATCH
-        target = scratch(store.arg) if is_scratch else f"B{store.arg}.v[j]"
+    lines = render_body(inner.phase.body, site)
+    for store in inner.phase.stores:
+        target = scratch(store.arg) if inner.is_scratch(store.arg) else f"B{store.arg}.v[j]"
         lines.append(f"{target} = v{store.value};")
-    return lines + _fold(number, folds)
+    return lines + _fold(inner)
 
 
-def _fold(number: int, folds: list[Fold]) -> list[str]:
-    if not folds:
+def _fold(inner: InnerPhase) -> list[str]:
+    if not inner.folds:
         return []
-    lines = [f"State{number} b;"]
-    for fold in folds:
+    lines = [f"State{inner.number} b;"]
+    for fold in inner.folds:
         index = None if fold.acc.index is None else f"v{fold.acc.index}"
         lines += fold_value(fold, f"v{fold.acc.value}", index)
     return [*lines, "lf_combine(a, b);"]

@@ -49,11 +49,13 @@ from lazyfuse.backends.cuda.render_access import (
     product,
 )
 from lazyfuse.backends.cuda.render_body import Site, render_body
-from lazyfuse.backends.cuda.render_inner import PackPlan, inner_loops, plan_packs
+from lazyfuse.backends.cuda.render_inner import InnerPhase, PackPlan, inner_loops, plan_packs
 from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
 
 #: Threads per block: whole warps, and 8 blocks fill an SM.
 THREADS = 256
+#: Blocks that must fit on an SM: left alone, ptxas spills in long bodies to fit five.
+BLOCKS = 3
 #: Shared memory that a COLUMNS block may take for states, of the 48 KiB every device has.
 SHARED_BYTES = 40 * 1024
 
@@ -82,7 +84,7 @@ def render_reduction(kernel: Kernel, name: str) -> Program:
         index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
     )
     text += (
-        f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n'
+        f'extern "C" __global__ void __launch_bounds__({threads}, {BLOCKS}) {name}(\n'
         f"    {signature(parameters)}) {{\n{_entry(kernel, folds, packs)}}}\n"
     )
     return Program(
@@ -174,12 +176,12 @@ def _tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]
 def _inner_phase(
     kernel: Kernel, number: int, folds: list[list[Fold]], packs: PackPlan
 ) -> list[str]:
-    site_acc = _reader(folds)
+    inner = InnerPhase(kernel, number, folds[number], packs, _reader(folds))
     lines = [
         f"if (first <= {number} && {number} < last) {{",
         f"  State{number} a = lf_identity{number}();",
         "  if (live) {",
-        *[f"    {line}" for line in inner_loops(kernel, number, folds[number], packs, site_acc)],
+        *[f"    {line}" for line in inner_loops(inner)],
         "  }",
     ]
     if folds[number]:

@@ -67,7 +67,7 @@ class CudaHostBackend:
     @property
     def fingerprint(self) -> str:
         """The renderer and the shim decide the code."""
-        return f"cuda-host g++ {' '.join(compiler.FLAGS)} render {RENDER_VERSION}"
+        return f"cuda-host {compiler.fingerprint()} render {RENDER_VERSION}"
 
     def supports(self, op: str, dtype: str) -> bool:
         """Whether primitive `op` producing or reading `dtype` can be spelled here."""

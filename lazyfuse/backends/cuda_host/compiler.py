@@ -31,6 +31,11 @@ def find_compiler() -> str | None:
     return shutil.which("g++")
 
 
+def fingerprint() -> str:
+    """The shim and the flags, as a digest."""
+    return _digest("")
+
+
 def build_library(source: str, entries: Sequence[str], directory: Path) -> bytes:
     """Compile `source`, export `lf_launch_NAME` for each entry, and return the library's bytes.
 

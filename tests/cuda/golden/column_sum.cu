@@ -45,7 +45,7 @@ template <class S> __device__ bool lf_gather(
   if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;
 }
-extern "C" __global__ void __launch_bounds__(256) lf_column_sum(
+extern "C" __global__ void __launch_bounds__(256, 3) lf_column_sum(
     long long n0_,
     long long n1_,
     const float* a0,
@@ -74,9 +74,8 @@ extern "C" __global__ void __launch_bounds__(256) lf_column_sum(
     if (first <= 0 && 0 < last) {
       State0 a = lf_identity0();
       if (live) {
-        ux c = start;
         #pragma unroll 4
-        for (; c < inner_total; c += step) {
+        for (ux c = start; c < inner_total; c += step) {
           const ux i1 = c;
           const float v0 = a0[(ix)i0 * s0_0 + (ix)i1];
           State0 b;

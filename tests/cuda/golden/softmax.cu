@@ -61,7 +61,7 @@ template <class S> __device__ bool lf_gather(
   if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;
 }
-extern "C" __global__ void __launch_bounds__(256) lf_softmax(
+extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
     long long n0_,
     long long n1_,
     const double* a0,
@@ -94,30 +94,37 @@ extern "C" __global__ void __launch_bounds__(256) lf_softmax(
     if (first <= 0 && 0 < last) {
       State0 a = lf_identity0();
       if (live) {
-        ux c = start;
+        ux g = start;
         if (packed) {
-          const ux packs = inner_total / 2;
           #pragma unroll 2
-          for (ux p = start; p < packs; p += step) {
-            const ux i1 = p * 2;
-            const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              const double v0 = A0.v[j];
+          for (; g < inner_total / 4; g += step) {
+            #pragma unroll 2
+            for (int h = 0; h < 2; ++h) {
+              const ux p = g * 2 + h;
+              const ux i1 = p * 2;
+              const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+              #pragma unroll
+              for (int j = 0; j < 2; ++j) {
+                const double v0 = A0.v[j];
+                State0 b;
+                b.f0 = v0;
+                lf_combine(a, b);
+              }
+            }
+          }
+        }
+        for (; g * 4 < inner_total; g += step) {
+          #pragma unroll 4
+          for (int j = 0; j < 4; ++j) {
+            const ux c = g * 4 + j;
+            if (c < inner_total) {
+              const ux i1 = c;
+              const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
               State0 b;
               b.f0 = v0;
               lf_combine(a, b);
             }
           }
-          c += packs * 2;
-        }
-        #pragma unroll 4
-        for (; c < inner_total; c += step) {
-          const ux i1 = c;
-          const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
-          State0 b;
-          b.f0 = v0;
-          lf_combine(a, b);
         }
       }
       lf_group(a);
@@ -128,38 +135,45 @@ extern "C" __global__ void __launch_bounds__(256) lf_softmax(
     if (first <= 1 && 1 < last) {
       State1 a = lf_identity1();
       if (live) {
-        ux c = start;
+        ux g = start;
         if (packed) {
-          const ux packs = inner_total / 2;
           #pragma unroll 1
-          for (ux p = start; p < packs; p += step) {
-            const ux i1 = p * 2;
-            const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              const double v0 = A0.v[j];
+          for (; g < inner_total / 4; g += step) {
+            #pragma unroll 2
+            for (int h = 0; h < 2; ++h) {
+              const ux p = g * 2 + h;
+              const ux i1 = p * 2;
+              const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+              #pragma unroll
+              for (int j = 0; j < 2; ++j) {
+                const double v0 = A0.v[j];
+                const double v1 = t.f0;
+                const double v2 = (v0 - v1);
+                const double v3 = exp(v2);
+                a2[slot * inner_total + p * 2 + j] = v3;
+                State1 b;
+                b.f1 = v3;
+                lf_combine(a, b);
+              }
+            }
+          }
+        }
+        for (; g * 4 < inner_total; g += step) {
+          #pragma unroll 1
+          for (int j = 0; j < 4; ++j) {
+            const ux c = g * 4 + j;
+            if (c < inner_total) {
+              const ux i1 = c;
+              const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
               const double v1 = t.f0;
               const double v2 = (v0 - v1);
               const double v3 = exp(v2);
-              a2[slot * inner_total + p * 2 + j] = v3;
+              a2[slot * inner_total + c] = v3;
               State1 b;
               b.f1 = v3;
               lf_combine(a, b);
             }
           }
-          c += packs * 2;
-        }
-        #pragma unroll 1
-        for (; c < inner_total; c += step) {
-          const ux i1 = c;
-          const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
-          const double v1 = t.f0;
-          const double v2 = (v0 - v1);
-          const double v3 = exp(v2);
-          a2[slot * inner_total + c] = v3;
-          State1 b;
-          b.f1 = v3;
-          lf_combine(a, b);
         }
       }
       lf_group(a);
@@ -170,31 +184,38 @@ extern "C" __global__ void __launch_bounds__(256) lf_softmax(
     if (first <= 2 && 2 < last) {
       State2 a = lf_identity2();
       if (live) {
-        ux c = start;
+        ux g = start;
         if (packed) {
-          const ux packs = inner_total / 2;
           #pragma unroll 1
-          for (ux p = start; p < packs; p += step) {
-            const ux i1 = p * 2;
-            Pack<double, 2> B1;
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              const double v0 = a2[slot * inner_total + p * 2 + j];
+          for (; g < inner_total / 4; g += step) {
+            #pragma unroll 2
+            for (int h = 0; h < 2; ++h) {
+              const ux p = g * 2 + h;
+              const ux i1 = p * 2;
+              Pack<double, 2> B1;
+              #pragma unroll
+              for (int j = 0; j < 2; ++j) {
+                const double v0 = a2[slot * inner_total + p * 2 + j];
+                const double v1 = t.f1;
+                const double v2 = (double)(v0 / v1);
+                B1.v[j] = v2;
+              }
+              *reinterpret_cast<Pack<double, 2>*>(a1 + ((ix)i0 * s1_0 + (ix)i1)) = B1;
+            }
+          }
+        }
+        for (; g * 4 < inner_total; g += step) {
+          #pragma unroll 1
+          for (int j = 0; j < 4; ++j) {
+            const ux c = g * 4 + j;
+            if (c < inner_total) {
+              const ux i1 = c;
+              const double v0 = a2[slot * inner_total + c];
               const double v1 = t.f1;
               const double v2 = (double)(v0 / v1);
-              B1.v[j] = v2;
+              a1[(ix)i0 * s1_0 + (ix)i1] = v2;
             }
-            *reinterpret_cast<Pack<double, 2>*>(a1 + ((ix)i0 * s1_0 + (ix)i1)) = B1;
           }
-          c += packs * 2;
-        }
-        #pragma unroll 1
-        for (; c < inner_total; c += step) {
-          const ux i1 = c;
-          const double v0 = a2[slot * inner_total + c];
-          const double v1 = t.f1;
-          const double v2 = (double)(v0 / v1);
-          a1[(ix)i0 * s1_0 + (ix)i1] = v2;
         }
       }
     }
