@@ -15,7 +15,7 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
 from lazyfuse.frontend.handle import Handle, new
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
 from lazyfuse.ops.table import MULTIPLE, OPS
@@ -207,6 +207,8 @@ def _check_integer_power(nodes: tuple[Node, ...]) -> None:
     if isinstance(exponent, Const):
         negative = exponent.value < 0  # type: ignore[operator]  # an integer dtype
     else:
+        if isinstance(exponent, View):  # a view of our own: it goes when the copy is computed
+            exponent = View(exponent.srcs[0], exponent.layout)
         copy = Map(OPS["astype"], (exponent.dtype,), exponent.dtype, exponent.shape,
                    c_strides(exponent.shape), (exponent,))  # fmt: skip
         negative = bool((np.asarray(new(copy, session.default_device())) < 0).any())

@@ -10,8 +10,8 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.creation import empty
-from lazyfuse.frontend.manipulation import asarray, atleast_1d, atleast_2d, expand_dims, ravel
-from lazyfuse.ir.order import is_contiguous, is_f_contiguous
+from lazyfuse.frontend.manipulation import asarray, atleast_1d, atleast_2d, expand_dims, ravel, transpose
+from lazyfuse.ir.order import result_strides
 from lazyfuse.ops.shapes import normalize_axis
 
 
@@ -60,17 +60,24 @@ def _check_joinable(items: Sequence[Any], axis: int) -> None:
 def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> Any:
     if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data to {dtype!r} according to the rule '{casting}'")
-    shape = list(items[0].shape)
-    shape[axis] = sum(item.shape[axis] for item in items)
-    fortran = all(is_f_contiguous(i.shape, i._layout.strides) and i.ndim > 1 for i in items)
-    fortran = fortran and not all(is_contiguous(i.shape, i._layout.strides) for i in items)
-    result = empty(tuple(shape), dtype, order="F" if fortran else "C", device=items[0]._storage.device)
+    result = _empty_like_all(items, axis, dtype)
     start = 0
     for item in items:
         stop = start + item.shape[axis]
         result[(slice(None),) * axis + (slice(start, stop),)] = item
         start = stop
     return result
+
+
+def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
+    """The joined array, its axes in the memory order on which all parts agree (PyArray_ConcatenateArrays)."""
+    shape = list(items[0].shape)
+    shape[axis] = sum(item.shape[axis] for item in items)
+    like = items[0].shape
+    agreed = result_strides([(like, item._layout.strides) for item in items], like, trivial=False)
+    slowest_first = sorted(range(len(shape)), key=lambda number: -agreed[number])
+    result = empty(tuple(shape[number] for number in slowest_first), dtype, device=items[0].device)
+    return transpose(result, np.argsort(slowest_first).tolist())
 
 
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:

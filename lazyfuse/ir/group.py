@@ -28,6 +28,7 @@ class Group:
     order: how NumPy walks the reduced axes, equal for all reductions of the group.
     phases: of each reduction and INNER result, the inner phase that computes it: one more than the last reduction
     that it reads. reads: memory that its results need. terms: everything computed inside, results included.
+    nodes: the operations among them.
     """
 
     shape: Shape
@@ -37,6 +38,7 @@ class Group:
     phases: dict[Node, int] = field(default_factory=dict)
     reads: set[Node] = field(default_factory=set)
     terms: set[Term] = field(default_factory=set)
+    nodes: set[Node] = field(default_factory=set)
 
     @property
     def reductions(self) -> list[Reduce]:
@@ -45,6 +47,11 @@ class Group:
     @property
     def kept(self) -> tuple[int, ...]:
         return tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+
+    @property
+    def operations(self) -> int:
+        """How many operations the body holds; scalars are arguments."""
+        return sum(term.node in self.nodes for term in self.terms)
 
     def map_of(self, root: Node) -> IndexMap:
         """How the space's axes index the result `root`."""

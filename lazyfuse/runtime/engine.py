@@ -148,7 +148,7 @@ def _run(graph: Graph, device: str) -> None:
         return leaves[leaf] in dying
 
     results = Executor(plan, backend, options, scalars, is_dead).run(buffers)
-    _mark_shared([*buffers, *results])
+    _mark_shared(results)
     for node in graph.nodes:
         node.seen = True
     for node, buffer in zip(graph.outputs, results, strict=True):
@@ -156,7 +156,7 @@ def _run(graph: Graph, device: str) -> None:
 
 
 def _mark_shared(buffers: Sequence[Buffer]) -> None:
-    """Memory that two nodes have (equal operations, or a copy of nothing new) is never written in place."""
+    """Memory that two results have, because they are equal operations, is never written in place."""
     seen: set[int] = set()
     for buffer in buffers:
         if id(buffer) in seen:

@@ -66,10 +66,12 @@ class Fuser:
         self.readers: dict[Node, dict[Group, None]] = {}
         self.refusals: list[Refusal] = []
         self.position = {root: number for number, root in enumerate(stored)}
+        self.alone: dict[Node, frozenset[Node]] = {}
 
     def place(self, root: Node) -> None:
         """Put a result into a group."""
         alone = join_alone(root, self.stored, self.limits)
+        self.alone[root] = _operation_nodes(alone.expression)
         if self.limits.fusion and not is_barrier(root):
             producers = self._producers(alone)
             for group in [*producers, *self._siblings(alone, producers)]:
@@ -106,6 +108,7 @@ class Fuser:
         group.order = joined.order or group.order
         group.phases[root] = joined.phase
         group.terms.update(joined.expression.terms)
+        group.nodes.update(_operation_nodes(joined.expression))
         self.group_of[root] = group
         for read in joined.expression.reads:
             group.reads.add(read.node)
@@ -121,7 +124,7 @@ class Fuser:
         if any(self._depends(third, group) or self._depends(third, other) for third in between - {other, group}):
             return
         trial = Fuser({}, self.limits)
-        trial.stored, trial.position = self.stored, self.position
+        trial.stored, trial.position, trial.alone = self.stored, self.position, self.alone
         merged = Group(group.shape)
         for root in sorted((*other.roots, *group.roots), key=self.position.__getitem__):
             verdict = trial.refusal(root, merged)
@@ -145,6 +148,8 @@ class Fuser:
         if isinstance(placed, WhyNot):
             return placed
         shape, axes, level = placed
+        if self._is_too_large(root, group):
+            return WhyNot.TOO_LARGE_BODY
         order = root.order if isinstance(root, Reduce) else None
         if order and group.order and order != group.order and self.limits.exact_order:
             return WhyNot.ORDER_CLASS
@@ -160,8 +165,19 @@ class Fuser:
         joined = Joined(shape, axes, level, order, _phase(expression, group), expression)
         return self._limit(root, group, joined) or self._cycle(group, expression) or joined
 
+    def _is_too_large(self, root: Node, group: Group) -> bool:
+        """A bound from the nodes alone, before anything is walked: long chains are refused here."""
+        own = self.alone.get(root)
+        if own is None:
+            return False
+        new = own - group.nodes
+        return len(group.nodes) + len(new) > self.limits.max_ops
+
     def _limit(self, root: Node, group: Group, joined: Joined) -> WhyNot | None:
-        if operations(group.terms.union(joined.expression.terms)) > self.limits.max_ops:
+        added = sum(
+            term not in group.terms and not isinstance(term.node, Const) for term in joined.expression.terms
+        )
+        if group.operations + added > self.limits.max_ops:
             return WhyNot.TOO_LARGE_BODY
         arguments = len(group.reads | {read.node for read in joined.expression.reads}) + len(group.roots) + 1
         if arguments > self.limits.max_args:
@@ -281,9 +297,9 @@ def _expression(
     return walk([body_term(root, level, shape, axes)], len(shape), stored, {*inline, root})
 
 
-def operations(terms: Collection[Term]) -> int:
-    """How many operations a body holds; scalars are arguments."""
-    return sum(not isinstance(term.node, Const) for term in terms)
+def _operation_nodes(expression: Expression) -> frozenset[Node]:
+    """The operations of an expression; scalars are arguments."""
+    return frozenset(term.node for term in expression.terms if not isinstance(term.node, Const))
 
 
 def _misread(expression: Expression, group: Group) -> WhyNot | None:
