@@ -128,10 +128,10 @@ def programs(draw: Any, minimum: int = 3, maximum: int = 14) -> str:
     draft = Draft()
     for index in range(draw(st.integers(1, 3))):
         draft.add(f"v{index} = {_input(draw)}")
-    for _ in range(draw(st.integers(minimum, maximum))):
-        for _ in range(3):
-            if draft.add(_statement(draw, draft)):
-                break
+    for index in range(maximum):
+        if index >= minimum and draw(st.integers(0, maximum)) == 0:
+            break  # drawn per statement, so that a failing program shrinks by dropping any of them
+        draft.add(_statement(draw, draft))
     return draft.source()
 
 

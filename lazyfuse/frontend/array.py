@@ -210,6 +210,7 @@ class LazyArray(Handle, metaclass=ArrayType):
     mean = reductions.mean_method
     var = reductions.var_method
     std = reductions.std_method
+    trace = reductions.trace_method
     argmin = reductions.argmin_method
     argmax = reductions.argmax_method
 
@@ -222,6 +223,8 @@ class LazyArray(Handle, metaclass=ArrayType):
     transpose = manipulation.transpose_method
     swapaxes = manipulation.swapaxes_method
     squeeze = manipulation.squeeze_method
+    diagonal = manipulation.diagonal_method
+    view = manipulation.view_method
     T = property(manipulation.transposed)
     mT = property(manipulation.matrix_transposed)
 

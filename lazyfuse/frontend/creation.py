@@ -10,6 +10,7 @@ import numpy as np
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, source, to_array
 from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides
 from lazyfuse.ops.shapes import Shape
@@ -132,9 +133,13 @@ def _like(prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device
     if not isinstance(prototype, Handle):
         prototype = np.asarray(prototype)
     kind = prototype.dtype if dtype is None else dtype
-    if shape is not None or not isinstance(prototype, Handle):
-        return full(prototype.shape if shape is None else shape, value, kind, device=device)
+    if not isinstance(prototype, Handle):
+        return full(prototype.shape if shape is None else shape, value, kind, order if order == "F" else "C", device=device)
     own = prototype._layout
+    if shape is not None:
+        target = _shape(shape)
+        kept = order == "K" and len(target) == len(own.shape)
+        own = Layout(target, _reordered(target, own.strides) if kept else c_strides(target), 0)
     strides = methods.order_strides(own.shape, own.strides, order)
     dtype_code = code(np.dtype(kind))
     if dtype_code not in fallback.KNOWN:
@@ -142,6 +147,16 @@ def _like(prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device
     const = scalar(np.asarray(value).astype(np.dtype(kind)).item(), dtype_code)
     node = Fill(own.shape, dtype_code, strides, (const,))
     return new(node, prototype._storage.device if device is None else _device(device))
+
+
+def _reordered(shape: Shape, strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Dense strides of a new shape with the axes in the memory order of `strides`."""
+    result = [0] * len(shape)
+    step = 1
+    for axis in sorted(range(len(shape) - 1, -1, -1), key=lambda axis: abs(strides[axis])):
+        result[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(result)
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,

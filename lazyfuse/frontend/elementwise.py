@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
@@ -43,7 +43,7 @@ def apply(
     except ForeignError:
         return _foreign(name, values, out=out, where=where, dtype=dtype, casting=casting)
     if out is None and where is True:
-        return new(node, device)
+        return result(node, device)
     return _deliver(name, node, device, out=out, where=where, casting=casting)
 
 
@@ -55,8 +55,8 @@ def _foreign(name: str, values: Sequence[Any], **options: Any) -> Any:
     given = {key: value for key, value in options.items() if value is not None and value is not True}
     if given.get("casting") == "same_kind":
         del given["casting"]
-    result = fallback.call(op.ufunc, *values, **given)
-    return result[op.output] if op.ufunc.nout > 1 else result
+    found = fallback.call(op.ufunc, *values, **given)
+    return found[op.output] if op.ufunc.nout > 1 else found
 
 
 def record(
@@ -187,8 +187,8 @@ class _OutputOf:
     def __call__(self, *arrays: Any) -> Any:
         cast = [np.asarray(a).astype(np.dtype(d)) for a, d in zip(arrays, self.loop, strict=True)]
         with np.errstate(all="ignore"):
-            result = self.ufunc(*cast)
-        return result[self.output] if self.ufunc.nout > 1 else result
+            found = self.ufunc(*cast)
+        return found[self.output] if self.ufunc.nout > 1 else found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _OutputOf) and self._key == other._key
@@ -240,7 +240,7 @@ def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, castin
         chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
         node = Map(OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old))
     if out is None:
-        return new(node, device)
+        return result(node, device)
     out._write(_convert(node, dtype))
     return out
 

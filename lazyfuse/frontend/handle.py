@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Update, View
 from lazyfuse.ir.order import c_strides
@@ -18,9 +20,13 @@ from lazyfuse.runtime import engine
 
 
 class Handle:
-    """See the module. `_writeable` is False for broadcast views and others that NumPy makes read-only."""
+    """See the module.
 
-    __slots__ = ("_storage", "_layout", "_writeable", "__weakref__")
+    `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar` marks what NumPy
+    gives as a scalar (an element, a 0-d result): a value of its own that in-place operators replace, not write.
+    """
+
+    __slots__ = ("_storage", "_layout", "_writeable", "_is_scalar", "__weakref__")
     _concrete: ClassVar[type[Handle]]
 
     def __init_subclass__(cls) -> None:
@@ -32,6 +38,7 @@ class Handle:
         self._storage = storage
         self._layout = layout if layout is not None else storage.layout
         self._writeable = writeable
+        self._is_scalar = False
 
     @property
     def _is_whole(self) -> bool:
@@ -67,6 +74,8 @@ class Handle:
             engine.write(storage, Update(base, self._layout, value))
 
     def _check_writeable(self) -> None:
+        if self._is_scalar:
+            raise TypeError(f"'numpy.{np.dtype(self._code).name}' object does not support item assignment")
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
 
@@ -91,6 +100,13 @@ def new(node: Node, device: str) -> Any:
     if isinstance(node, View):
         raise AssertionError("a view has no memory of its own")
     return Handle._concrete(engine.new_storage(node, device))
+
+
+def result(node: Node, device: str) -> Any:
+    """The result of an operation: an array, or a scalar where NumPy gives one."""
+    array = new(node, device)
+    array._is_scalar = not node.shape
+    return array
 
 
 def view(array: Handle, layout: Layout, *, writeable: bool | None = None) -> Any:

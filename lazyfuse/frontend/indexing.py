@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import operand, scalar
-from lazyfuse.frontend.handle import Handle, view
+from lazyfuse.frontend.convert import ForeignError, operand, scalar
+from lazyfuse.frontend.handle import Handle, result, view
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Map, Node
+from lazyfuse.ir.node import Map, Node, View
+from lazyfuse.ir.order import copy_strides
 from lazyfuse.ops.shapes import broadcast
 from lazyfuse.ops.table import OPS
 
@@ -23,9 +24,17 @@ from lazyfuse.ops.table import OPS
 def getitem(self: Any, key: Any) -> Any:
     """A view for basic indices, a copy for others. Raises IndexError as NumPy does."""
     layout = basic_layout(self._layout, key)
-    if layout is not None:
-        return view(self, layout)
-    return fallback.call_method(self, "__getitem__", key)
+    if layout is None:
+        return fallback.call_method(self, "__getitem__", key)
+    if not layout.shape and Ellipsis not in (key if type(key) is tuple else (key,)):
+        return _element(self, layout)
+    return view(self, layout)
+
+
+def _element(array: Any, layout: Layout) -> Any:
+    """One element as a value of its own: later writes to the array do not change it."""
+    node = View(array._storage.node, layout)
+    return result(Map(OPS["astype"], (node.dtype,), node.dtype, (), (), (node,)), array._storage.device)
 
 
 def setitem(self: Any, key: Any, value: Any) -> None:
@@ -57,7 +66,10 @@ def assign(target: Any, value: Any) -> None:
 
 def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
     """An assigned value as a node of the target's dtype, without extra leading axes of length 1."""
-    given = operand(value)
+    try:
+        given = operand(value)
+    except ForeignError:
+        given = operand(_converted(value, dtype, shape))
     if given.node is None:
         assert given.value is not None
         return _scalar_node(given, dtype)
@@ -66,7 +78,15 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
         node = operand(view_without_first(value)).node  # type: ignore[assignment]
         value = view_without_first(value)
         assert node is not None
-    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
+    strides = copy_strides(node.shape, node.strides)
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
+
+
+def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """What NumPy makes of strings, objects and the like when they are assigned. Raises: ValueError, TypeError."""
+    target = np.empty(shape, np.dtype(dtype))
+    target[...] = value
+    return target
 
 
 def _scalar_node(given: Any, dtype: str) -> Node:
@@ -107,7 +127,8 @@ def _assign_where(array: Any, mask: Any, value: Any) -> None:
     old = array._read()
     new = _scalar_node(operand(value), dtype)
     operands = (mask._read(), new, old)
-    array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, old.strides, operands))
+    strides = copy_strides(old.shape, old.strides)
+    array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, strides, operands))
 
 
 def basic_layout(layout: Layout, key: Any) -> Layout | None:

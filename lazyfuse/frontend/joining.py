@@ -11,7 +11,6 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.manipulation import asarray, atleast_1d, atleast_2d, expand_dims, ravel, transpose
-from lazyfuse.ir.order import result_strides
 from lazyfuse.ops.shapes import normalize_axis
 
 
@@ -73,11 +72,25 @@ def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
     """The joined array, its axes in the memory order on which all parts agree (PyArray_ConcatenateArrays)."""
     shape = list(items[0].shape)
     shape[axis] = sum(item.shape[axis] for item in items)
-    like = items[0].shape
-    agreed = result_strides([(like, item._layout.strides) for item in items], like, trivial=False)
-    slowest_first = sorted(range(len(shape)), key=lambda number: -agreed[number])
+    slowest_first = sorted_axes([item._layout.strides for item in items], items[0].shape)
     result = empty(tuple(shape[number] for number in slowest_first), dtype, device=items[0].device)
     return transpose(result, np.argsort(slowest_first).tolist())
+
+
+def sorted_axes(strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> list[int]:
+    """Axes by |stride|, slowest first; arrays that disagree leave C order (PyArray_CreateMultiSortedStridePerm)."""
+    order = [0] if shape else []
+    for axis in range(1, len(shape)):
+        place = axis
+        for position in range(axis - 1, -1, -1):
+            other = order[position]
+            if shape[axis] == 1 or shape[other] == 1:
+                continue
+            if not all(abs(own[axis]) > abs(own[other]) for own in strides):
+                break
+            place = position
+        order.insert(place, axis)
+    return order
 
 
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:

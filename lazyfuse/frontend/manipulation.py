@@ -244,6 +244,68 @@ def flip(m: Any, axis: Any = None) -> Any:
     return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
 
 
+def flipud(m: Any) -> Any:
+    """Reverse the first axis. Aliasing: a view."""
+    return flip(m, 0)
+
+
+def fliplr(m: Any) -> Any:
+    """Reverse the second axis. Aliasing: a view."""
+    if asarray(m).ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """Turn by 90 degrees k times in the plane of two axes. Aliasing: a view."""
+    m = asarray(m)
+    first, second = (normalize_axis(axis, m.ndim) for axis in axes)
+    if first == second:
+        raise ValueError("Axes must be different.")
+    match k % 4:
+        case 0:
+            return m[...]
+        case 1:
+            return swapaxes(flip(m, second), first, second)
+        case 2:
+            return flip(flip(m, first), second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of the planes of two axes. Aliasing: a read-only view."""
+    a = asarray(a)
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = normalize_axis(axis1, a.ndim), normalize_axis(axis2, a.ndim)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    layout = a._layout
+    rows, columns = layout.shape[first] + min(offset, 0), layout.shape[second] - max(offset, 0)
+    start = layout.offset + (
+        offset * layout.strides[second] if offset > 0 else -offset * layout.strides[first]
+    )
+    length = max(min(rows, columns), 0)
+    rest = [axis for axis in range(a.ndim) if axis not in (first, second)]
+    shape = (*(layout.shape[axis] for axis in rest), length)
+    strides = (*(layout.strides[axis] for axis in rest), layout.strides[first] + layout.strides[second])
+    return view(a, Layout(shape, strides, start if length else layout.offset), writeable=False)
+
+
+def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return diagonal(self, offset, axis1, axis2)
+
+
+def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The same memory as another array object. Aliasing: shared. Another dtype gives a read-only copy of the bits."""
+    if dtype is None or np.dtype(dtype) == self.dtype:
+        return view(self, self._layout)
+    bits = fallback.call_method(self, "view", dtype)
+    if isinstance(bits, Handle):
+        bits._writeable = False
+    return bits
+
+
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
     array = asarray(array)

@@ -37,7 +37,9 @@ def converted(array: Any, dtype: str, order: str = "K") -> Any:
     from_node = array._read()
     strides = order_strides(from_node.shape, from_node.strides, order)
     node = Map(OPS["astype"], (from_node.dtype,), dtype, from_node.shape, strides, (from_node,))
-    return new(node, array._storage.device)
+    copy = new(node, array._storage.device)
+    copy._is_scalar = array._is_scalar
+    return copy
 
 
 def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[int, ...]:

@@ -30,12 +30,12 @@ _CREATION = (
     "eye identity"
 ).split()
 _MANIPULATION = (
-    "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims flip broadcast_to "
+    "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims flip flipud fliplr rot90 diagonal broadcast_to "
     "broadcast_arrays atleast_1d atleast_2d atleast_3d copy"
 ).split()
 _JOINING = "concatenate stack vstack hstack".split()
 _LINALG = "matmul dot".split()
-_REDUCTIONS = "sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
+_REDUCTIONS = "trace sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
 _FUNCTIONS = (
     "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast isscalar "
     "may_share_memory shares_memory"

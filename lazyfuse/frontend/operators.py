@@ -74,8 +74,8 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
     """The method of an in-place operator: the array is written, all its views see it."""
 
     def method(self: Any, other: Any) -> Any:
-        if defers(other):
-            return NotImplemented
+        if self._is_scalar or defers(other):
+            return NotImplemented  # Python then rebinds the name to self + other
         return apply(name, (self, other), out=self)
 
     method.__name__ = method.__qualname__ = f"in_place_{name}"
@@ -91,6 +91,8 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:
+    if self._is_scalar:
+        return NotImplemented
     shortcut = _power_shortcut(self, exponent)
     if shortcut is None:
         return apply("power", (self, exponent), out=self)

@@ -109,8 +109,8 @@ def fallback_attribute(self: Any, name: str) -> Any:
 
 
 _METHODS = frozenset(
-    "argpartition argsort choose compress cumprod cumsum diagonal dot nonzero partition put repeat resize "
-    "searchsorted sort take trace tofile dump dumps byteswap itemset".split()
+    "argpartition argsort choose compress cumprod cumsum nonzero partition put repeat resize "
+    "searchsorted sort take tofile dump dumps byteswap itemset".split()
 )
 _IN_PLACE = frozenset({"sort", "partition", "put"})
 

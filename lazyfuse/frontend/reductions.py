@@ -13,7 +13,8 @@ import numpy as np
 
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.manipulation import diagonal
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides
 from lazyfuse.ops.shapes import normalize_axis, reduced, size_of
@@ -73,12 +74,15 @@ def reduce(
     return _finish(node, array._storage.device, out)
 
 
-def normalize(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as non-negative numbers. Raises: AxisError, ValueError for a repeated axis, TypeError for no integer."""
+def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
+    """Axes as non-negative numbers. A 0-d array has axes 0 and -1 unless `strict`, as in NumPy's functions.
+
+    Raises: AxisError, ValueError for a repeated axis, TypeError for no integer.
+    """
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
-    if ndim == 0 and len(given) == 1 and operator.index(given[0]) in (0, -1):
+    if ndim == 0 and not strict and len(given) == 1 and operator.index(given[0]) in (0, -1):
         return ()
     axes = tuple(normalize_axis(operator.index(item), ndim) for item in given)
     if len(set(axes)) != len(axes):
@@ -91,7 +95,7 @@ def reduce_node(
     srcs: tuple[Node, ...],
     axes: tuple[int, ...],
     accumulate: str,
-    result: str,
+    dtype: str,
     keepdims: bool,  # noqa: FBT001  # NumPy's name
 ) -> Reduce:
     """A Reduce over `axes` in NumPy's layout of the result."""
@@ -99,10 +103,10 @@ def reduce_node(
     axes = tuple(sorted(axes))
     shape = reduced(source.shape, axes, keepdims=keepdims)
     strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
-    return Reduce(REDUCTIONS[name], axes, accumulate, result, shape, strides, srcs)
+    return Reduce(REDUCTIONS[name], axes, accumulate, dtype, shape, strides, srcs)
 
 
-def _folded_alone(row: Any, source: Node, accumulate: str, result: str, initial: Any) -> Node:
+def _folded_alone(row: Any, source: Node, accumulate: str, dtype: str, initial: Any) -> Node:
     """A fold over no axes: each element joined with the start value, so that -0.0 sums to 0.0."""
     node: Node = _as(source, accumulate)
     start = initial if initial is not _MISSING and initial is not None else None
@@ -113,7 +117,7 @@ def _folded_alone(row: Any, source: Node, accumulate: str, result: str, initial:
         op = OPS[name.get(row.fold, row.fold)]
         loop = (accumulate, accumulate)
         node = Map(op, loop, accumulate, node.shape, node.strides, (scalar(start, accumulate), node))
-    return _as(node, result)
+    return _as(node, dtype)
 
 
 def _as(node: Node, dtype: str) -> Map:
@@ -138,7 +142,8 @@ def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
     chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
     identity = scalar(_identity(row.fold, accumulate), accumulate)
     loop = ("b1", accumulate, accumulate)
-    return Map(OPS["where"], loop, accumulate, source.shape, source.strides, (chosen, source, identity))
+    strides = copy_strides(source.shape, source.strides)
+    return Map(OPS["where"], loop, accumulate, source.shape, strides, (chosen, source, identity))
 
 
 def _identity(fold: str, dtype: str) -> Any:
@@ -163,13 +168,12 @@ def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
 
 def _finish(node: Node, device: str, out: Any) -> Any:
     if out is None:
-        return new(node, device)
+        return result(node, device)
     if out.shape != node.shape:
         raise ValueError(
             f"output parameter for reduction operation has the wrong shape {out.shape}; expected {node.shape}"
         )
-    elementwise.check_cast("positive", node.dtype, out._code, "same_kind")
-    out._check_writeable()
+    out._check_writeable()  # any cast is allowed here, as in NumPy
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out
 
@@ -181,6 +185,11 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: 
         initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Sum over axes, in NumPy's order of additions. Dtypes: small integers and bool widen to the platform's."""
     return reduce("add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    """Sum along the diagonals."""
+    return sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
@@ -234,14 +243,14 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     array = _native(a)
     if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
         return fallback.call(np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
-    axes = normalize(axis, array.ndim)
+    axes = normalize(axis, array.ndim, strict=True)
     half = array._code == "f2" and dtype is None
     wide = np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
     total = sum(array, axis=axes, dtype=wide, keepdims=keepdims)
-    result = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
+    quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
     if half:
-        result = methods.converted(result, "f2")
-    return _into(result, out)
+        quotient = methods.astype(quotient, "f2")
+    return _into(quotient, out)
 
 
 def _divided(total: Any, count: int) -> Any:
@@ -251,7 +260,7 @@ def _divided(total: Any, count: int) -> Any:
     node = total._read()
     divisor = Const(complex(count) if wide == "c16" else float(count), wide, from_shape=True)
     quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
-    return new(quotient, total._storage.device)
+    return result(quotient, total._storage.device)
 
 
 def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = _MISSING, *,
@@ -264,7 +273,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
                          correction=correction)  # fmt: skip
         return fallback.call(np.var, a, **options)
     ddof = correction if correction is not _MISSING else ddof
-    axes = normalize(axis, array.ndim)
+    axes = normalize(axis, array.ndim, strict=True)
     count = size_of(tuple(array.shape[x] for x in axes))
     wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
     center = _divided(sum(array, axis=axes, dtype=wide, keepdims=True), count)
@@ -304,10 +313,10 @@ def _given(**options: Any) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not _MISSING and value is not None}
 
 
-def _into(result: Any, out: Any) -> Any:
+def _into(value: Any, out: Any) -> Any:
     if out is None:
-        return result
-    return _finish(result._read(), result._storage.device, out)
+        return value
+    return _finish(value._read(), value._storage.device, out)
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
@@ -336,7 +345,7 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         return new(Fill(source.shape, "i8", c_strides(source.shape), (Const(0, "i8"),)), array._storage.device)
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
-    return new(node, array._storage.device)
+    return result(node, array._storage.device)
 
 
 # ---- methods of LazyArray
@@ -345,6 +354,11 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
 def sum_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
                initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     return sum(self, axis, dtype, out, keepdims, initial, where)
+
+
+def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+                 out: Any = None) -> Any:  # fmt: skip
+    return trace(self, offset, axis1, axis2, dtype, out)
 
 
 def prod_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,

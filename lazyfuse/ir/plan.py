@@ -83,7 +83,8 @@ class Renew:
     """Make slot `target` hold a version of `base` that may be written.
 
     The same buffer when nobody else needs it and `in_place` allows it, else new memory: a copy, or left
-    uninitialized when everything will be written anyway (`copy` is False).
+    uninitialized when everything will be written anyway (`copy` is False). `base_dies`: no step after the launch that
+    writes reads the base.
     """
 
     target: int
@@ -92,6 +93,7 @@ class Renew:
     in_place: bool
     copy: bool
     node: Node
+    base_dies: bool = False
     frees: tuple[int, ...] = ()
 
 

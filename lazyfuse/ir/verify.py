@@ -8,6 +8,7 @@ from __future__ import annotations
 from lazyfuse.errors import VerifyError
 from lazyfuse.ir.graph import Graph, graph_text, is_leaf
 from lazyfuse.ir.kernel import Kernel, Level, Phase, Role
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Reduce, Update, View
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.ops.body import Instr
@@ -32,6 +33,8 @@ def _node_problem(node: Node) -> str:
     shapes = [src.shape for src in node.srcs]
     if len(node.strides) != len(node.shape):
         return "strides and shape differ in length"
+    if not isinstance(node, View) and not _is_dense(node):
+        return f"strides {node.strides} leave gaps or overlap"
     match node:
         case Map():
             if len(node.loop) != len(node.srcs) or broadcast([*shapes, node.shape]) != node.shape:
@@ -47,7 +50,27 @@ def _node_problem(node: Node) -> str:
     return ""
 
 
-def _inside(layout, size: int) -> bool:  # type: ignore[no-untyped-def]
+def _is_dense(node: Node) -> bool:
+    """Whether the elements fill memory without gaps, in some order of the axes."""
+    if 0 in node.shape:
+        return True
+    step = 1
+    axes = sorted((s, n) for n, s in zip(node.shape, node.strides, strict=True) if n > 1)
+    for stride, extent in axes:
+        if stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def _verify_reach(plan: Plan, step: Launch) -> None:
+    for operand in step.operands:
+        size = size_of(plan.slots[operand.slot].shape)
+        if not _inside(Layout(step.extents, operand.strides, operand.offset), size):
+            _fail(f"{operand} over {step.extents} leaves its memory of {size} elements", str(step.kernel))
+
+
+def _inside(layout: Layout, size: int) -> bool:
     if 0 in layout.shape:
         return True
     reach = [stride * (extent - 1) for extent, stride in zip(layout.shape, layout.strides, strict=True)]
@@ -97,10 +120,11 @@ def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, fini
 
 
 def verify_plan(plan: Plan) -> None:
-    """Every slot is written before it is read, and read before it is freed."""
+    """Every slot is written before it is read, read before it is freed, and touched within its memory only."""
     alive = set(range(plan.leaves))
     for step in plan.steps:
         if isinstance(step, Launch):
+            _verify_reach(plan, step)
             written = {slot for slot, _ in step.stores}
             needs = {operand.slot for operand in step.operands} - written
         else:

@@ -73,7 +73,9 @@ def resolve_reduction(ufunc: np.ufunc, operand: str, dtype: str | None) -> Loop 
     out = None if dtype is None else np.dtype(dtype)
     source = np.dtype(operand)
     if dtype is not None:
-        resolved = ufunc.resolve_dtypes((None, source, None), signature=(out, out, None), reduction=True)
+        resolved = ufunc.resolve_dtypes(
+            (None, source, None), signature=(out, out, None), casting="unsafe", reduction=True
+        )
     else:
         resolved = ufunc.resolve_dtypes((None, source, None), reduction=True)
     accumulator, result = code(resolved[1]), code(resolved[2])

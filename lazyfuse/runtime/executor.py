@@ -17,6 +17,7 @@ import numpy as np
 from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer
 from lazyfuse.backends.base import Launch as BoundLaunch
+from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
@@ -25,7 +26,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime.session import executable
+from lazyfuse.runtime.session import executable, kernels
 
 IsDead = Callable[[int], bool]
 
@@ -72,7 +73,7 @@ class Executor:
         given = dict(step.donors)
         for slot, nbytes in step.allocates:
             donor = given.get(slot)
-            if donor is not None and self._may_reuse(donor, nbytes, step.frees):
+            if donor is not None and donor in step.frees and self._may_reuse(donor, nbytes):
                 self.buffers[slot] = self.buffers[donor]
                 events.add(donations=1)
             else:
@@ -84,16 +85,16 @@ class Executor:
             kernels_launched=1, bytes_read=step.bytes_read, bytes_written=step.bytes_written
         )
 
-    def _may_reuse(self, slot: int, nbytes: int, frees: tuple[int, ...]) -> bool:
-        """Whether the slot dies with this step and its memory belongs to nobody else."""
+    def _may_reuse(self, slot: int, nbytes: int) -> bool:
+        """Whether the memory of a slot that the plan does not read again belongs to nobody else."""
         buffer = self._buffer(slot)
-        if slot not in frees or not buffer.exclusive or buffer.nbytes != nbytes:
+        if not buffer.exclusive or buffer.nbytes != nbytes:
             return False
         return slot >= self.plan.leaves or self.is_dead(slot)
 
     def _renew(self, step: Renew) -> None:
         base = self._buffer(step.base)
-        if step.in_place and self._may_reuse(step.base, step.nbytes, step.frees):
+        if step.in_place and step.base_dies and self._may_reuse(step.base, step.nbytes):
             self.buffers[step.target] = base
             return
         fresh = self.backend.allocate(step.nbytes)
@@ -130,15 +131,16 @@ def _base(array: np.ndarray) -> np.ndarray:
     return array
 
 
-_BOUND: weakref.WeakKeyDictionary[Launch, BoundLaunch | None] = weakref.WeakKeyDictionary()
+_BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = weakref.WeakKeyDictionary()
 _WARNED: set[str] = set()
 _LOCK = threading.Lock()
 
 
 def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
-    """The compiled and bound kernel of a step, kept with the plan; None when it cannot be built."""
-    found = _BOUND.get(step, _MISSING)
-    if found is not _MISSING:
+    """The compiled and bound kernel of a step, kept while the kernel cache keeps the kernel; None when it cannot be
+    built."""
+    key, found = _BOUND.get(step, ("", None))
+    if key and (found is None or kernels.get(key) is not None):
         events.add(cache_hits=1)
         return found
     try:
@@ -152,11 +154,8 @@ def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
     except Exception as error:  # any failure of a compiler: the plan still has to give its answer
         _warn_unbuilt(step, error)
         made = None
-    _BOUND[step] = made
+    _BOUND[step] = (kernel_key(step.kernel, backend.fingerprint), made)
     return made
-
-
-_MISSING: Any = object()
 
 
 def _warn_unbuilt(step: Launch, error: Exception) -> None:

@@ -20,8 +20,18 @@ def with_frees(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...
         if slot not in outputs:
             dying.setdefault(number, []).append(slot)
     return tuple(
-        replace(step, frees=tuple(dying.get(number, ()))) for number, step in enumerate(steps)
+        _with_frees(step, tuple(dying.get(number, ())), number, last, outputs)
+        for number, step in enumerate(steps)
     )
+
+
+def _with_frees(
+    step: Step, frees: tuple[int, ...], number: int, last: dict[int, int], outputs: Sequence[int]
+) -> Step:
+    if isinstance(step, Renew):
+        dies = last[step.base] <= number + 1 and step.base not in outputs
+        return replace(step, frees=frees, base_dies=dies)
+    return replace(step, frees=frees)
 
 
 def _touched(step: Step) -> list[int]:

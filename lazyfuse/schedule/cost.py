@@ -32,7 +32,9 @@ def is_expensive(cost: float) -> bool:
 
 def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
     """Whether inlining `node` into the larger `reader` would compute each element many times over."""
-    reuse = size_of(reader.shape) // max(size_of(node.shape), 1)
+    if size_of(node.shape) <= 1:
+        return False  # computed once, before the loop
+    reuse = size_of(reader.shape) // size_of(node.shape)
     return cost >= BROADCAST_COST and (reuse - 1) * cost >= STORE_COST
 
 

@@ -72,8 +72,12 @@ class Fuser:
         """Put a result into a group."""
         alone = join_alone(root, self.stored, self.limits)
         self.alone[root] = _operation_nodes(alone.expression)
-        if self.limits.fusion and not is_barrier(root):
-            producers = self._producers(alone)
+        producers = self._producers(alone)
+        if not self.limits.fusion:
+            self.refusals += [Refusal(next(iter(p.roots)), root, WhyNot.DISABLED) for p in producers]
+        elif is_barrier(root):
+            self.refusals += [Refusal(next(iter(p.roots)), root, _barrier(root)) for p in producers]
+        else:
             for group in [*producers, *self._siblings(alone, producers)]:
                 if self._try_join(root, group, is_producer=group in producers):
                     for other in producers:
@@ -143,7 +147,7 @@ class Fuser:
     def refusal(self, root: Node, group: Group) -> Joined | WhyNot:
         """How `root` joins `group`, or why not."""
         if any(is_barrier(member) for member in group.roots):
-            return _barrier_reason(group)
+            return _barrier(next(iter(group.roots)))
         placed = _place_in_space(root, group)
         if isinstance(placed, WhyNot):
             return placed
@@ -230,8 +234,8 @@ def is_barrier(node: Node) -> bool:
     return isinstance(node, Opaque | Update)
 
 
-def _barrier_reason(group: Group) -> WhyNot:
-    return WhyNot.OPAQUE if any(isinstance(root, Opaque) for root in group.roots) else WhyNot.HAZARD
+def _barrier(node: Node) -> WhyNot:
+    return WhyNot.OPAQUE if isinstance(node, Opaque) else WhyNot.HAZARD
 
 
 def join_alone(root: Node, stored: dict[Node, None], limits: Limits) -> Joined:
