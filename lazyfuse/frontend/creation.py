@@ -34,7 +34,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
 
 def _from_lazy(object: Any, dtype: Any, copy: bool | None, order: str, ndmin: int, device: str | None) -> Any:
-    result = object
+    result = methods.as_array(object)
     if dtype is not None and np.dtype(dtype) != object.dtype:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")

@@ -43,7 +43,7 @@ def apply(
     except ForeignError:
         return _foreign(name, values, out=out, where=where, dtype=dtype, casting=casting)
     if out is None and where is True:
-        return result(node, device)
+        return new(node, device) if name == "where" else result(node, device)
     return _deliver(name, node, device, out=out, where=where, casting=casting)
 
 
@@ -68,7 +68,7 @@ def record(
     if name in _COMPARISONS and _is_out_of_range(operands, loop):
         return _constant_comparison(name, operands), device
     nodes = tuple(
-        item.node if item.node is not None else scalar(item.value, dtype)  # type: ignore[arg-type]
+        item.node if item.node is not None else _scalar(name, item, dtype)
         for item, dtype in zip(operands, loop.operands, strict=True)
     )
     shape = broadcast([node.shape for node in nodes])
@@ -76,6 +76,16 @@ def record(
     if not loop.native:
         return _call(name, nodes, loop, shape, strides), device
     return Map(OPS[name], loop.operands, loop.result, shape, strides, nodes), device
+
+
+def _scalar(name: str, item: Operand, dtype: str) -> Const:
+    """A scalar operand of a loop; `where` casts it, so that integers wrap."""
+    assert item.value is not None
+    if name == "where" and item.type is int and dtype[0] in "iu":
+        low, high = integer_range(dtype)
+        assert isinstance(item.value, int)
+        return Const((item.value - low) % (high - low + 1) + low, dtype)
+    return scalar(item.value, dtype)
 
 
 def _loop(name: str, operands: Sequence[Operand], dtype: Any, casting: str) -> Loop:

@@ -74,6 +74,8 @@ class Handle:
             engine.write(storage, Update(base, self._layout, value))
 
     def _check_writeable(self) -> None:
+        if self._is_scalar and self._layout.shape:
+            raise TypeError("the parts of a complex array are copies here; assign to z.real or z.imag as a whole")
         if self._is_scalar:
             raise TypeError(f"'numpy.{np.dtype(self._code).name}' object does not support item assignment")
         if not self._writeable:

@@ -121,7 +121,10 @@ def ravel(a: Any, order: str = "C") -> Any:
         a = asarray(a)
         axes = sorted(range(a.ndim), key=lambda axis: -abs(a._layout.strides[axis]))
         return reshape(transpose(a, axes), (-1,))
-    return reshape(a, (-1,) if asarray(a).size else (0,), order)
+    a = asarray(a)
+    if order == "C" and not a.flags.c_contiguous:
+        a = methods.converted(a, a._code, "C")
+    return reshape(a, (a.size,), order)
 
 
 def ravel_method(self: Any, order: str = "C") -> Any:

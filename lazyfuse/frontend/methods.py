@@ -42,6 +42,15 @@ def converted(array: Any, dtype: str, order: str = "K") -> Any:
     return copy
 
 
+def as_array(value: Any) -> Any:
+    """The array itself; of a scalar, a 0-d array of its own."""
+    if not value._is_scalar:
+        return value
+    copy = converted(value, value._code)
+    copy._is_scalar = False
+    return copy
+
+
 def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[int, ...]:
     """The strides of a copy in order C, F, A or K. Raises ValueError for another order."""
     match order:
@@ -89,25 +98,34 @@ def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
 
 
 def real(self: Any) -> Any:
-    """The real part: the array itself when it is real. Aliasing: a copy for complex arrays."""
-    return apply("real", (self,)) if self._code[0] == "c" else self
+    """The real part: the array itself when it is real.
+
+    Aliasing: a copy for complex arrays (NumPy gives a view), which refuses item assignment; `z.real *= 2` and
+    `z.real = x` write into z.
+    """
+    return _part("real", self) if self._code[0] == "c" else self
 
 
 def imag(self: Any) -> Any:
-    """The imaginary part, a copy; zeros, read-only, for real arrays."""
+    """The imaginary part, a copy as in `real`; zeros, read-only, for real arrays."""
     if self._code[0] == "c":
-        return apply("imag", (self,))
-    return new(fill(Const(0, self._code), self.shape), self._storage.device)
+        return _part("imag", self)
+    zeros = new(fill(Const(0, self._code), self.shape), self._storage.device)
+    zeros._writeable = False
+    return zeros
+
+
+def _part(name: str, array: Any) -> Any:
+    part = apply(name, (array,))
+    part._is_scalar = True  # a value: in-place operators come back as an assignment to the property
+    return part
 
 
 def set_real(self: Any, value: Any) -> None:
-    if self._code[0] != "c":
-        self[...] = value
-    else:
-        self[...] = apply("add", (apply("multiply", (imag(self), 1j)), value))
+    self[...] = apply("complex_of", (value, imag(self))) if self._code[0] == "c" else value
 
 
 def set_imag(self: Any, value: Any) -> None:
     if self._code[0] != "c":
         raise TypeError("array does not have imaginary part to set")
-    self[...] = apply("add", (apply("multiply", (value, 1j)), real(self)))
+    self[...] = apply("complex_of", (real(self), value))

@@ -91,6 +91,9 @@ def _map(node: Map, operands: list[Any]) -> np.ndarray:
         loop = [np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)]
         if node.op.name == "where":
             result = np.where(*loop)
+        elif node.op.name == "complex_of":
+            result = np.empty(np.broadcast_shapes(*(x.shape for x in loop)), np.dtype(node.dtype))
+            result.real, result.imag = loop
         elif node.op.ufunc is None:
             result = getattr(loop[0], node.op.name) if node.op.name in ("real", "imag") else loop[0]
         else:

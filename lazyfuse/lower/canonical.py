@@ -39,7 +39,7 @@ class Lowered:
 def canonical(lowered: Lowered) -> Lowered:
     """Drop what is dead and renumber; arguments keep their role order (in, out, scratch)."""
     kernel = lowered.kernel
-    phases = tuple(_live(phase) for phase in kernel.phases)
+    phases = _live_phases(kernel)
     loads = _attributes(phases, "load")
     args = [n for n in loads if kernel.args[n].role is Role.IN]
     args += kernel.outputs
@@ -60,6 +60,27 @@ def canonical(lowered: Lowered) -> Lowered:
         bindings=tuple(lowered.bindings[n] for n in args if n < len(lowered.bindings)),
         scalars=tuple(lowered.scalars[n] for n in scalars),
     )
+
+
+def _live_phases(kernel: Kernel) -> tuple[Phase, ...]:
+    """The phases without dead instructions, and without scratch that nobody loads (which may make more dead)."""
+    phases = tuple(_live(phase) for phase in kernel.phases)
+    while True:
+        loaded = _attributes(phases, "load")
+        kept = tuple(
+            replace(
+                phase,
+                stores=tuple(
+                    store
+                    for store in phase.stores
+                    if kernel.args[store.arg].role is not Role.SCRATCH or store.arg in loaded
+                ),
+            )
+            for phase in phases
+        )
+        if kept == phases:
+            return tuple(phase for phase in phases if phase.stores or phase.accumulators)
+        phases = tuple(_live(phase) for phase in kept)
 
 
 def _live(phase: Phase) -> Phase:

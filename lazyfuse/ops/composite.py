@@ -234,10 +234,11 @@ def spacing(x: Value) -> Value:
 
 
 def spacing_half(x: Value) -> Value:
-    """`spacing` on f2 bits; the difference of neighbours is exact in f4."""
+    """The distance to the neighbour towards +inf, always positive (npy_half_spacing); exact in f4."""
     bits = bitcast(x, "i2")
     wide = cast(x, "f4")
-    stepped = cast(bitcast(bits + 1, "f2"), "f4") - wide
+    step = select(wide < 0, bits.lift(-1), 1)
+    stepped = cast(bitcast(bits + step, "f2"), "f4") - wide
     distance = select(is_inf(wide), wide - wide, stepped)
     return select(wide.eq(0), bitcast(bits.lift(1), "f2"), cast(distance, "f2"))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lazyfuse.ops import complex_arith as z
 from lazyfuse.ops import composite as c
-from lazyfuse.ops.body import Value, imag, real, select
+from lazyfuse.ops.body import Value, imag, make_complex, real, select
 from lazyfuse.ops.opdef import OpDef
 
 
@@ -39,6 +39,7 @@ ROWS: tuple[OpDef, ...] = (
     OpDef("conjugate", np.conjugate, {"iuf": _same, "c": z.conjugate}),
     OpDef("real", None, {"biuf": _same, "c": real}, operands=1),
     OpDef("imag", None, {"c": imag}, operands=1),
+    OpDef("complex_of", None, {"f": make_complex}, operands=2),
     OpDef("maximum", np.maximum, {"iuf": c.maximum, "b": c.bool_maximum, "c": z.maximum}),
     OpDef("minimum", np.minimum, {"iuf": c.minimum, "b": c.bool_minimum, "c": z.minimum}),
     OpDef("fmax", np.fmax, {"iuf": c.fmax, "b": c.bool_maximum, "c": z.fmax}),

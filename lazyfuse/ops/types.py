@@ -47,6 +47,10 @@ def _resolve_without_ufunc(op: OpDef, signature: tuple[OperandType, ...]) -> Loo
     if op.name == "where":
         common = code(np.result_type(*(_example(item) for item in signature[1:])))
         return _loop(op, (_strong(signature[0]), common, common), common)
+    if op.name == "complex_of":
+        wide = np.result_type(*(_example(item) for item in signature), np.float32)
+        part = "f8" if wide.itemsize > 4 else "f4"
+        return _loop(op, (part, part), f"c{2 * int(part[1:])}")
     operand = _strong(signature[0])
     if op.name in ("real", "imag") and operand[0] == "c":
         return _loop(op, (operand,), f"f{int(operand[1:]) // 2}")

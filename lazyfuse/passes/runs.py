@@ -32,7 +32,7 @@ def _jumps(node: Reduce) -> bool:
     src = node.srcs[0]
     if node.op.fold != "add" or node.accumulate[0] not in "fc" or node.order.run_axes < 2:
         return False
-    if not is_leaf(src) and not isinstance(src, View):
+    if size_of(src.shape) == 0 or (not is_leaf(src) and not isinstance(src, View)):
         return False
     return not collapses([src.strides], src.shape, node.order.axes[-node.order.run_axes :])
 

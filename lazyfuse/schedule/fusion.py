@@ -263,7 +263,8 @@ def _runs_collapse(root: Node, group: Group, expression: Expression) -> bool:
 
 def has_run(node: Reduce) -> bool:
     """Whether a float sum adds pairwise along several axes as if they were one."""
-    return node.op.fold == "add" and node.accumulate[0] in "fc" and node.order.run_axes > 1
+    adds = node.op.fold == "add" and node.accumulate[0] in "fc"
+    return adds and node.order.run_axes > 1 and size_of(node.srcs[0].shape) > 0
 
 
 def _place_in_space(root: Node, group: Group) -> tuple[Shape, frozenset[int], Level] | WhyNot:
