@@ -22,11 +22,15 @@ def _option(default: object, help: str, choices: tuple[str, ...] = ()) -> Any:
 class Options:
     """The options in force."""
 
-    device: str = _option("auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host (tests), or auto")
+    device: str = _option(
+        "auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host (tests), or auto"
+    )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
     fastmath: bool = _option(False, "allow rewrites that are not exact")
-    passes: str = _option("all", "graph passes to run: all, none, or all but some, as -simplify,-views")
+    passes: str = _option(
+        "all", "graph passes to run: all, none, or all but some, as -simplify,-views"
+    )
     fallback: str = _option(
         "silent", "when a function leaves the engine for NumPy", ("silent", "warn", "error")
     )
@@ -34,9 +38,13 @@ class Options:
     max_pending_bytes: int = _option(
         1 << 28, "bytes of otherwise dead inputs that pending operations may keep alive"
     )
-    max_kernel_ops: int = _option(160, "operations in one kernel; compile time grows faster than linear")
+    max_kernel_ops: int = _option(
+        160, "operations in one kernel; compile time grows faster than linear"
+    )
     max_kernel_args: int = _option(64, "arrays that one kernel may touch")
-    cache_size: int = _option(1024, "compiled kernels kept in memory; the least recently used go first")
+    cache_size: int = _option(
+        1024, "compiled kernels kept in memory; the least recently used go first"
+    )
     disk_cache: bool = _option(True, "keep compiled kernels on disk")
     cache_dir: str = _option("", "folder of the disk cache; empty means the user's cache folder")
     check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
@@ -46,7 +54,9 @@ class Options:
             value = getattr(self, item.name)
             choices = item.metadata["choices"]
             if not isinstance(value, type(item.default)):
-                raise TypeError(f"option {item.name} must be {type(item.default).__name__}, not {value!r}")
+                raise TypeError(
+                    f"option {item.name} must be {type(item.default).__name__}, not {value!r}"
+                )
             if choices and value not in choices:
                 raise ValueError(f"option {item.name} must be one of {choices}, not {value!r}")
 
@@ -86,7 +96,9 @@ def options(**changes: Any) -> Iterator[Options]:
     known = {item.name for item in fields(Options)}
     unknown = sorted(set(changes) - known)
     if unknown:
-        raise TypeError(f"unknown option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        raise TypeError(
+            f"unknown option {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
     token = _CURRENT.set(replace(current(), **changes))
     try:
         yield current()

@@ -31,7 +31,9 @@ class Buffer(Protocol):
 class Launch(Protocol):
     """A kernel with fixed extents and strides. `buffers` has one entry per non-scratch argument of the kernel."""
 
-    def __call__(self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int) -> None: ...
+    def __call__(
+        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
+    ) -> None: ...
 
 
 class Executable(Protocol):

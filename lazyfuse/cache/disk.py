@@ -27,7 +27,9 @@ class DiskCache:
     """A folder of binaries."""
 
     def __init__(self, folder: str) -> None:
-        self.folder = Path(folder) if folder else Path(platformdirs.user_cache_dir("lazyfuse")) / "kernels"
+        self.folder = (
+            Path(folder) if folder else Path(platformdirs.user_cache_dir("lazyfuse")) / "kernels"
+        )
         self._writes = 0
 
     def read(self, key: str) -> bytes | None:

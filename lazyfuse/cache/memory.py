@@ -60,4 +60,6 @@ class Cache(Generic[K, V]):
 
     def info(self) -> CacheInfo:
         with self._lock:
-            return CacheInfo(self._hits, self._misses, int(self._entries.maxsize), len(self._entries))
+            return CacheInfo(
+                self._hits, self._misses, int(self._entries.maxsize), len(self._entries)
+            )

@@ -276,7 +276,13 @@ class Flags:
     writebackifcopy = property(lambda self: False)
 
     def __getitem__(self, name: str) -> bool:
-        short = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned"}
+        short = {
+            "C": "c_contiguous",
+            "F": "f_contiguous",
+            "O": "owndata",
+            "W": "writeable",
+            "A": "aligned",
+        }
         attribute = short.get(name, name.lower())
         if attribute not in (*self._NAMES, "contiguous", "forc", "fnc"):
             raise KeyError("Unknown flag")

@@ -94,15 +94,22 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
     strides = copy_strides(array.shape, _element_strides(array))
     dense = _as_dense(array, dtype, strides)
     owned = owned or dense is not array
-    buffer = session.backend(device).from_host(_flat(dense), borrow=borrow or owned or _is_frozen(array))
+    buffer = session.backend(device).from_host(
+        _flat(dense), borrow=borrow or owned or _is_frozen(array)
+    )
     if owned and array.size:
         buffer.exclusive = True
-    return Source(array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer)
+    return Source(
+        array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer
+    )
 
 
 def _element_strides(array: np.ndarray) -> tuple[int, ...]:
     """Strides in elements; fractions of an element (fields of records) only order the axes."""
-    return tuple(stride // array.itemsize if stride % array.itemsize == 0 else stride for stride in array.strides)
+    return tuple(
+        stride // array.itemsize if stride % array.itemsize == 0 else stride
+        for stride in array.strides
+    )
 
 
 def _as_dense(array: np.ndarray, dtype: np.dtype, strides: tuple[int, ...]) -> np.ndarray:
@@ -111,7 +118,9 @@ def _as_dense(array: np.ndarray, dtype: np.dtype, strides: tuple[int, ...]) -> n
     if same and _element_strides(array) == strides:
         return array
     copy = np.empty(array.size, dtype)
-    shaped = np.lib.stride_tricks.as_strided(copy, array.shape, tuple(s * dtype.itemsize for s in strides))
+    shaped = np.lib.stride_tricks.as_strided(
+        copy, array.shape, tuple(s * dtype.itemsize for s in strides)
+    )
     shaped[...] = array
     return shaped
 
@@ -136,7 +145,12 @@ def _is_frozen(array: np.ndarray) -> bool:
 
 
 def to_array(
-    value: Any, *, dtype: Any = None, device: str | None = None, borrow: bool = False, owned: bool = False
+    value: Any,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    borrow: bool = False,
+    owned: bool = False,
 ) -> Any:
     """A new LazyArray from host data; `borrow` and `owned` as in `source`. Raises ForeignError for dtypes that only NumPy handles."""
     array = np.asarray(value, dtype=dtype)

@@ -33,7 +33,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         return values
 
 
-def _from_lazy(object: Any, dtype: Any, copy: bool | None, order: str, ndmin: int, device: str | None) -> Any:
+def _from_lazy(
+    object: Any, dtype: Any, copy: bool | None, order: str, ndmin: int, device: str | None
+) -> Any:
     result = methods.as_array(object)
     if dtype is not None and np.dtype(dtype) != object.dtype:
         if copy is False:
@@ -57,7 +59,9 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
     values = np.asarray(fallback.lower(a), dtype=dtype, order=order)  # type: ignore[arg-type]
     try:
-        fresh = values is not a and values.base is None and isinstance(a, list | tuple | int | float)
+        fresh = (
+            values is not a and values.base is None and isinstance(a, list | tuple | int | float)
+        )
         return to_array(values, borrow=copy is False, owned=fresh, device=_device(device))
     except ForeignError:
         return values
@@ -97,17 +101,23 @@ def _constant(shape: Any, value: Any, dtype: Any, order: str, device: str | None
     return _filled(shape, scalar(value, code(kind)).value, code(kind), order, device)
 
 
-def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None) -> Any:
+def zeros(
+    shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None
+) -> Any:
     """An array of zeros; no memory is touched until it is needed."""
     return _constant(shape, 0, dtype, order, device)
 
 
-def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None) -> Any:
+def ones(
+    shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None
+) -> Any:
     """An array of ones."""
     return _constant(shape, 1, dtype, order, device)
 
 
-def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None) -> Any:
+def empty(
+    shape: Any, dtype: Any = None, order: str = "C", *, device: str | None = None, like: Any = None
+) -> Any:
     """An array of no particular values (zeros)."""
     return _constant(shape, 0, dtype, order, device)
 
@@ -122,19 +132,29 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     except ForeignError:
         return fallback.call(np.full, shape, fill_value, dtype, order)
     if given.node is None and code(kind) in fallback.KNOWN:
-        value = np.asarray(given.value).astype(kind).item() if given.type is not int else given.value
+        value = (
+            np.asarray(given.value).astype(kind).item() if given.type is not int else given.value
+        )
         return _constant(shape, value, kind, order, device)
     result = empty(shape, kind, order, device=device)
     result[...] = fill_value
     return result
 
 
-def _like(prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device: str | None) -> Any:
+def _like(
+    prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device: str | None
+) -> Any:
     if not isinstance(prototype, Handle):
         prototype = np.asarray(prototype)
     kind = prototype.dtype if dtype is None else dtype
     if not isinstance(prototype, Handle):
-        return full(prototype.shape if shape is None else shape, value, kind, order if order == "F" else "C", device=device)
+        return full(
+            prototype.shape if shape is None else shape,
+            value,
+            kind,
+            order if order == "F" else "C",
+            device=device,
+        )
     own = prototype._layout
     if shape is not None:
         target = _shape(shape)
@@ -185,19 +205,28 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 
 def arange(*args: Any, dtype: Any = None, device: str | None = None, like: Any = None) -> Any:
     """start, start + step, ... before stop, as NumPy's arange: recorded, no memory until it is needed."""
-    start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}.get(len(args[:3]), (None, None, None))
+    start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}.get(
+        len(args[:3]), (None, None, None)
+    )
     plain = all(type(item) in (int, float) for item in (start, stop, step)) and len(args) <= 3
     if not plain or step == 0 or (dtype is not None and np.dtype(dtype).kind not in "iuf"):
         return _owned(np.arange(*fallback.lower(args), dtype=dtype), device)
     assert start is not None and stop is not None and step is not None
-    kind = np.dtype(dtype) if dtype is not None else np.result_type(*(type(x) for x in (start, stop, step)))
+    kind = (
+        np.dtype(dtype)
+        if dtype is not None
+        else np.result_type(*(type(x) for x in (start, stop, step)))
+    )
     length = max(math.ceil((stop - start) / step), 0)
     if length <= _SMALL_RANGE:
         return _owned(np.arange(start, stop, step, dtype=kind), device)
     first, second = np.asarray(start).astype(kind), np.asarray(start + step).astype(kind)
     delta = (second - first).item()
     node = Fill(
-        (length,), code(kind), (1,), (Const(first.item(), code(kind)), Const(delta, _wide(code(kind))))
+        (length,),
+        code(kind),
+        (1,),
+        (Const(first.item(), code(kind)), Const(delta, _wide(code(kind)))),
     )
     return new(node, _device(device))
 

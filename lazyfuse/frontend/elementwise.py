@@ -52,7 +52,9 @@ def _foreign(name: str, values: Sequence[Any], **options: Any) -> Any:
     if op.ufunc is None:
         function = getattr(np, name)
         return fallback.call(function, *values)
-    given = {key: value for key, value in options.items() if value is not None and value is not True}
+    given = {
+        key: value for key, value in options.items() if value is not None and value is not True
+    }
     if given.get("casting") == "same_kind":
         del given["casting"]
     found = fallback.call(op.ufunc, *values, **given)
@@ -232,7 +234,9 @@ def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, castin
     if where is not True:
         mask = operand(where)
         if mask.type != "b1":
-            raise TypeError(f"Cannot cast array data from {mask.type} to bool according to the rule 'safe'")
+            raise TypeError(
+                f"Cannot cast array data from {mask.type} to bool according to the rule 'safe'"
+            )
         shape = broadcast([shape, mask.node.shape if mask.node is not None else ()])
     if broadcast([node.shape, shape]) != shape or (out is not None and shape != out.shape):
         target = out.shape if out is not None else shape
@@ -248,7 +252,9 @@ def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, castin
         old = scalar(0, dtype) if out is None else out._read()
         node = _convert(node, dtype)
         chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
-        node = Map(OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old))
+        node = Map(
+            OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old)
+        )
     if out is None:
         return result(node, device)
     out._write(_convert(node, dtype))
@@ -278,5 +284,6 @@ def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...
     """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
     outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
     return tuple(
-        apply(part, values, out=out, **options) for part, out in zip(MULTIPLE[name], outs, strict=True)
+        apply(part, values, out=out, **options)
+        for part, out in zip(MULTIPLE[name], outs, strict=True)
     )

@@ -125,6 +125,8 @@ def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     self._flush()
     node = self._storage.node
     host = session.backend(self._storage.device).to_host(node.buffer)
-    buffer = session.backend(target).from_host(np.ascontiguousarray(host).view(np.dtype(node.dtype)))
+    buffer = session.backend(target).from_host(
+        np.ascontiguousarray(host).view(np.dtype(node.dtype))
+    )
     moved = new(Source(node.shape, node.dtype, node.strides, buffer), target)
     return Handle._concrete(moved._storage, Layout(*self._layout), writeable=self._writeable)

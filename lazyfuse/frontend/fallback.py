@@ -23,7 +23,17 @@ from lazyfuse.ops.types import code
 KNOWN = frozenset(DTYPES)
 
 #: Functions that write into their first argument.
-_WRITES_FIRST = {"put", "place", "putmask", "copyto", "fill_diagonal", "put_along_axis", "sort", "partition", "shuffle"}
+_WRITES_FIRST = {
+    "put",
+    "place",
+    "putmask",
+    "copyto",
+    "fill_diagonal",
+    "put_along_axis",
+    "sort",
+    "partition",
+    "shuffle",
+}
 
 _SEEN: set[tuple[str, int]] = set()
 
@@ -44,7 +54,9 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return _run(name, function, (array, *args), kwargs)
 
 
-def _run(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _run(
+    name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
     _announce(name)
     events.add(fallbacks=1)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
@@ -89,7 +101,9 @@ def _announce(name: str) -> None:
     if place not in _SEEN:
         _SEEN.add(place)
         warnings.warn(
-            f"{name} runs through NumPy: its arguments are materialized", FallbackWarning, stacklevel=depth + 1
+            f"{name} runs through NumPy: its arguments are materialized",
+            FallbackWarning,
+            stacklevel=depth + 1,
         )
 
 
@@ -110,7 +124,11 @@ def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
     """NumPy arrays of known dtypes inside results as LazyArrays; scalars and all else stay as they are."""
     if owners and id(value) in owners:
         return owners[id(value)]
-    if type(value) is np.ndarray and code(value.dtype) in KNOWN and value.dtype.kind not in "OSUVMm":
+    if (
+        type(value) is np.ndarray
+        and code(value.dtype) in KNOWN
+        and value.dtype.kind not in "OSUVMm"
+    ):
         return to_array(value, owned=value.base is None and value.flags.owndata)
     if type(value) is list:
         return [lift(item, owners) for item in value]

@@ -36,7 +36,9 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
         return fallback.call(np.clip, a, low, high, out=out, **options)
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     """Replace NaN by `nan` and infinities by the dtype's limits, or by what is given."""
     array = asarray(x)
     if array._code[0] not in "f":
@@ -135,4 +137,3 @@ def _mirrors(*arrays: Any) -> list[np.ndarray]:
     total = size_of(arrays[0]._storage.node.shape)
     memory = np.empty(max(total, 1), np.uint8)
     return [view_of(memory, array._layout) for array in arrays]
-

@@ -75,9 +75,13 @@ class Handle:
 
     def _check_writeable(self) -> None:
         if self._is_scalar and self._layout.shape:
-            raise TypeError("the parts of a complex array are copies here; assign to z.real or z.imag as a whole")
+            raise TypeError(
+                "the parts of a complex array are copies here; assign to z.real or z.imag as a whole"
+            )
         if self._is_scalar:
-            raise TypeError(f"'numpy.{np.dtype(self._code).name}' object does not support item assignment")
+            raise TypeError(
+                f"'numpy.{np.dtype(self._code).name}' object does not support item assignment"
+            )
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
 

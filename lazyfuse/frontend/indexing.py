@@ -34,7 +34,9 @@ def getitem(self: Any, key: Any) -> Any:
 def _element(array: Any, layout: Layout) -> Any:
     """One element as a value of its own: later writes to the array do not change it."""
     node = View(array._storage.node, layout)
-    return result(Map(OPS["astype"], (node.dtype,), node.dtype, (), (), (node,)), array._storage.device)
+    return result(
+        Map(OPS["astype"], (node.dtype,), node.dtype, (), (), (node,)), array._storage.device
+    )
 
 
 def setitem(self: Any, key: Any, value: Any) -> None:
@@ -111,8 +113,13 @@ def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     except ValueError:
         fits = False
     if not fits:
-        shown = [("(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")") for s in (shape, target)]
-        raise ValueError(f"could not broadcast input array from shape {shown[0]} into shape {shown[1]}")
+        shown = [
+            ("(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")")
+            for s in (shape, target)
+        ]
+        raise ValueError(
+            f"could not broadcast input array from shape {shown[0]} into shape {shown[1]}"
+        )
 
 
 def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
@@ -185,4 +192,3 @@ def _integer(item: Any, axis: int, extent: int) -> int:
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
     return index % extent
-

@@ -10,11 +10,26 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.creation import empty
-from lazyfuse.frontend.manipulation import asarray, atleast_1d, atleast_2d, expand_dims, ravel, transpose
+from lazyfuse.frontend.manipulation import (
+    asarray,
+    atleast_1d,
+    atleast_2d,
+    expand_dims,
+    ravel,
+    transpose,
+)
 from lazyfuse.ops.shapes import normalize_axis
 
 
-def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def concatenate(
+    arrays: Any,
+    /,
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
     """Join along an existing axis: one new array, written region by region.
 
     Raises: ValueError when the other axes differ or there is nothing to join.
@@ -31,7 +46,9 @@ def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype:
         items, axis = [ravel(item) for item in items], 0
     _check_joinable(items, axis)
     axis = normalize_axis(axis, items[0].ndim)
-    target = np.dtype(dtype) if dtype is not None else np.result_type(*(item.dtype for item in items))
+    target = (
+        np.dtype(dtype) if dtype is not None else np.result_type(*(item.dtype for item in items))
+    )
     return _joined(items, axis, target, casting)
 
 
@@ -93,7 +110,9 @@ def sorted_axes(strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> l
     return order
 
 
-def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def stack(
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     """Join along a new axis."""
     items = [asarray(item) for item in arrays]
     if not items:
@@ -101,7 +120,9 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, cas
     if any(item.shape != items[0].shape for item in items):
         raise ValueError("all input arrays must have the same shape")
     place = normalize_axis(axis, items[0].ndim + 1)
-    return concatenate([expand_dims(item, place) for item in items], place, out, dtype=dtype, casting=casting)
+    return concatenate(
+        [expand_dims(item, place) for item in items], place, out, dtype=dtype, casting=casting
+    )
 
 
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:

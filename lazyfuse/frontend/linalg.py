@@ -90,4 +90,3 @@ def in_place_matmul(self: Any, other: Any) -> Any:
 
 def dot_method(self: Any, b: Any, out: Any = None) -> Any:
     return dot(self, b, out)
-

@@ -53,7 +53,9 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None =
 
 
 def _target_shape(shape: Any, size: int) -> Shape:
-    extents = [int(n.__index__()) for n in (shape if isinstance(shape, tuple | list) else (shape,))]
+    extents = [
+        int(n.__index__()) for n in (shape if isinstance(shape, tuple | list) else (shape,))
+    ]
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
     wrong = f"cannot reshape array of size {size} into shape {_shown(extents)}"
@@ -77,7 +79,9 @@ def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | 
     """The view of the same elements in another shape, or None when they need a copy
     (_attempt_nocopy_reshape in NumPy's shape.c)."""
     if order == "F":
-        reverse = reshaped_layout(Layout(layout.shape[::-1], layout.strides[::-1], layout.offset), shape[::-1])
+        reverse = reshaped_layout(
+            Layout(layout.shape[::-1], layout.strides[::-1], layout.offset), shape[::-1]
+        )
         return reverse and Layout(shape, reverse.strides[::-1], reverse.offset)
     if shape == layout.shape:
         return layout
@@ -111,7 +115,9 @@ def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | 
 def reshaped_in_place(array: Any, shape: Any) -> Layout:
     layout = reshaped_layout(array._layout, _target_shape(shape, array.size))
     if layout is None:
-        raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+        )
     return layout
 
 
@@ -198,12 +204,18 @@ def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Move axes to new positions. Aliasing: a view."""
     a = asarray(a)
-    sources = [normalize_axis(x, a.ndim) for x in (source if isinstance(source, tuple | list) else (source,))]
+    sources = [
+        normalize_axis(x, a.ndim)
+        for x in (source if isinstance(source, tuple | list) else (source,))
+    ]
     targets = [
-        normalize_axis(x, a.ndim) for x in (destination if isinstance(destination, tuple | list) else (destination,))
+        normalize_axis(x, a.ndim)
+        for x in (destination if isinstance(destination, tuple | list) else (destination,))
     ]
     if len(sources) != len(targets):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements"
+        )
     order = [axis for axis in range(a.ndim) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -216,7 +228,9 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         dropped = {number for number, extent in enumerate(a.shape) if extent == 1}
     else:
-        dropped = {normalize_axis(x, a.ndim) for x in (axis if isinstance(axis, tuple) else (axis,))}
+        dropped = {
+            normalize_axis(x, a.ndim) for x in (axis if isinstance(axis, tuple) else (axis,))
+        }
     if any(a.shape[number] != 1 for number in dropped):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     kept = [number for number in range(a.ndim) if number not in dropped]
@@ -291,7 +305,10 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     length = max(min(rows, columns), 0)
     rest = [axis for axis in range(a.ndim) if axis not in (first, second)]
     shape = (*(layout.shape[axis] for axis in rest), length)
-    strides = (*(layout.strides[axis] for axis in rest), layout.strides[first] + layout.strides[second])
+    strides = (
+        *(layout.strides[axis] for axis in rest),
+        layout.strides[first] + layout.strides[second],
+    )
     return view(a, Layout(shape, strides, start if length else layout.offset), writeable=False)
 
 
@@ -324,7 +341,9 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         )
     skip = len(target) - array.ndim
     strides = tuple(
-        0 if axis < skip or array.shape[axis - skip] != extent else array._layout.strides[axis - skip]
+        0
+        if axis < skip or array.shape[axis - skip] != extent
+        else array._layout.strides[axis - skip]
         for axis, extent in enumerate(target)
     )
     return view(array, Layout(target, strides, array._layout.offset), writeable=False)
@@ -343,7 +362,9 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 def atleast_2d(*arys: Any) -> Any:
-    return _each(arys, lambda a: a if a.ndim >= 2 else reshape(a, (1, 1)) if a.ndim == 0 else a[None])
+    return _each(
+        arys, lambda a: a if a.ndim >= 2 else reshape(a, (1, 1)) if a.ndim == 0 else a[None]
+    )
 
 
 def atleast_3d(*arys: Any) -> Any:

@@ -17,7 +17,12 @@ from lazyfuse.ops.types import code
 
 
 def astype(
-    self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    self: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
 ) -> Any:
     """A copy with another dtype. Shares memory only when `copy` is False and nothing changes."""
     target = np.dtype(dtype)
@@ -26,7 +31,9 @@ def astype(
             f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule '{casting}'"
         )
     if code(target) not in fallback.KNOWN or not target.isnative:
-        return fallback.call_method(self, "astype", target, order=order, casting=casting, copy=copy)
+        return fallback.call_method(
+            self, "astype", target, order=order, casting=casting, copy=copy
+        )
     if not copy and target == self.dtype and order in "KA":
         return self
     return converted(self, code(target), order)
@@ -66,7 +73,9 @@ def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[i
     raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
 
 
-def clip_method(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+def clip_method(
+    self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any
+) -> Any:
     """Limit the values to [min, max]; None leaves a side open."""
     if min is None and max is None:
         return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
@@ -117,7 +126,9 @@ def imag(self: Any) -> Any:
 
 def _part(name: str, array: Any) -> Any:
     part = apply(name, (array,))
-    part._is_scalar = True  # a value: in-place operators come back as an assignment to the property
+    part._is_scalar = (
+        True  # a value: in-place operators come back as an assignment to the property
+    )
     return part
 
 

@@ -35,7 +35,9 @@ _MANIPULATION = (
 ).split()
 _JOINING = "concatenate stack vstack hstack".split()
 _LINALG = "matmul dot".split()
-_REDUCTIONS = "trace sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
+_REDUCTIONS = (
+    "trace sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
+)
 _FUNCTIONS = (
     "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast isscalar "
     "may_share_memory shares_memory"

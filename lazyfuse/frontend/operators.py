@@ -39,7 +39,9 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
 
 def defers(other: Any) -> bool:
     """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask): it goes first."""
-    if isinstance(other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple):
+    if isinstance(
+        other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple
+    ):
         return False
     return getattr(other, "__array_ufunc__", False) is None or (
         hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)
@@ -104,7 +106,9 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
     if type(exponent) not in (int, float):
         return None
     if base._code[0] in "fc":
-        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
+        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(
+            float(exponent)
+        )
     if base._code == "b1" and type(exponent) is int:
         return "square" if exponent == 2 else None
     if base._code[0] in "iu" and type(exponent) is int:

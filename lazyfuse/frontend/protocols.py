@@ -24,7 +24,14 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     target = out[0] if out is not None and len(out) == 1 else out
     native_out = out is None or all(item is None or isinstance(item, Handle) for item in out)
     name = ufunc.__name__
-    if native_out and not set(kwargs) - {"where", "dtype", "casting", "axis", "keepdims", "initial"}:
+    if native_out and not set(kwargs) - {
+        "where",
+        "dtype",
+        "casting",
+        "axis",
+        "keepdims",
+        "initial",
+    }:
         if method == "__call__" and OPS.get(name) is not None and OPS[name].ufunc is ufunc:
             return elementwise.apply(name, inputs, out=target, **kwargs)
         if method == "__call__" and name in MULTIPLE and not kwargs:
@@ -34,7 +41,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                 return reductions.reduce(name, *inputs, out=target, **{"axis": 0, **kwargs})
     if out is not None:
         kwargs["out"] = out
-    return fallback.call(getattr(ufunc, method) if method != "__call__" else ufunc, *inputs, **kwargs)
+    return fallback.call(
+        getattr(ufunc, method) if method != "__call__" else ufunc, *inputs, **kwargs
+    )
 
 
 def _is_foreign(value: Any) -> bool:
@@ -60,10 +69,19 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     return sys.modules["lazyfuse"]
 
 
-def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
     """Export through DLPack; the memory is shared and read-only, as `np.asarray` gives it."""
     values = np.asarray(self)
-    return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    return values.__dlpack__(
+        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    )
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:

@@ -68,8 +68,16 @@ def reduce(
     elif not row.empty and initial is _MISSING:
         _check_not_empty(name, source, axes)
     if not axes:
-        return _finish(_folded_alone(row, source, accumulate, loop.result, initial), array._storage.device, out)
-    srcs = (source,) if initial is _MISSING or initial is None else (source, scalar(initial, accumulate))
+        return _finish(
+            _folded_alone(row, source, accumulate, loop.result, initial),
+            array._storage.device,
+            out,
+        )
+    srcs = (
+        (source,)
+        if initial is _MISSING or initial is None
+        else (source, scalar(initial, accumulate))
+    )
     node = reduce_node(name, srcs, axes, accumulate, loop.result, keep)
     return _finish(node, array._storage.device, out)
 
@@ -116,12 +124,21 @@ def _folded_alone(row: Any, source: Node, accumulate: str, dtype: str, initial: 
         name = {"mul": "multiply", "or": "bitwise_or", "and": "bitwise_and", "xor": "bitwise_xor"}
         op = OPS[name.get(row.fold, row.fold)]
         loop = (accumulate, accumulate)
-        node = Map(op, loop, accumulate, node.shape, node.strides, (scalar(start, accumulate), node))
+        node = Map(
+            op, loop, accumulate, node.shape, node.strides, (scalar(start, accumulate), node)
+        )
     return _as(node, dtype)
 
 
 def _as(node: Node, dtype: str) -> Map:
-    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, copy_strides(node.shape, node.strides), (node,))
+    return Map(
+        OPS["astype"],
+        (node.dtype,),
+        dtype,
+        node.shape,
+        copy_strides(node.shape, node.strides),
+        (node,),
+    )
 
 
 def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
@@ -184,10 +201,14 @@ def _finish(node: Node, device: str, out: Any) -> Any:
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
         initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Sum over axes, in NumPy's order of additions. Dtypes: small integers and bool widen to the platform's."""
-    return reduce("add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+    return reduce(
+        "add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
+    )
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
     """Sum along the diagonals."""
     return sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
@@ -195,30 +216,47 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
          initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Product over axes."""
-    return reduce("multiply", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+    return reduce(
+        "multiply",
+        a,
+        axis=axis,
+        dtype=dtype,
+        out=out,
+        keepdims=keepdims,
+        initial=initial,
+        where=where,
+    )
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
         where: Any = True) -> Any:  # fmt: skip
     """Maximum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
-    return reduce("maximum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+    return reduce(
+        "maximum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where
+    )
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
         where: Any = True) -> Any:  # fmt: skip
     """Minimum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
-    return reduce("minimum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+    return reduce(
+        "minimum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where
+    )
 
 
 amax, amin = max, min
 
 
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
+def any(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING
+) -> Any:
     """Whether any element over the axes is true (NaN is)."""
     return _logical("logical_or", a, axis, out, keepdims, where)
 
 
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
+def all(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING
+) -> Any:
     """Whether all elements over the axes are true (NaN is)."""
     return _logical("logical_and", a, axis, out, keepdims, where)
 
@@ -234,7 +272,9 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         array = a if isinstance(a, Handle) else to_array(a)
     except ForeignError:
         return fallback.call(np.count_nonzero, a, axis, keepdims=keepdims)
-    return sum(elementwise.apply("not_equal", (array, 0)), axis=axis, dtype=np.intp, keepdims=keepdims)
+    return sum(
+        elementwise.apply("not_equal", (array, 0)), axis=axis, dtype=np.intp, keepdims=keepdims
+    )
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
@@ -242,10 +282,14 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4. Empty: NaN, as NumPy."""
     array = _native(a)
     if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
-        return fallback.call(np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
+        return fallback.call(
+            np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
+        )
     axes = normalize(axis, array.ndim, strict=True)
     half = array._code == "f2" and dtype is None
-    wide = np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
+    wide = (
+        np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
+    )
     total = sum(array, axis=axes, dtype=wide, keepdims=keepdims)
     quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
     if half:
@@ -268,7 +312,13 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
     array = _native(a)
     masked = where is not _MISSING and where is not True
-    if array is None or masked or mean is not _MISSING or array._code[0] == "c" or _is_foreign(dtype, out):
+    if (
+        array is None
+        or masked
+        or mean is not _MISSING
+        or array._code[0] == "c"
+        or _is_foreign(dtype, out)
+    ):
         options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
                          correction=correction)  # fmt: skip
         return fallback.call(np.var, a, **options)
@@ -289,7 +339,13 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     """Standard deviation: the square root of `var`."""
     array = _native(a)
     masked = where is not _MISSING and where is not True
-    if array is None or masked or mean is not _MISSING or array._code[0] == "c" or _is_foreign(dtype, out):
+    if (
+        array is None
+        or masked
+        or mean is not _MISSING
+        or array._code[0] == "c"
+        or _is_foreign(dtype, out)
+    ):
         options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
                          correction=correction)  # fmt: skip
         return fallback.call(np.std, a, **options)
@@ -310,7 +366,9 @@ def _is_foreign(dtype: Any, out: Any) -> bool:
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not _MISSING and value is not None}
+    return {
+        key: value for key, value in options.items() if value is not _MISSING and value is not None
+    }
 
 
 def _into(value: Any, out: Any) -> Any:
@@ -342,7 +400,10 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if not axes:
-        return new(Fill(source.shape, "i8", c_strides(source.shape), (Const(0, "i8"),)), array._storage.device)
+        return new(
+            Fill(source.shape, "i8", c_strides(source.shape), (Const(0, "i8"),)),
+            array._storage.device,
+        )
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
     return result(node, array._storage.device)
@@ -376,11 +437,15 @@ def min_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = Fal
     return min(self, axis, out, keepdims, initial, where)
 
 
-def any_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING) -> Any:
+def any_method(
+    self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING
+) -> Any:
     return any(self, axis, out, keepdims, where=where)
 
 
-def all_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING) -> Any:
+def all_method(
+    self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING
+) -> Any:
     return all(self, axis, out, keepdims, where=where)
 
 

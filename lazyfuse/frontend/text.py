@@ -19,6 +19,8 @@ def array_str(self: Any) -> str:
 def array_format(self: Any, spec: str) -> str:
     """Format a 0-d array as its scalar; a spec on more elements is a TypeError, as in NumPy."""
     values = np.asarray(self)
-    return format(values.item() if values.ndim == 0 and spec else values, spec) if values.ndim == 0 else (
-        values.__format__(spec)
+    return (
+        format(values.item() if values.ndim == 0 and spec else values, spec)
+        if values.ndim == 0
+        else (values.__format__(spec))
     )

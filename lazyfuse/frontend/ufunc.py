@@ -28,18 +28,24 @@ class Ufunc:
                 f"{len(args)} were given"
             )
         if set(kwargs) - {"where", "dtype", "casting"} or kwargs.get("where", True) is None:
-            return fallback.call(self._ufunc, *values, **({"out": given} if given else {}), **kwargs)
+            return fallback.call(
+                self._ufunc, *values, **({"out": given} if given else {}), **kwargs
+            )
         if self._ufunc.nout > 1:
             return self._several(values, given, kwargs)
         return elementwise.apply(self.__name__, values, out=given[0] if given else None, **kwargs)
 
-    def _split(self, args: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+    def _split(
+        self, args: tuple[Any, ...], out: Any
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
         """Operands, and outputs given by position or keyword."""
         values, positional = args[: self._ufunc.nin], args[self._ufunc.nin :]
         given = positional or (out if isinstance(out, tuple) else None if out is None else (out,))
         return values, given
 
-    def _several(self, values: tuple[Any, ...], given: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _several(
+        self, values: tuple[Any, ...], given: Any, kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
         outs = tuple(given) + (None,) * (self._ufunc.nout - len(given)) if given else None
         return elementwise.multiple(self.__name__, values, out=outs, **kwargs)
 
@@ -54,13 +60,22 @@ class Ufunc:
                 options["where"] = where
             return fallback.call(self._ufunc.reduce, array, axis, dtype, out, keepdims, **options)
         return reductions.reduce(
-            self.__name__, array, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
+            self.__name__,
+            array,
+            axis=axis,
+            dtype=dtype,
+            out=out,
+            keepdims=keepdims,
+            initial=initial,
+            where=where,
         )
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         return fallback.call(self._ufunc.accumulate, array, axis, dtype, out)
 
-    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    def reduceat(
+        self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Any:
         return fallback.call(self._ufunc.reduceat, array, indices, axis, dtype, out)
 
     def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:

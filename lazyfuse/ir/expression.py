@@ -76,7 +76,11 @@ def walk(
     expression = Expression()
 
     def is_memory(node: Node) -> bool:
-        return node not in inline and (is_leaf(node) or node in stored) and not isinstance(node, Const)
+        return (
+            node not in inline
+            and (is_leaf(node) or node in stored)
+            and not isinstance(node, Const)
+        )
 
     stack: list[tuple[Term, bool]] = []
     for root in roots:
@@ -92,7 +96,9 @@ def walk(
         elif term not in expression.operands:
             expression.operands[term] = operands = _operands(term, axes, is_memory)
             stack.append((term, True))
-            stack.extend((operand, False) for operand in reversed(operands) if isinstance(operand, Term))
+            stack.extend(
+                (operand, False) for operand in reversed(operands) if isinstance(operand, Term)
+            )
     return expression
 
 

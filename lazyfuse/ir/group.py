@@ -73,9 +73,7 @@ def result_map(result: Shape, level: Level, shape: Shape, axes: frozenset[int]) 
             return whole
         return tuple(Affine(0) if axis in axes else whole[axis] for axis in range(len(shape)))
     kept = [axis for axis in range(len(shape)) if axis not in axes]
-    return tuple(
-        Affine(0, ((axis, 1),)) if shape[axis] != 1 else Affine(0) for axis in kept
-    )
+    return tuple(Affine(0, ((axis, 1),)) if shape[axis] != 1 else Affine(0) for axis in kept)
 
 
 def home(root: Node) -> tuple[Shape, frozenset[int]]:

@@ -17,7 +17,9 @@ from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Reduce, Update, Vie
 from lazyfuse.ops.shapes import size_of
 
 
-def evaluate(node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]) -> np.ndarray:
+def evaluate(
+    node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+) -> np.ndarray:
     """The value of `node`. `memory` holds arrays in each node's own strides; `scalars` the values of Consts."""
     values: dict[Node, Any] = dict(memory)
     for current in topological([node], stop=memory):
@@ -74,7 +76,9 @@ def _as_memory(value: Any, node: Node) -> np.ndarray:
     """The value in its node's own memory order, which views address."""
     array = np.asarray(value)
     expected = tuple(stride * array.itemsize for stride in node.strides)
-    return array if array.strides == expected and array.shape == node.shape else arrange(array, node)
+    return (
+        array if array.strides == expected and array.shape == node.shape else arrange(array, node)
+    )
 
 
 def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
@@ -88,14 +92,18 @@ def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
 
 def _map(node: Map, operands: list[Any]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        loop = [np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)]
+        loop = [
+            np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)
+        ]
         if node.op.name == "where":
             result = np.where(*loop)
         elif node.op.name == "complex_of":
             result = np.empty(np.broadcast_shapes(*(x.shape for x in loop)), np.dtype(node.dtype))
             result.real, result.imag = loop
         elif node.op.ufunc is None:
-            result = getattr(loop[0], node.op.name) if node.op.name in ("real", "imag") else loop[0]
+            result = (
+                getattr(loop[0], node.op.name) if node.op.name in ("real", "imag") else loop[0]
+            )
         else:
             result = node.op.ufunc(*loop)
         if isinstance(result, tuple):

@@ -209,7 +209,9 @@ class Reduce(Node):
         self.axes = axes
         self.accumulate = accumulate
         src = srcs[0]
-        self.order: ReductionOrder = reduction_order(src.shape, src.strides, axes, cast=src.dtype != accumulate)
+        self.order: ReductionOrder = reduction_order(
+            src.shape, src.strides, axes, cast=src.dtype != accumulate
+        )
 
     @property
     def signature(self) -> tuple[object, ...]:

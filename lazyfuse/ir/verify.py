@@ -67,13 +67,18 @@ def _verify_reach(plan: Plan, step: Launch) -> None:
     for operand in step.operands:
         size = size_of(plan.slots[operand.slot].shape)
         if not _inside(Layout(step.extents, operand.strides, operand.offset), size):
-            _fail(f"{operand} over {step.extents} leaves its memory of {size} elements", str(step.kernel))
+            _fail(
+                f"{operand} over {step.extents} leaves its memory of {size} elements",
+                str(step.kernel),
+            )
 
 
 def _inside(layout: Layout, size: int) -> bool:
     if 0 in layout.shape:
         return True
-    reach = [stride * (extent - 1) for extent, stride in zip(layout.shape, layout.strides, strict=True)]
+    reach = [
+        stride * (extent - 1) for extent, stride in zip(layout.shape, layout.strides, strict=True)
+    ]
     low = layout.offset + sum(min(step, 0) for step in reach)
     high = layout.offset + sum(max(step, 0) for step in reach)
     return low >= 0 and high < size
@@ -107,7 +112,11 @@ def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, fini
     match instr.op, instr.attr:
         case "load", int(arg):
             known = arg < len(kernel.args) and kernel.args[arg].role is not Role.OUT
-            return "" if known and kernel.args[arg].dtype == instr.dtype else "no such argument of this dtype"
+            return (
+                ""
+                if known and kernel.args[arg].dtype == instr.dtype
+                else "no such argument of this dtype"
+            )
         case "scalar", int(slot):
             known = slot < len(kernel.scalars) and kernel.scalars[slot] == instr.dtype
             return "" if known else "no such scalar of this dtype"

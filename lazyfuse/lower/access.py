@@ -1,7 +1,7 @@
 """Loop order and collapsing: a group's space becomes the fewest loops that all its accesses can be walked by.
 
-    space (4, 5, 6), every access C-contiguous        -> one loop of 120
-    space (4, 5), one operand broadcast along axis 0  -> two loops, the faster of 5
+space (4, 5, 6), every access C-contiguous        -> one loop of 120
+space (4, 5), one operand broadcast along axis 0  -> two loops, the faster of 5
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def _extent(run: tuple[int, ...], shape: Shape) -> int:
     return total
 
 
-def plan_loops(group: Group, accesses: Sequence[tuple[int, ...]], *, fixed_axes: set[int]) -> Loops:
+def plan_loops(
+    group: Group, accesses: Sequence[tuple[int, ...]], *, fixed_axes: set[int]
+) -> Loops:
     """Order and collapse the axes of a group. `fixed_axes` are read as an index and stay loops of their own."""
     shape = group.shape
     outer = [axis for axis in group.kept if shape[axis] != 1]
@@ -99,7 +101,9 @@ def _inner_axes(group: Group) -> list[int]:
     if not group.axes or group.order is None:
         return []
     walked = [axis for axis in group.order.axes if group.shape[axis] != 1]
-    missing = [axis for axis in sorted(group.axes) if group.shape[axis] != 1 and axis not in walked]
+    missing = [
+        axis for axis in sorted(group.axes) if group.shape[axis] != 1 and axis not in walked
+    ]
     return missing + walked
 
 

@@ -1,8 +1,8 @@
 """Expression -> scalar body: each term becomes instructions of the body language, each read a load.
 
-    multiply f8 (n0, n1)   ->   v0 = load f8 #0
-                                v1 = load f8 #1
-                                v2 = mul f8 v0 v1
+multiply f8 (n0, n1)   ->   v0 = load f8 #0
+                            v1 = load f8 #1
+                            v2 = mul f8 v0 v1
 """
 
 from __future__ import annotations

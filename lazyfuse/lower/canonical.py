@@ -46,7 +46,9 @@ def canonical(lowered: Lowered) -> Lowered:
     args += [n for n in loads if kernel.args[n].role is Role.SCRATCH]
     scalars = _attributes(phases, "scalar")
     for phase in phases:
-        scalars += [a.init for a in phase.accumulators if a.init is not None and a.init not in scalars]
+        scalars += [
+            a.init for a in phase.accumulators if a.init is not None and a.init not in scalars
+        ]
     arg_numbers = {old: new for new, old in enumerate(args)}
     scalar_numbers = {old: new for new, old in enumerate(scalars)}
     return replace(

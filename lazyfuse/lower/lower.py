@@ -50,7 +50,8 @@ class _Lowering:
 
     def _expression(self, roots: list[Node]) -> Expression:
         terms = [
-            body_term(root, self.group.roots[root], self.group.shape, self.group.axes) for root in roots
+            body_term(root, self.group.roots[root], self.group.shape, self.group.axes)
+            for root in roots
         ]
         return walk(terms, self.ndim, self.stored, self.group.roots)
 
@@ -98,7 +99,8 @@ class _Lowering:
         phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, self.scratch)
         values = phase.evaluate(expression)
         accumulators = tuple(
-            self._accumulator(node, value, phase) for node, value in zip(folds, values, strict=False)
+            self._accumulator(node, value, phase)
+            for node, value in zip(folds, values, strict=False)
         )
         written = [
             (root, astype(value, root.dtype).index)
@@ -130,16 +132,25 @@ class _Lowering:
             step *= self.group.shape[axis]
         return phase.linear(0, tuple(reversed(terms)))
 
-    def _keep(self, expression: Expression, phase: PhaseBody, number: int) -> list[tuple[Term, int]]:
+    def _keep(
+        self, expression: Expression, phase: PhaseBody, number: int
+    ) -> list[tuple[Term, int]]:
         """Terms of this phase that a later inner phase computes again, and that are worth keeping."""
         inner = size_of(tuple(self.group.shape[axis] for axis in self.group.axes))
-        if self.loops.lanes is not Lanes.INNER or inner > SCRATCH_ELEMENTS or len(self.loops.inner) != 1:
+        if (
+            self.loops.lanes is not Lanes.INNER
+            or inner > SCRATCH_ELEMENTS
+            or len(self.loops.inner) != 1
+        ):
             return []
         later = [
             root
             for root in self.group.roots
             if self.group.phases[root] > number
-            and (isinstance(root, Reduce) or (self.group.roots[root] is Level.INNER and root in self.outputs))
+            and (
+                isinstance(root, Reduce)
+                or (self.group.roots[root] is Level.INNER and root in self.outputs)
+            )
         ]
         again = {term for root in later for term in self.expressions[root].terms}
         kept: list[tuple[Term, int]] = []
@@ -158,9 +169,7 @@ class _Lowering:
     def _outer_phase(self) -> Phase | None:
         group = self.group
         roots = [
-            root
-            for root in self.outputs
-            if group.roots[root] is Level.OUTER or not group.axes
+            root for root in self.outputs if group.roots[root] is Level.OUTER or not group.axes
         ]
         if not roots:
             return None
@@ -202,7 +211,13 @@ class _Lowering:
             tuple(_numbered(phase, numbers) for phase in phases),
         )
         return canonical(
-            Lowered(kernel, extents, tuple(bindings), tuple(self.arguments.scalars), tuple(self.outputs))
+            Lowered(
+                kernel,
+                extents,
+                tuple(bindings),
+                tuple(self.arguments.scalars),
+                tuple(self.outputs),
+            )
         )
 
 
@@ -219,7 +234,9 @@ def _phase(level: PhaseLevel, phase: PhaseBody, accumulators, written) -> Phase:
 def _numbered(phase: Phase, numbers: dict[object, int]) -> Phase:
     """Replace nodes and scratch names by argument numbers."""
     body = tuple(
-        Instr(i.op, i.dtype, i.args, numbers[i.attr]) if i.op == "load" and i.attr in numbers else i
+        Instr(i.op, i.dtype, i.args, numbers[i.attr])
+        if i.op == "load" and i.attr in numbers
+        else i
         for i in phase.body
     )
     stores = tuple(Store(numbers[store.arg], store.value) for store in phase.stores)

@@ -74,9 +74,7 @@ def _where(node: Node) -> str:
 
 def _refusal_line(refusal: Refusal) -> str:
     detail = f" ({refusal.detail})" if refusal.detail else ""
-    return (
-        f"  {label(refusal.producer)} | {label(refusal.consumer)}: {refusal.why.name}: {refusal.why.value}{detail}"
-    )
+    return f"  {label(refusal.producer)} | {label(refusal.consumer)}: {refusal.why.name}: {refusal.why.value}{detail}"
 
 
 def _size(nbytes: int) -> str:

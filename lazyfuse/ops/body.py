@@ -48,9 +48,7 @@ class Body:
         self.instrs: list[Instr] = []
         self._seen: dict[tuple[object, ...], int] = {}
 
-    def emit(
-        self, op: str, dtype: str, *args: Value, attr: Literal | str | None = None
-    ) -> Value:
+    def emit(self, op: str, dtype: str, *args: Value, attr: Literal | str | None = None) -> Value:
         instr = Instr(op, dtype, tuple(arg.index for arg in args), attr)
         key = (*instr[:3], repr(attr))  # repr tells 0.0 from -0.0 and 1 from True
         index = self._seen.get(key)

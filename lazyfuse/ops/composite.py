@@ -247,7 +247,9 @@ def ldexp(x: Value, exponent: Value) -> Value:
     """x * 2**exponent with one rounding: clamp the exponent, scale in three steps that round at most once."""
     limit = 2 * (1 << (x.bits - 2 - MANTISSA_BITS[x.dtype]))
     span = limit + MANTISSA_BITS[x.dtype]
-    exponent = clip(cast(exponent, "i8"), cast(exponent, "i8").lift(-span), cast(exponent, "i8").lift(span))
+    exponent = clip(
+        cast(exponent, "i8"), cast(exponent, "i8").lift(-span), cast(exponent, "i8").lift(span)
+    )
     return _scale(x, cast(exponent, int_twin(x.dtype)))
 
 
@@ -257,10 +259,16 @@ def _scale(x: Value, exponent: Value) -> Value:
     bias = (1 << (x.bits - 2 - mantissa)) - 1
     low, high = -(bias - 1) + mantissa + 1, bias
     for _ in range(2):
-        step = select(exponent > high, exponent.lift(high), select(exponent < low, exponent.lift(low), 0))
+        step = select(
+            exponent > high, exponent.lift(high), select(exponent < low, exponent.lift(low), 0)
+        )
         x = x * _power_of_two(step, x.dtype)
         exponent = exponent - step
-    last = select(exponent > high, exponent.lift(high), select(exponent < -(bias - 1), exponent.lift(-(bias - 1)), exponent))
+    last = select(
+        exponent > high,
+        exponent.lift(high),
+        select(exponent < -(bias - 1), exponent.lift(-(bias - 1)), exponent),
+    )
     return x * _power_of_two(last, x.dtype) * _power_of_two(exponent - last, x.dtype)
 
 

@@ -61,7 +61,9 @@ def _compare(symbol: str, predicate: str) -> tuple[Cells, Cells]:
     return cuda, llvm
 
 
-def _math(name: str, function: Callable[..., Any], cuda: str, cost: float, arity: int = 1) -> Primitive:
+def _math(
+    name: str, function: Callable[..., Any], cuda: str, cost: float, arity: int = 1
+) -> Primitive:
     operands = ", ".join(f"{{{index}}}" for index in range(arity))
     return Primitive(
         name,
@@ -100,10 +102,28 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("sub", 2, _wrapping("-"), {"f": "fsub", "i": "sub", "u": "sub"}, np.subtract),
     Primitive("mul", 2, _wrapping("*"), {"f": "fmul", "i": "mul", "u": "mul"}, np.multiply),
     # integer div and rem truncate as C does; the divisor is never 0 and never -1 (composite guards it)
-    Primitive("div", 2, {k: "({T})({0} / {1})" for k in "iuf"}, {"f": "fdiv", "i": "sdiv", "u": "udiv"}, cost=8),
-    Primitive("rem", 2, {k: "({T})({0} % {1})" for k in "iu"}, {"i": "srem", "u": "urem"}, np.fmod, cost=16),
-    Primitive("neg", 1, {"f": "(-{0})", "i": "({T})(0 - ({W}){0})", "u": "({T})(0 - ({W}){0})"},
-              {"f": "fneg"}, np.negative),
+    Primitive(
+        "div",
+        2,
+        {k: "({T})({0} / {1})" for k in "iuf"},
+        {"f": "fdiv", "i": "sdiv", "u": "udiv"},
+        cost=8,
+    ),
+    Primitive(
+        "rem",
+        2,
+        {k: "({T})({0} % {1})" for k in "iu"},
+        {"i": "srem", "u": "urem"},
+        np.fmod,
+        cost=16,
+    ),
+    Primitive(
+        "neg",
+        1,
+        {"f": "(-{0})", "i": "({T})(0 - ({W}){0})", "u": "({T})(0 - ({W}){0})"},
+        {"f": "fneg"},
+        np.negative,
+    ),
     Primitive("abs", 1, {"f": "fabs{f}({0})"}, {"f": "llvm.fabs"}, np.abs),
     Primitive("copysign", 2, {"f": "copysign{f}({0}, {1})"}, {"f": "llvm.copysign"}, np.copysign),
     Primitive("sqrt", 1, {"f": "sqrt{f}({0})"}, {"f": "llvm.sqrt"}, np.sqrt, cost=10),
@@ -118,10 +138,27 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("or", 2, _bits("|"), {k: "or" for k in "biu"}, np.bitwise_or),
     Primitive("xor", 2, _bits("^"), {k: "xor" for k in "biu"}, np.bitwise_xor),
     Primitive("not", 1, {"b": "(!{0})", "i": "({T})(~{0})", "u": "({T})(~{0})"}, numpy=np.invert),
-    Primitive("shl", 2, {k: "({T})(({W}){0} << ({W}){1})" for k in "iu"}, {"i": "shl", "u": "shl"}, np.left_shift),
-    Primitive("shr", 2, {k: "({T})({0} >> {1})" for k in "iu"}, {"i": "ashr", "u": "lshr"}, np.right_shift),
-    Primitive("popcount", 1, {k: "({T})__popcll((unsigned long long)({U}){0})" for k in "iu"},
-              {"i": "llvm.ctpop", "u": "llvm.ctpop"}, np.bitwise_count),
+    Primitive(
+        "shl",
+        2,
+        {k: "({T})(({W}){0} << ({W}){1})" for k in "iu"},
+        {"i": "shl", "u": "shl"},
+        np.left_shift,
+    ),
+    Primitive(
+        "shr",
+        2,
+        {k: "({T})({0} >> {1})" for k in "iu"},
+        {"i": "ashr", "u": "lshr"},
+        np.right_shift,
+    ),
+    Primitive(
+        "popcount",
+        1,
+        {k: "({T})__popcll((unsigned long long)({U}){0})" for k in "iu"},
+        {"i": "llvm.ctpop", "u": "llvm.ctpop"},
+        np.bitwise_count,
+    ),
     # comparisons give b1; all are false for NaN but ne
     Primitive("eq", 2, *_compare("==", "eq"), np.equal),
     Primitive("ne", 2, *_compare("!=", "ne"), np.not_equal),

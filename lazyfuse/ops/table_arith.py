@@ -21,12 +21,18 @@ def _rounded(name: str):  # type: ignore[no-untyped-def]  # a body function, typ
 ROWS: tuple[OpDef, ...] = (
     OpDef("add", np.add, {"iuf": lambda x, y: x + y, "b": lambda x, y: x | y, "c": z.add}),
     OpDef("subtract", np.subtract, {"iuf": lambda x, y: x - y, "c": z.subtract}),
-    OpDef("multiply", np.multiply, {"iuf": lambda x, y: x * y, "b": lambda x, y: x & y, "c": z.multiply}),
+    OpDef(
+        "multiply",
+        np.multiply,
+        {"iuf": lambda x, y: x * y, "b": lambda x, y: x & y, "c": z.multiply},
+    ),
     OpDef("divide", np.divide, {"f": lambda x, y: x / y, "c": z.divide}),
     OpDef("floor_divide", np.floor_divide, {"iu": c.int_floor_divide, "f": c.float_floor_divide}),
     OpDef("remainder", np.remainder, {"iu": c.int_remainder, "f": c.float_remainder}),
     OpDef("divmod_quotient", np.divmod, {"iu": c.int_floor_divide, "f": c.float_floor_divide}),
-    OpDef("divmod_remainder", np.divmod, {"iu": c.int_remainder, "f": c.float_remainder}, output=1),
+    OpDef(
+        "divmod_remainder", np.divmod, {"iu": c.int_remainder, "f": c.float_remainder}, output=1
+    ),
     OpDef("fmod", np.fmod, {"iu": c.int_fmod, "f": c.fmod}),
     OpDef("negative", np.negative, {"iuf": lambda x: -x, "c": z.negative}),
     OpDef("positive", np.positive, {"iufc": _same}),
@@ -45,7 +51,12 @@ ROWS: tuple[OpDef, ...] = (
     OpDef("fmax", np.fmax, {"iuf": c.fmax, "b": c.bool_maximum, "c": z.fmax}),
     OpDef("fmin", np.fmin, {"iuf": c.fmin, "b": c.bool_minimum, "c": z.fmin}),
     OpDef("clip", np._core.umath.clip, {"iuf": c.clip, "b": c.bool_clip}),
-    OpDef("where", None, {"biufe": c.where, "c": lambda m, x, y: select(c.truth(m), x, y)}, operands=3),
+    OpDef(
+        "where",
+        None,
+        {"biufe": c.where, "c": lambda m, x, y: select(c.truth(m), x, y)},
+        operands=3,
+    ),
     OpDef("astype", None, {"biufce": _same}, operands=1),
     OpDef("floor", np.floor, {"biu": _same, "f": _rounded("floor")}),
     OpDef("ceil", np.ceil, {"biu": _same, "f": _rounded("ceil")}),

@@ -48,11 +48,19 @@ def _half_sign_bit(x: Value) -> Value:
 
 ROWS: tuple[OpDef, ...] = (
     OpDef("equal", np.equal, {"biuf": _equal, "c": z.equal}),
-    OpDef("not_equal", np.not_equal, {"biu": lambda x, y: ~_equal(x, y), "f": lambda x, y: x.ne(y), "c": z.not_equal}),
+    OpDef(
+        "not_equal",
+        np.not_equal,
+        {"biu": lambda x, y: ~_equal(x, y), "f": lambda x, y: x.ne(y), "c": z.not_equal},
+    ),
     OpDef("less", np.less, {"biuf": _less, "c": z.less}),
     OpDef("less_equal", np.less_equal, {"biuf": _less_equal, "c": z.less_equal}),
     OpDef("greater", np.greater, {"biuf": lambda x, y: _less(y, x), "c": z.greater}),
-    OpDef("greater_equal", np.greater_equal, {"biuf": lambda x, y: _less_equal(y, x), "c": z.greater_equal}),
+    OpDef(
+        "greater_equal",
+        np.greater_equal,
+        {"biuf": lambda x, y: _less_equal(y, x), "c": z.greater_equal},
+    ),
     OpDef("logical_and", np.logical_and, {"biufc": lambda x, y: _truth(x) & _truth(y)}),
     OpDef("logical_or", np.logical_or, {"biufc": lambda x, y: _truth(x) | _truth(y)}),
     OpDef("logical_xor", np.logical_xor, {"biufc": lambda x, y: _truth(x) ^ _truth(y)}),

@@ -34,6 +34,10 @@ def _skipped(selection: str) -> set[str]:
     if selection == "none":
         return names
     skipped = {item.strip().removeprefix("-") for item in selection.split(",")}
-    if not skipped <= names or not all(item.strip().startswith("-") for item in selection.split(",")):
-        raise ValueError(f"option passes: {selection!r}; write all, none, or -name of {sorted(names)}")
+    if not skipped <= names or not all(
+        item.strip().startswith("-") for item in selection.split(",")
+    ):
+        raise ValueError(
+            f"option passes: {selection!r}; write all, none, or -name of {sorted(names)}"
+        )
     return skipped

@@ -34,7 +34,12 @@ def _same_value(node: Map) -> Node | None:
 
 def _inverse_pair(node: Map) -> Node | None:
     src = node.srcs[0]
-    if node.op.name not in _INVOLUTIONS or not isinstance(src, Map) or src.op is not node.op or not src.srcs:
+    if (
+        node.op.name not in _INVOLUTIONS
+        or not isinstance(src, Map)
+        or src.op is not node.op
+        or not src.srcs
+    ):
         return None
     below = src.srcs[0]
     same = (below.dtype, below.shape, below.strides) == (node.dtype, node.shape, node.strides)
@@ -45,7 +50,11 @@ _INVOLUTIONS = ("negative", "invert", "logical_not", "conjugate")
 
 RULES: tuple[Rule, ...] = (
     Rule("same_value", "no operation happens", _same_value),
-    Rule("inverse_pair", "flips the same bits twice; logical_not only on bool operands", _inverse_pair),
+    Rule(
+        "inverse_pair",
+        "flips the same bits twice; logical_not only on bool operands",
+        _inverse_pair,
+    ),
 )
 
 

@@ -63,7 +63,11 @@ def _can_reshape(src: Node) -> bool:
     """Whether every operand of an elementwise node is a scalar or a C-contiguous array of its shape."""
     return isinstance(src, Map) and all(
         isinstance(operand, Const)
-        or (operand.shape == src.shape and is_contiguous(operand.shape, operand.strides) and _owns(operand))
+        or (
+            operand.shape == src.shape
+            and is_contiguous(operand.shape, operand.strides)
+            and _owns(operand)
+        )
         for operand in src.srcs
     )
 

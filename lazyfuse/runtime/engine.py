@@ -59,7 +59,9 @@ def enforce_budget(storage: Storage) -> None:
     options = config.current()
     if node.depth > options.max_pending_nodes:
         flush([node], storage.device)
-    elif node.held > min(_SMALL, options.max_pending_bytes) and _holds_too_much(node, options.max_pending_bytes):
+    elif node.held > min(_SMALL, options.max_pending_bytes) and _holds_too_much(
+        node, options.max_pending_bytes
+    ):
         flush([node], storage.device)
 
 
@@ -128,7 +130,9 @@ def _is_free(node: Node) -> bool:
 
 def _is_dear(node: Node) -> bool:
     """Whether recomputing a node costs more than keeping it."""
-    return isinstance(node, Reduce | Opaque | Update) or (isinstance(node, Map) and node.op.ulp > 0)
+    return isinstance(node, Reduce | Opaque | Update) or (
+        isinstance(node, Map) and node.op.ulp > 0
+    )
 
 
 def _run(graph: Graph, device: str) -> None:
@@ -201,8 +205,4 @@ def dead_leaves(graph: Graph) -> set[Node]:
         held = node.is_held or node.users > len(known)
         stays = held or any(survives[reader] for reader in known if reader not in outputs)
         survives[node] = stays
-    return {
-        node
-        for node in graph.nodes
-        if node.buffer is not None and not survives[node]
-    }
+    return {node for node in graph.nodes if node.buffer is not None and not survives[node]}

@@ -35,7 +35,12 @@ class Executor:
     """One run of a plan. `buffers` has a place per slot, leaves bound; `is_dead(leaf)` tells whether it may be reused."""
 
     def __init__(
-        self, plan: Plan, backend: Backend, options: Options, scalars: Sequence[Any], is_dead: IsDead
+        self,
+        plan: Plan,
+        backend: Backend,
+        options: Options,
+        scalars: Sequence[Any],
+        is_dead: IsDead,
     ) -> None:
         self.plan = plan
         self.backend = backend
@@ -131,7 +136,9 @@ def _base(array: np.ndarray) -> np.ndarray:
     return array
 
 
-_BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = weakref.WeakKeyDictionary()
+_BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = (
+    weakref.WeakKeyDictionary()
+)
 _WARNED: set[str] = set()
 _LOCK = threading.Lock()
 

@@ -36,7 +36,9 @@ def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
     limits = Limits(
         fusion=options.fusion,
         max_ops=options.max_kernel_ops,
-        max_args=min(options.max_kernel_args, getattr(backend, "max_args", options.max_kernel_args)),
+        max_args=min(
+            options.max_kernel_args, getattr(backend, "max_args", options.max_kernel_args)
+        ),
         exact_order=backend.exact_order,
     )
     if options.check:
@@ -67,7 +69,12 @@ def template(graph: Graph) -> tuple[Graph, list[Node]]:
 
 class _Planner:
     def __init__(
-        self, graph: Graph, leaves: list[Node], decided: Schedule, backend: Backend, options: Options
+        self,
+        graph: Graph,
+        leaves: list[Node],
+        decided: Schedule,
+        backend: Backend,
+        options: Options,
     ) -> None:
         self.graph = graph
         self.backend = backend
@@ -137,7 +144,8 @@ class _Planner:
         base = node.srcs[0]
         store = lowered.bindings[-1]
         hazard = any(
-            binding.node is base and (binding.strides, binding.offset) != (store.strides, store.offset)
+            binding.node is base
+            and (binding.strides, binding.offset) != (store.strides, store.offset)
             for binding in lowered.bindings[:-1]
         )
         if hazard:
@@ -148,12 +156,17 @@ class _Planner:
         self.steps.append(step)
 
     def _launch(self, group: Group, lowered: Lowered) -> None:
-        operands = tuple(Operand(self._slot(b.node), b.strides, b.offset) for b in lowered.bindings)
+        operands = tuple(
+            Operand(self._slot(b.node), b.strides, b.offset) for b in lowered.bindings
+        )
         scalars = tuple(
-            ("const", self.constants[key]) if isinstance(key, Node) else key for key in lowered.scalars
+            ("const", self.constants[key]) if isinstance(key, Node) else key
+            for key in lowered.scalars
         )
         written = [node for node in lowered.outputs if not isinstance(node, Update)]
-        itemsizes = [int(arg.dtype[1:]) for arg in lowered.kernel.args if arg.role is not Role.SCRATCH]
+        itemsizes = [
+            int(arg.dtype[1:]) for arg in lowered.kernel.args if arg.role is not Role.SCRATCH
+        ]
         read, wrote = _traffic(lowered, itemsizes)
         members = _members(group, self.stored)
         launch = Launch(
@@ -242,4 +255,3 @@ def kernel_name(nodes: Sequence[Node]) -> str:
     shown = [name for name in names if name not in ("view", "const")]
     short = shown if len(shown) <= 5 else [*shown[:2], f"{len(shown) - 4}_more", *shown[-2:]]
     return "lf_" + "_".join(short)
-

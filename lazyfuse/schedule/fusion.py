@@ -74,9 +74,13 @@ class Fuser:
         self.alone[root] = _operation_nodes(alone.expression)
         producers = self._producers(alone)
         if not self.limits.fusion:
-            self.refusals += [Refusal(next(iter(p.roots)), root, WhyNot.DISABLED) for p in producers]
+            self.refusals += [
+                Refusal(next(iter(p.roots)), root, WhyNot.DISABLED) for p in producers
+            ]
         elif is_barrier(root):
-            self.refusals += [Refusal(next(iter(p.roots)), root, _barrier(root)) for p in producers]
+            self.refusals += [
+                Refusal(next(iter(p.roots)), root, _barrier(root)) for p in producers
+            ]
         else:
             for group in [*producers, *self._siblings(alone, producers)]:
                 if self._try_join(root, group, is_producer=group in producers):
@@ -124,8 +128,13 @@ class Fuser:
         """Move the results of `other` into `group` when all of them fit."""
         if other is group or any(is_barrier(root) for root in other.roots):
             return
-        between = {self.group_of[node] for node in (*other.reads, *group.reads) if node in self.group_of}
-        if any(self._depends(third, group) or self._depends(third, other) for third in between - {other, group}):
+        between = {
+            self.group_of[node] for node in (*other.reads, *group.reads) if node in self.group_of
+        }
+        if any(
+            self._depends(third, group) or self._depends(third, other)
+            for third in between - {other, group}
+        ):
             return
         trial = Fuser({}, self.limits)
         trial.stored, trial.position, trial.alone = self.stored, self.position, self.alone
@@ -179,11 +188,16 @@ class Fuser:
 
     def _limit(self, root: Node, group: Group, joined: Joined) -> WhyNot | None:
         added = sum(
-            term not in group.terms and not isinstance(term.node, Const) for term in joined.expression.terms
+            term not in group.terms and not isinstance(term.node, Const)
+            for term in joined.expression.terms
         )
         if group.operations + added > self.limits.max_ops:
             return WhyNot.TOO_LARGE_BODY
-        arguments = len(group.reads | {read.node for read in joined.expression.reads}) + len(group.roots) + 1
+        arguments = (
+            len(group.reads | {read.node for read in joined.expression.reads})
+            + len(group.roots)
+            + 1
+        )
         if arguments > self.limits.max_args:
             return WhyNot.TOO_MANY_ARGUMENTS
         if joined.phase > 0 and joined.level is Level.INNER or _is_late(root, joined):
@@ -224,8 +238,12 @@ class Fuser:
                     order[group] = None
                 elif group not in order:
                     stack.append((group, True))
-                    needs = {self.group_of[node]: None for node in group.reads if node in self.group_of}
-                    stack.extend((need, False) for need in needs if need is not group and need not in order)
+                    needs = {
+                        self.group_of[node]: None for node in group.reads if node in self.group_of
+                    }
+                    stack.extend(
+                        (need, False) for need in needs if need is not group and need not in order
+                    )
         return list(order)
 
 
@@ -309,7 +327,10 @@ def _operation_nodes(expression: Expression) -> frozenset[Node]:
 
 def _misread(expression: Expression, group: Group) -> WhyNot | None:
     """Why a result of the group would be read at another index than it is computed at."""
-    for term in (*expression.terms, *(root for root in expression.roots if isinstance(root, Term))):
+    for term in (
+        *expression.terms,
+        *(root for root in expression.roots if isinstance(root, Term)),
+    ):
         if term.node in group.roots and term.map != group.map_of(term.node):
             folds = isinstance(term.node, Reduce)
             return WhyNot.REDUCE_THEN_BROADCAST if folds else WhyNot.DIFFERENT_SPACE

@@ -38,7 +38,11 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
     for _ in range(ROUNDS):
         stored = required_stores(graph, extra, fusion=limits.fusion, max_ops=limits.max_ops)
         if limits.exact_order:
-            scattered = {node for node in stored if isinstance(node, Reduce) and _is_scattered(node, stored, limits)}
+            scattered = {
+                node
+                for node in stored
+                if isinstance(node, Reduce) and _is_scattered(node, stored, limits)
+            }
             if scattered:
                 refusals += [Refusal(node.srcs[0], node, WhyNot.ORDER_CLASS) for node in scattered]
                 extra |= {node.srcs[0] for node in scattered}
@@ -90,5 +94,9 @@ def _outputs(graph: Graph, groups: list[Group]) -> frozenset[Node]:
     """Results that must reach memory: outputs of the graph and operands of other groups."""
     read = {node for group in groups for node in group.reads if node not in group.roots}
     wanted = read | set(graph.outputs)
-    written = {root for group in groups for root in group.roots if root.kind in ("update", "opaque")}
-    return frozenset(root for group in groups for root in group.roots if root in wanted or root in written)
+    written = {
+        root for group in groups for root in group.roots if root.kind in ("update", "opaque")
+    }
+    return frozenset(
+        root for group in groups for root in group.roots if root in wanted or root in written
+    )

@@ -1,7 +1,7 @@
 """Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
 
-    stored = outputs, reductions, updates, library calls and their operands, nodes under views that are not affine,
-             expensive nodes that a broadcast would repeat, and cuts through expressions that grow too large
+stored = outputs, reductions, updates, library calls and their operands, nodes under views that are not affine,
+         expensive nodes that a broadcast would repeat, and cuts through expressions that grow too large
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def required_stores(
     for node in graph.nodes:
         if is_leaf(node):
             continue
-        if isinstance(node, Reduce | Update | Opaque) or (not fusion and isinstance(node, Map | Fill)):
+        if isinstance(node, Reduce | Update | Opaque) or (
+            not fusion and isinstance(node, Map | Fill)
+        ):
             stored.add(node)
         if isinstance(node, Opaque):
             stored.update(_memory(src) for src in node.srcs)

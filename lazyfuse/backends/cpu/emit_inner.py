@@ -214,4 +214,3 @@ class _Phase:
 def _taken(acc: Accumulator, values: Values) -> Parts:
     indexes = (acc.value,) if acc.index is None else (acc.value, acc.index)
     return value_parts(acc, [values[index] for index in indexes])
-

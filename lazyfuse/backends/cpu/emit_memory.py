@@ -180,9 +180,7 @@ def _interleave(writer: FunctionWriter, parts: list[Operand]) -> str:
     return writer.value(f"shufflevector {kind} {left}, {kind} {right}, {mask}")
 
 
-def _addresses(
-    writer: FunctionWriter, pointer: str, stride: str, tail: Tail | None
-) -> list[str]:
+def _addresses(writer: FunctionWriter, pointer: str, stride: str, tail: Tail | None) -> list[str]:
     """The address of each lane; past the end of a tail, of its last lane."""
     places = []
     for lane in range(writer.lanes):

@@ -141,9 +141,7 @@ class PairwiseSums:
     def _leaf(self, low: str, count: str, vector: Vector) -> None:
         """Leave the sums of [low, low + count) in `results`."""
         writer = self.writer
-        self._keep_partials(
-            [tuple(self._zero(part) for part in parts) for parts in self.dtypes]
-        )
+        self._keep_partials([tuple(self._zero(part) for part in parts) for parts in self.dtypes])
         whole = writer.i64("and", count, str(-writer.lanes))
         full = writer.add(low, whole)
         with writer.loop(low, full, str(writer.lanes)) as position:

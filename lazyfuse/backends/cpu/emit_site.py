@@ -173,13 +173,9 @@ class Site:
         return writer.offset(pointer, index, size)
 
 
-def first_site(
-    writer: FunctionWriter, kernel: Kernel, params: Params, finished: Finished
-) -> Site:
+def first_site(writer: FunctionWriter, kernel: Kernel, params: Params, finished: Finished) -> Site:
     """Where every index is 0."""
-    cursor = {
-        number: writer.parameter(slot, "ptr") for number, slot in enumerate(params.pointers)
-    }
+    cursor = {number: writer.parameter(slot, "ptr") for number, slot in enumerate(params.pointers)}
     return Site(writer, kernel, params, cursor, {}, finished)
 
 

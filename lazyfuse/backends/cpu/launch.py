@@ -121,9 +121,7 @@ class Launch:
         work = partial(self._take_ranges, block, ctypes.addressof(counter), grain)
         self._program.workers.run(work, helpers)
 
-    def _take_ranges(
-        self, block: Block, counter: int, grain: int
-    ) -> None:
+    def _take_ranges(self, block: Block, counter: int, grain: int) -> None:
         """Run ranges until none is left; on every thread."""
         scratch = None
         if self._scratch:
@@ -161,9 +159,7 @@ class Launch:
                 block[axes[axis]] = steps[axis] * int(arg.dtype[1:])
         return block
 
-    def _write_scalars(
-        self, block: Block, scalars: Sequence[Scalar]
-    ) -> None:
+    def _write_scalars(self, block: Block, scalars: Sequence[Scalar]) -> None:
         kernel, slots = self._program.kernel, self._program.params.scalars
         for dtype, slot, value in zip(kernel.scalars, slots, scalars, strict=True):
             if dtype[0] in "biu":
@@ -189,9 +185,7 @@ def ns_per_point(kernel: Kernel) -> float:
     return cycles / 8 / 3
 
 
-def _write_float(
-    block: Block, slot: int, dtype: str, value: float
-) -> None:
+def _write_float(block: Block, slot: int, dtype: str, value: float) -> None:
     try:
         struct.pack_into(_FLOAT_FORMATS[int(dtype[1:])], block, 8 * slot, value)
     except OverflowError:  # too large for the dtype: infinity, as NumPy's cast
@@ -216,9 +210,7 @@ def _scratch_slots(
     kernel = program.kernel
     points = math.prod(extents[kernel.outer :]) * (1 if folds_lanes(kernel) else columns)
     slots = zip(program.params.pointers, kernel.args, strict=True)
-    return [
-        (slot, points * int(arg.dtype[1:])) for slot, arg in slots if arg.role is Role.SCRATCH
-    ]
+    return [(slot, points * int(arg.dtype[1:])) for slot, arg in slots if arg.role is Role.SCRATCH]
 
 
 def _block_columns(program: Program, extents: tuple[int, ...]) -> int:
