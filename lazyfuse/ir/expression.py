@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from lazyfuse.ir.graph import is_leaf
 from lazyfuse.ir.layout import IndexMap, access, broadcast_map, compose, index_map
-from lazyfuse.ir.node import Const, Fill, Node, View
+from lazyfuse.ir.node import Const, Fill, Node, Reduce, View
 
 
 class Term(NamedTuple):
@@ -74,57 +73,63 @@ def walk(
     results are at hand in the same kernel). Raises NotAffineError when a view of an unstored node cannot dissolve.
     """
     expression = Expression()
-
-    def is_memory(node: Node) -> bool:
-        return (
-            node not in inline
-            and (is_leaf(node) or node in stored)
-            and not isinstance(node, Const)
-        )
-
+    walker = _Walker(axes, stored, inline)
     stack: list[tuple[Term, bool]] = []
     for root in roots:
-        resolved = _resolve(root, axes, is_memory)
+        resolved = walker.resolve(root.node, root.map)
         expression.roots.append(resolved)
         if isinstance(resolved, Term):
             stack.append((resolved, False))
     stack.reverse()
+    known, terms = expression.operands, expression.terms
     while stack:
         term, done = stack.pop()
         if done:
-            expression.terms.append(term)
-        elif term not in expression.operands:
-            expression.operands[term] = operands = _operands(term, axes, is_memory)
+            terms.append(term)
+        elif term not in known:
+            known[term] = operands = walker.operands(term)
             stack.append((term, True))
-            stack.extend(
-                (operand, False) for operand in reversed(operands) if isinstance(operand, Term)
-            )
+            for operand in reversed(operands):
+                if type(operand) is Term:
+                    stack.append((operand, False))
     return expression
 
 
-def _operands(term: Term, axes: int, is_memory) -> tuple[Term | Read, ...]:  # type: ignore[no-untyped-def]
-    node = term.node
-    if node.kind == "reduce" or isinstance(node, Fill):
-        return ()
-    return tuple(
-        _resolve(Term(src, broadcast_map(term.map, src.shape, node.shape)), axes, is_memory)
-        for src in node.srcs
-    )
+class _Walker:
+    """Where a walk stops: at memory that is not computed in place."""
 
+    __slots__ = ("axes", "stored", "inline")
 
-def _resolve(term: Term, axes: int, is_memory) -> Term | Read:  # type: ignore[no-untyped-def]
-    node, outer = term
-    while isinstance(node, View):
-        src = node.srcs[0]
-        inner = index_map(node.layout, src.shape, src.strides)
-        if is_memory(src):
-            strides, offset = access(outer, node.layout.strides, axes)
-            through = None if inner is None else compose(inner, outer)
-            return Read(src, strides, offset + node.layout.offset, through)
-        if inner is None:
-            raise NotAffineError(src)
-        node, outer = src, compose(inner, outer)
-    if is_memory(node):
-        strides, offset = access(outer, node.strides, axes)
-        return Read(node, strides, offset, outer)
-    return Term(node, outer)
+    def __init__(self, axes: int, stored: Collection[Node], inline: Collection[Node]) -> None:
+        self.axes, self.stored, self.inline = axes, stored, inline
+
+    def is_memory(self, node: Node) -> bool:
+        if node in self.inline or isinstance(node, Const):
+            return False
+        return node.buffer is not None or node in self.stored
+
+    def operands(self, term: Term) -> tuple[Term | Read, ...]:
+        node, outer = term
+        if isinstance(node, Reduce | Fill):
+            return ()
+        shape = node.shape
+        return tuple(
+            [self.resolve(src, broadcast_map(outer, src.shape, shape)) for src in node.srcs]
+        )
+
+    def resolve(self, node: Node, outer: IndexMap) -> Term | Read:
+        """Dissolve views until an operation or memory is met."""
+        while isinstance(node, View):
+            src = node.srcs[0]
+            inner = index_map(node.layout, src.shape, src.strides)
+            if self.is_memory(src):
+                strides, offset = access(outer, node.layout.strides, self.axes)
+                through = None if inner is None else compose(inner, outer)
+                return Read(src, strides, offset + node.layout.offset, through)
+            if inner is None:
+                raise NotAffineError(src)
+            node, outer = src, compose(inner, outer)
+        if self.is_memory(node):
+            strides, offset = access(outer, node.strides, self.axes)
+            return Read(node, strides, offset, outer)
+        return Term(node, outer)

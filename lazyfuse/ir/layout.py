@@ -43,6 +43,8 @@ def identity(shape: Shape) -> IndexMap:
 
 def broadcast_map(outer: IndexMap, shape: Shape, target: Shape) -> IndexMap:
     """The index map of an operand of `shape` where its broadcast to `target` is read through `outer`."""
+    if shape == target:
+        return outer
     skip = len(target) - len(shape)
     return tuple(
         Affine(0) if extent == 1 else outer[axis] for axis, extent in enumerate(shape, skip)

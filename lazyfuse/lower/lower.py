@@ -55,6 +55,10 @@ class _Lowering:
         ]
         return walk(terms, self.ndim, self.stored, self.group.roots)
 
+    def _joint(self, roots: list[Node]) -> Expression:
+        """The expression of several roots; of one it is known already."""
+        return self.expressions[roots[0]] if len(roots) == 1 else self._expression(roots)
+
     def _plan_loops(self) -> Loops:
         accesses = [read.strides for e in self.expressions.values() for read in e.reads]
         accesses += [self._store_access(root)[0] for root in self.outputs]
@@ -95,7 +99,7 @@ class _Lowering:
             for root in self.outputs
             if group.roots[root] is Level.INNER and group.phases[root] == number
         ]
-        expression = self._expression([*folds, *stores])
+        expression = self._joint([*folds, *stores])
         phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, self.scratch)
         values = phase.evaluate(expression)
         accumulators = tuple(
@@ -179,7 +183,7 @@ class _Lowering:
             if isinstance(root, Reduce):
                 value = phase.reduction(root)
             else:
-                value = phase.evaluate(self._expression([root]))[0]
+                value = phase.evaluate(self.expressions[root])[0]
             written.append((root, astype(value, root.dtype).index))
         return _phase(PhaseLevel.OUTER, phase, (), written)
 
