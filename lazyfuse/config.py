@@ -1,7 +1,7 @@
 """Options: one row each, with type, default and meaning; read per call, set per context.
 
-An option comes from, in order: `with options(...)`, the environment variable `LAZYFUSE_<NAME>`, the default.
-Contexts are per thread and per task (ContextVar).
+An option comes from, in order: `with options(...)`, the environment variable `LAZYFUSE_<NAME>`,
+the default. Contexts are per thread and per task (ContextVar).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class Options:
     )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
-    fastmath: bool = _option(False, "allow rewrites that are not exact")
+    fastmath: bool = _option(
+        False, "allow what is not exact: a product that is added is rounded once"
+    )
     passes: str = _option(
         "all", "graph passes to run: all, none, or all but some, as -simplify,-views"
     )
@@ -62,7 +64,7 @@ class Options:
 
 
 def _from_environment() -> Options:
-    values = {}
+    values: dict[str, Any] = {}  # each of its option's type
     for item in fields(Options):
         text = os.environ.get(f"LAZYFUSE_{item.name.upper()}")
         if text is not None:
@@ -89,7 +91,8 @@ current = _CURRENT.get
 def options(**changes: Any) -> Iterator[Options]:
     """Set options for a `with` block, in this thread or task only.
 
-    Raises TypeError for an unknown option or a value of the wrong type, ValueError for a wrong choice.
+    Raises TypeError for an unknown option or a value of the wrong type,
+    ValueError for a wrong choice.
 
         with options(fusion=False, threads=1): ...
     """
@@ -111,6 +114,7 @@ def option_table() -> str:
     rows = ["| option | environment | default | meaning |", "|---|---|---|---|"]
     for item in fields(Options):
         rows.append(
-            f"| `{item.name}` | `LAZYFUSE_{item.name.upper()}` | `{item.default!r}` | {item.metadata['help']} |"
+            f"| `{item.name}` | `LAZYFUSE_{item.name.upper()}` | `{item.default!r}` "
+            f"| {item.metadata['help']} |"
         )
     return "\n".join(rows)

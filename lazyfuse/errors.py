@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class LazyfuseError(Exception):
-    """Something inside the engine failed; the message says on which ops and where they were recorded."""
+    """Something inside the engine failed;
+    the message says on which ops and where they were recorded."""
 
 
 class DeviceUnavailableError(LazyfuseError, RuntimeError):
@@ -16,11 +17,13 @@ class FallbackError(LazyfuseError, TypeError):
 
 
 class FallbackWarning(UserWarning):
-    """A function left the engine for NumPy; said once per call site when `options(fallback="warn")`."""
+    """A function left the engine for NumPy;
+    said once per call site when `options(fallback="warn")`."""
 
 
 class UnfusedWarning(UserWarning):
-    """A kernel could not be built, or there is no compiler: the plan ran op by op through NumPy."""
+    """A kernel could not be built, or there is no compiler:
+    the plan ran op by op through NumPy."""
 
 
 class VerifyError(LazyfuseError, AssertionError):

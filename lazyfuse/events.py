@@ -1,4 +1,5 @@
-"""Counters of what the engine did. The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
+"""Counters of what the engine did.
+The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Check the speed promises: `python -m perf.bars` prints PASS or FAIL for each.
 
 NumPy and lazyfuse run in turn in one process, in blocks of a few calls, two threads, 1,000,000
-elements; medians of many rounds decide; the ratio of the fastest rounds is shown as well, since it suffers less when
-something else uses the machine. First calls are timed in new processes. Exit status 1 when a bar
-fails.
+elements; medians of many rounds decide; the ratio of the fastest rounds is shown as well, since it
+suffers less when something else uses the machine. First calls are timed in new processes. Exit
+status 1 when a bar fails.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ BLOCK = 6
 
 
 def alternate(calls: list[Callable[[], Any]], duration: float) -> list[list[float]]:
-    """Run calls in turn, in blocks, for a while; give the seconds of all but each block's first."""
+    """Run calls in turn, in blocks, for a while;
+    give the seconds of all but each block's first."""
     for call in calls:
         call()
         call()

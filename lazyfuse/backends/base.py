@@ -1,7 +1,7 @@
 """What the runtime asks of a backend: memory, and executables made from Kernel IR.
 
-A Buffer is flat memory on one device. A backend compiles a Kernel once (`compile`), fixes extents, strides and offsets
-once per plan (`bind`), and then launches with buffers and scalars only.
+A Buffer is flat memory on one device. A backend compiles a Kernel once (`compile`), fixes extents,
+strides and offsets once per plan (`bind`), and then launches with buffers and scalars only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ Scalar = bool | int | float | complex | np.generic
 
 
 class Buffer(Protocol):
-    """Flat device memory. `pointer` is its address, `nbytes` its size, `device` where it lies ("cpu", "cuda:0").
+    """Flat device memory. `pointer` is its address, `nbytes` its size,
+    `device` where it lies ("cpu", "cuda:0").
 
-    `exclusive` is False once memory is visible outside the engine (borrowed or exported): it is never reused then.
+    `exclusive` is False once memory is visible outside the engine (borrowed or exported):
+    it is never reused then.
     """
 
     pointer: int
@@ -29,7 +31,8 @@ class Buffer(Protocol):
 
 
 class Launch(Protocol):
-    """A kernel with fixed extents and strides. `buffers` has one entry per non-scratch argument of the kernel."""
+    """A kernel with fixed extents and strides.
+    `buffers` has one entry per non-scratch argument of the kernel."""
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
@@ -37,11 +40,17 @@ class Launch(Protocol):
 
 
 class Executable(Protocol):
-    """A compiled kernel. `source` is what was compiled, for people; `binary` is what the disk cache keeps of it."""
+    """A compiled kernel. `source` is what was compiled, for people;
+    `binary` is what the disk cache keeps of it."""
 
-    kernel: Kernel
-    source: str
-    binary: bytes
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def binary(self) -> bytes: ...
 
     def bind(
         self,
@@ -49,11 +58,13 @@ class Executable(Protocol):
         strides: tuple[tuple[int, ...], ...],
         offsets: tuple[int, ...],
     ) -> Launch:
-        """Fix the extents of all axes, and for each non-scratch argument its stride per axis and offset, in elements."""
+        """Fix the extents of all axes, and for each non-scratch argument its stride per axis and
+        offset, in elements."""
 
 
 class Unsupported(Exception):
-    """A backend cannot spell a primitive on a dtype; the scheduler runs the op through NumPy instead."""
+    """A backend cannot spell a primitive on a dtype;
+    the scheduler runs the op through NumPy instead."""
 
     def __init__(self, op: str, dtype: str, reason: str) -> None:
         super().__init__(f"{op} on {dtype}: {reason}")
@@ -70,7 +81,8 @@ class Backend(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Everything besides the kernel text that decides the compiled bits (compiler, CPU or GPU features)."""
+        """Everything besides the kernel text that decides the compiled bits (compiler, CPU or GPU
+        features)."""
 
     def supports(self, op: str, dtype: str) -> bool:
         """Whether primitive `op` producing or reading `dtype` can be spelled here."""
@@ -79,13 +91,15 @@ class Backend(Protocol):
         """Turn a kernel into code; `name` is a readable identifier for profilers."""
 
     def load(self, kernel: Kernel, name: str, binary: bytes) -> Executable:
-        """Make the executable of `kernel` from an earlier `Executable.binary` of the same fingerprint."""
+        """Make the executable of `kernel` from an earlier `Executable.binary` of the same
+        fingerprint."""
 
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialized memory, aligned to 64 bytes; MemoryError when there is none."""
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
-        """Copy a C-contiguous host array in, or share its memory where `borrow` and the device allow it."""
+        """Copy a C-contiguous host array in, or share its memory where `borrow` and the device
+        allow it."""
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between buffers of this device."""

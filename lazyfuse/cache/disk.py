@@ -1,9 +1,10 @@
 """Compiled kernels on disk: one file per key, checked when read, written whole or not at all.
 
-A file is a header line (magic and the sha256 of the rest) and the binary. It is written beside its place under a name
-of its own and renamed over it, so readers in other processes see the old file, the new one, or none. A file that does
-not match its header, or lies in a folder that others may write to, is not used. The folder is created for the user
-alone (mode 0700); code on disk is trusted as far as the user's own files are.
+A file is a header line (magic and the sha256 of the rest) and the binary. It is written beside its
+place under a name of its own and renamed over it, so readers in other processes see the old file,
+the new one, or none. A file that does not match its header, or lies in a folder that others may
+write to, is not used. The folder is created for the user alone (mode 0700); code on disk is
+trusted as far as the user's own files are.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class DiskCache:
         return binary
 
     def write(self, key: str, binary: bytes) -> None:
-        """Keep a binary. A disk that is full or read-only is not an error: the kernel just stays in memory."""
+        """Keep a binary. A disk that is full or read-only is not an error:
+        the kernel just stays in memory."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not self._is_private():

@@ -1,4 +1,5 @@
-"""The identity of a compiled kernel: its canonical text and everything else that decides the compiled bits."""
+"""The identity of a compiled kernel: its canonical text and everything else that decides the
+compiled bits."""
 
 from __future__ import annotations
 

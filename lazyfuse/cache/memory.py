@@ -1,4 +1,5 @@
-"""A least-recently-used mapping with a lock and counters: kernels and plans are kept in one each."""
+"""A least-recently-used mapping with a lock and counters:
+kernels and plans are kept in one each."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ V = TypeVar("V")
 
 
 class CacheInfo(NamedTuple):
-    """As `functools.lru_cache`'s: hits and misses since the last clear, entries now and at most."""
+    """As `functools.lru_cache`'s: hits and misses since the last clear,
+    entries now and at most."""
 
     hits: int
     misses: int

@@ -1,7 +1,8 @@
 """LazyArray: NumPy's ndarray whose operations are recorded.
 
-An array is a Storage (memory, shared by its views, in versions) and a Layout (which elements of it). Reading an array
-gives a node of the graph; writing gives the Storage a new version. Metadata never computes anything.
+An array is a Storage (memory, shared by its views, in versions) and a Layout (which elements of
+it). Reading an array gives a node of the graph; writing gives the Storage a new version. Metadata
+never computes anything.
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ from lazyfuse.ops.shapes import size_of
 
 
 class ArrayType(type):
-    """Makes `isinstance(x, lazyfuse.ndarray)` true for NumPy's arrays too: programs ask for any array."""
+    """Makes `isinstance(x, lazyfuse.ndarray)` true for NumPy's arrays too:
+    programs ask for any array."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type.__instancecheck__(cls, instance) or isinstance(instance, np.ndarray)
 
 
 class LazyArray(Handle, metaclass=ArrayType):
-    """An n-dimensional array that records what is done to it and computes it in fused kernels when it is needed.
+    """An n-dimensional array that records what is done to it and computes it in fused kernels when
+    it is needed.
 
     Made by `lazyfuse.array`, `asarray`, `zeros`, ... and by operations on arrays.
-    Aliasing: as NumPy's. Basic slices, transposes and reshapes without copy share memory: a write is seen by all views.
+    Aliasing: as NumPy's. Basic slices, transposes and reshapes without copy share memory:
+    a write is seen by all views.
     """
 
     __slots__ = ()
@@ -168,8 +172,8 @@ class LazyArray(Handle, metaclass=ArrayType):
     __rlshift__ = operators.reflected("left_shift")
     __rshift__ = operators.operator("right_shift")
     __rrshift__ = operators.reflected("right_shift")
-    __eq__ = operators.comparison("equal")  # type: ignore[assignment]  # elementwise, as ndarray's
-    __ne__ = operators.comparison("not_equal")  # type: ignore[assignment]
+    __eq__ = operators.comparison("equal")  # elementwise, as ndarray's
+    __ne__ = operators.comparison("not_equal")
     __lt__ = operators.operator("less")
     __le__ = operators.operator("less_equal")
     __gt__ = operators.operator("greater")
@@ -229,12 +233,14 @@ class LazyArray(Handle, metaclass=ArrayType):
     mT = property(manipulation.matrix_transposed)
 
     def __getattr__(self, name: str) -> Any:
-        """Methods of ndarray that are not native: they run through NumPy (`frontend/fallback.py`)."""
+        """Methods of ndarray that are not native:
+        they run through NumPy (`frontend/fallback.py`)."""
         return protocols.fallback_attribute(self, name)
 
 
 class Flags:
-    """The flags of an array, without computing it; `a.flags["C_CONTIGUOUS"]` and `a.flags.c_contiguous`."""
+    """The flags of an array, without computing it;
+    `a.flags["C_CONTIGUOUS"]` and `a.flags.c_contiguous`."""
 
     __slots__ = ("_array",)
     _NAMES = ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned", "writebackifcopy")

@@ -12,8 +12,9 @@ from lazyfuse.runtime import engine, session
 def materialize(*arrays: Any) -> Any:
     """Compute what is pending for the arrays, together, and wait for it.
 
-    Arrays may lie inside lists, tuples and dicts; everything else is ignored. Returns the argument, or a tuple of
-    them. Raises: MemoryError when there is no memory; the arrays stay pending then.
+    Arrays may lie inside lists, tuples and dicts; everything else is ignored. Returns the
+    argument, or a tuple of them. Raises: MemoryError when there is no memory; the arrays stay
+    pending then.
     """
     pending: dict[str, list[Any]] = {}
     stack = list(reversed(arrays))

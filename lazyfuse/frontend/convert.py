@@ -1,7 +1,8 @@
-"""Whatever a user passes -> operands: nodes for arrays, Python scalars as they are (they are weak, NEP 50).
+"""Whatever a user passes -> operands: nodes for arrays, Python scalars as they are (they are weak,
+NEP 50).
 
-Host memory is copied in, unless nobody can write to it (architecture promise: no wrong answer because the caller
-writes its array later).
+Host memory is copied in, unless nobody can write to it (architecture promise: no wrong answer
+because the caller writes its array later).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from lazyfuse.runtime import session
 
 
 class Operand(NamedTuple):
-    """`type` is a dtype code, or a Python type for weak scalars; exactly one of node and value is set."""
+    """`type` is a dtype code, or a Python type for weak scalars;
+    exactly one of node and value is set."""
 
     type: OperandType
     node: Node | None
@@ -28,7 +30,8 @@ class Operand(NamedTuple):
 
 
 class ForeignError(Exception):
-    """An operand that the engine does not handle (object, string, long double, datetime...): NumPy takes over."""
+    """An operand that the engine does not handle (object, string, long double, datetime...):
+    NumPy takes over."""
 
 
 _WEAK: dict[type, type] = {bool: bool, int: int, float: float, complex: complex}
@@ -62,7 +65,8 @@ def _known(dtype: np.dtype) -> str:
 
 
 def scalar(value: ScalarValue, dtype: str) -> Const:
-    """A Const of a loop's dtype. Raises OverflowError for an integer out of range, as NumPy does."""
+    """A Const of a loop's dtype.
+    Raises OverflowError for an integer out of range, as NumPy does."""
     kind = dtype[0]
     if kind in "iu":
         number = int(value.real) if isinstance(value, complex) else int(value)
@@ -88,8 +92,9 @@ def integer_range(dtype: str) -> tuple[int, int]:
 
 
 def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool = False) -> Source:
-    """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a temporary of ours), when
-    `borrow` says that nobody will write to it, or when it is read-only all the way down; else copied."""
+    """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a
+    temporary of ours), when `borrow` says that nobody will write to it, or when it is read-only
+    all the way down; else copied."""
     dtype = array.dtype.newbyteorder("=")
     strides = copy_strides(array.shape, _element_strides(array))
     dense = _as_dense(array, dtype, strides)
@@ -133,7 +138,8 @@ def _flat(dense: np.ndarray) -> np.ndarray:
 
 
 def _is_frozen(array: np.ndarray) -> bool:
-    """Whether nobody can write: the array and every array under it are read-only, and NumPy owns the memory."""
+    """Whether nobody can write: the array and every array under it are read-only,
+    and NumPy owns the memory."""
     current: Any = array
     while isinstance(current, np.ndarray):
         if current.flags.writeable:
@@ -152,7 +158,8 @@ def to_array(
     borrow: bool = False,
     owned: bool = False,
 ) -> Any:
-    """A new LazyArray from host data; `borrow` and `owned` as in `source`. Raises ForeignError for dtypes that only NumPy handles."""
+    """A new LazyArray from host data; `borrow` and `owned` as in `source`.
+    Raises ForeignError for dtypes that only NumPy handles."""
     array = np.asarray(value, dtype=dtype)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
         raise ForeignError(str(array.dtype))

@@ -1,4 +1,5 @@
-"""New arrays. Constant ones and ranges are recorded (no memory until it is needed), the rest comes from NumPy."""
+"""New arrays. Constant ones and ranges are recorded (no memory until it is needed),
+the rest comes from NumPy."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
 
 
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False,
-          ndmin: int = 0, device: str | None = None, **options: Any) -> Any:  # fmt: skip
-    """A new array of the values of `object`. Dtypes outside the engine (object, strings...) stay NumPy arrays.
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
+          subok: bool = False, ndmin: int = 0, device: str | None = None,
+          **options: Any) -> Any:  # fmt: skip
+    """A new array of the values of `object`.
+    Dtypes outside the engine (object, strings...) stay NumPy arrays.
 
     Aliasing: none, unless `copy` is False or None and nothing has to change.
     """
@@ -52,8 +55,9 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
             copy: bool | None = None, like: Any = None) -> Any:  # fmt: skip
     """An array of the values of `a`.
 
-    Aliasing: `a` itself when it is a LazyArray of this dtype. Memory of a NumPy array is shared only when nobody can
-    write to it, or when `copy` is False: the caller promises not to write to it then.
+    Aliasing: `a` itself when it is a LazyArray of this dtype. Memory of a NumPy array is shared
+    only when nobody can write to it, or when `copy` is False: the caller promises not to write to
+    it then.
     """
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
@@ -122,8 +126,8 @@ def empty(
     return _constant(shape, 0, dtype, order, device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: str | None = None,
-         like: Any = None) -> Any:  # fmt: skip
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *,
+         device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """An array of one value, or of `fill_value` broadcast to the shape."""
     kind = np.dtype(dtype) if dtype is not None else np.asarray(fill_value).dtype
     given = None
@@ -179,23 +183,23 @@ def _reordered(shape: Shape, strides: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
-               device: str | None = None) -> Any:  # fmt: skip
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+               *, device: str | None = None) -> Any:  # fmt: skip
     return _like(a, 0, dtype, order, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
-              device: str | None = None) -> Any:  # fmt: skip
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+              *, device: str | None = None) -> Any:  # fmt: skip
     return _like(a, 1, dtype, order, shape, device)
 
 
-def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
-               device: str | None = None) -> Any:  # fmt: skip
+def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+               shape: Any = None, *, device: str | None = None) -> Any:  # fmt: skip
     return _like(prototype, 0, dtype, order, shape, device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
-              device: str | None = None) -> Any:  # fmt: skip
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+              shape: Any = None, *, device: str | None = None) -> Any:  # fmt: skip
     if np.ndim(fill_value):
         result = _like(a, 0, dtype, order, shape, device)
         result[...] = fill_value
@@ -204,7 +208,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 
 
 def arange(*args: Any, dtype: Any = None, device: str | None = None, like: Any = None) -> Any:
-    """start, start + step, ... before stop, as NumPy's arange: recorded, no memory until it is needed."""
+    """start, start + step, ... before stop, as NumPy's arange:
+    recorded, no memory until it is needed."""
     start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}.get(
         len(args[:3]), (None, None, None)
     )
@@ -251,10 +256,10 @@ def linspace(*args: Any, device: str | None = None, **kwargs: Any) -> Any:
     return _owned(result, device)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str = "C", *,  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str = "C", *,
         device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """Ones on a diagonal."""
-    return _owned(np.eye(N, M, k, dtype, order), device)  # type: ignore[arg-type]
+    return _owned(np.eye(N, M, k, dtype, order), device)  # type: ignore[call-overload]  # NumPy checks the order
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:

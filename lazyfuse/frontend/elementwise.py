@@ -1,8 +1,8 @@
 """Elementwise operations: operands in, one recorded Map out. Nothing runs here.
 
-`apply(name, operands)` is the one way in, for operators, ufuncs and functions alike; out=, where=, dtype= and casting=
-have NumPy's meaning. What the engine has no code for goes to NumPy as a recorded call, or at once when the dtypes are
-foreign (object, string, long double...).
+`apply(name, operands)` is the one way in, for operators, ufuncs and functions alike; out=, where=,
+dtype= and casting= have NumPy's meaning. What the engine has no code for goes to NumPy as a
+recorded call, or at once when the dtypes are foreign (object, string, long double...).
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def _loop_of_dtype(name: str, signature: tuple[Any, ...], dtype: np.dtype, casti
         raise ForeignError("dtype=")
     asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
     resolved = ufunc.resolve_dtypes(
-        (*asked, None), signature=(None,) * ufunc.nin + (dtype,), casting=casting
+        (*asked, None),
+        signature=(None,) * ufunc.nin + (dtype,),
+        casting=casting,  # type: ignore[arg-type]  # NumPy checks the word
     )
     operands = tuple(code(item) for item in resolved[:-1])
     native = OPS[name].body_for(operands) is not None
@@ -119,7 +121,8 @@ def common_device(operands: Sequence[Operand]) -> str:
     devices = {item.device for item in operands if item.device is not None}
     if len(devices) > 1:
         raise ValueError(
-            f"operands live on different devices ({', '.join(sorted(devices))}); move them with to_device"
+            f"operands live on different devices ({', '.join(sorted(devices))}); "
+            "move them with to_device"
         )
     return devices.pop() if devices else session.default_device()
 
@@ -214,7 +217,8 @@ class _OutputOf:
 
 
 def _check_integer_power(nodes: tuple[Node, ...]) -> None:
-    """Raise what NumPy raises for negative integer exponents: here, not when the power is computed."""
+    """Raise what NumPy raises for negative integer exponents:
+    here, not when the power is computed."""
     exponent = nodes[1]
     if isinstance(exponent, Const):
         negative = exponent.value < 0  # type: ignore[operator]  # an integer dtype
@@ -271,7 +275,8 @@ def check_cast(name: str, source: str, target: str, casting: str) -> None:
         return
     ufunc = OPS[name].ufunc or np.positive
     from_dtype, to_dtype = np.dtype(source), np.dtype(target)
-    raise np._core._exceptions._UFuncOutputCastingError(ufunc, casting, from_dtype, to_dtype, 0)
+    error = np._core._exceptions._UFuncOutputCastingError  # type: ignore[attr-defined]  # private
+    raise error(ufunc, casting, from_dtype, to_dtype, 0)
 
 
 def _convert(node: Node, dtype: str) -> Node:
@@ -281,7 +286,8 @@ def _convert(node: Node, dtype: str) -> Node:
 
 
 def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-    """A ufunc of several results: one recorded op each; they fuse into one kernel. out= takes a tuple."""
+    """A ufunc of several results: one recorded op each; they fuse into one kernel.
+    out= takes a tuple."""
     outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
     return tuple(
         apply(part, values, out=out, **options)

@@ -1,4 +1,5 @@
-"""Out of the engine: values for NumPy and for Python. Every function here computes what it needs."""
+"""Out of the engine: values for NumPy and for Python.
+Every function here computes what it needs."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from lazyfuse.runtime import session
 
 
 def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """The values as an ndarray. Aliasing: a read-only view of the engine's memory on the CPU, unless `copy` or a
-    cast makes it a private copy. Raises: ValueError when `copy` is False and a cast or a transfer needs a copy."""
+    """The values as an ndarray. Aliasing: a read-only view of the engine's memory on the CPU,
+    unless `copy` or a cast makes it a private copy. Raises: ValueError when `copy` is False and a
+    cast or a transfer needs a copy."""
     values = _host_view(self)
     target = values.dtype if dtype is None else np.dtype(dtype)
     if target == values.dtype and not copy:
@@ -30,7 +32,8 @@ def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarr
 
 
 def _host_view(self: Any) -> np.ndarray:
-    """A read-only array of the current values; the memory is not written by the engine any more."""
+    """A read-only array of the current values;
+    the memory is not written by the engine any more."""
     self._flush()
     node = self._storage.node
     buffer = node.buffer
@@ -67,7 +70,8 @@ def tobytes(self: Any, order: str = "C") -> bytes:
 def to_bool(self: Any) -> bool:
     if self.size > 1:
         raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            "The truth value of an array with more than one element is ambiguous. "
+            "Use a.any() or a.all()"
         )
     return bool(to_array(self))
 
@@ -96,8 +100,11 @@ def to_index(self: Any) -> int:
 def _check_scalar(self: Any) -> None:
     """NumPy's error before anything is computed."""
     if self.ndim > 0 and (self.size != 1 or _strict_scalars()):
-        raise TypeError("only 0-dimensional arrays can be converted to Python scalars"
-                        if _strict_scalars() else "only length-1 arrays can be converted to Python scalars")  # fmt: skip
+        raise TypeError(
+            "only 0-dimensional arrays can be converted to Python scalars"
+            if _strict_scalars()
+            else "only length-1 arrays can be converted to Python scalars"
+        )
 
 
 def _strict_scalars() -> bool:
@@ -117,7 +124,8 @@ def iterate(self: Any) -> Iterator[Any]:
 
 
 def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
-    """The array on another device: itself when it is there, else a copy. Raises: DeviceUnavailableError, ValueError."""
+    """The array on another device: itself when it is there, else a copy.
+    Raises: DeviceUnavailableError, ValueError."""
     target = session.resolve_device(device)
     if target == self._storage.device:
         return self

@@ -1,7 +1,8 @@
 """The way out to NumPy for everything that is not native: materialize, call, wrap, count.
 
-Each call is counted (`stats().fallbacks`); `options(fallback="warn")` says it once per call site at the user's line,
-`"error"` refuses. Functions that write into an argument get a copy, which is written back.
+Each call is counted (`stats().fallbacks`); `options(fallback="warn")` says it once per call site
+at the user's line, `"error"` refuses. Functions that write into an argument get a copy, which is
+written back.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def lower(value: Any) -> Any:
 
 
 def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
-    """NumPy arrays of known dtypes inside results as LazyArrays; scalars and all else stay as they are."""
+    """NumPy arrays of known dtypes inside results as LazyArrays;
+    scalars and all else stay as they are."""
     if owners and id(value) in owners:
         return owners[id(value)]
     if (

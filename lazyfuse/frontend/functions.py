@@ -15,7 +15,8 @@ from lazyfuse.ops.shapes import size_of
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """Elements of `x` where the condition holds, else of `y`; with the condition alone, `nonzero`."""
+    """Elements of `x` where the condition holds, else of `y`;
+    with the condition alone, `nonzero`."""
     if x is None and y is None:
         return fallback.call(np.where, condition)
     if x is None or y is None:
@@ -23,8 +24,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return elementwise.apply("where", (condition, x, y))
 
 
-def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *, min: Any = np._NoValue,
-         max: Any = np._NoValue, **options: Any) -> Any:  # fmt: skip
+def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *,
+         min: Any = np._NoValue, max: Any = np._NoValue, **options: Any) -> Any:  # fmt: skip
     """Limit values to an interval; None leaves a side open. NaN stays NaN."""
     low = min if a_min is np._NoValue else a_min
     high = max if a_max is np._NoValue else a_max
@@ -81,12 +82,13 @@ def imag(val: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """Write `src` into `dst`, where the mask holds. Raises: TypeError when the cast is not allowed."""
+    """Write `src` into `dst`, where the mask holds.
+    Raises: TypeError when the cast is not allowed."""
     if not isinstance(dst, Handle):
         np.copyto(dst, fallback.lower(src), casting=casting, where=fallback.lower(where))  # type: ignore[arg-type]
         return
-    elementwise.apply("positive" if dst._code != "b1" else "logical_or", (src,) if dst._code != "b1" else (src, src),
-                      out=dst, where=where, casting=casting)  # fmt: skip
+    name, operands = ("positive", (src,)) if dst._code != "b1" else ("logical_or", (src, src))
+    elementwise.apply(name, operands, out=dst, where=where, casting=casting)
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -132,8 +134,8 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     return False
 
 
-def _mirrors(*arrays: Any) -> list[np.ndarray]:
+def _mirrors(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     """One-byte NumPy views of one memory with the layouts of the arrays: nothing is computed."""
-    total = size_of(arrays[0]._storage.node.shape)
+    total = size_of(a._storage.node.shape)
     memory = np.empty(max(total, 1), np.uint8)
-    return [view_of(memory, array._layout) for array in arrays]
+    return view_of(memory, a._layout), view_of(memory, b._layout)

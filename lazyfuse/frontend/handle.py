@@ -1,7 +1,7 @@
 """The handle under LazyArray: Storage and Layout, reading and writing as nodes.
 
-Front-end modules take and make Handles; the class that users see, with all its methods, is built on top of them in
-`array.py`, so that those modules need not import it.
+Front-end modules take and make Handles; the class that users see, with all its methods, is built
+on top of them in `array.py`, so that those modules need not import it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from lazyfuse.runtime import engine
 class Handle:
     """See the module.
 
-    `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar` marks what NumPy
-    gives as a scalar (an element, a 0-d result): a value of its own that in-place operators replace, not write.
+    `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar`
+    marks what NumPy gives as a scalar (an element, a 0-d result): a value of its own that in-place
+    operators replace, not write.
     """
 
     __slots__ = ("_storage", "_layout", "_writeable", "_is_scalar", "__weakref__")
@@ -76,7 +77,8 @@ class Handle:
     def _check_writeable(self) -> None:
         if self._is_scalar and self._layout.shape:
             raise TypeError(
-                "the parts of a complex array are copies here; assign to z.real or z.imag as a whole"
+                "the parts of a complex array are copies here; "
+                "assign to z.real or z.imag as a whole"
             )
         if self._is_scalar:
             raise TypeError(

@@ -1,7 +1,7 @@
 """Indexing: basic indices make views and region writes; everything else goes through NumPy.
 
-Basic: integers, slices, Ellipsis, newaxis. A boolean mask of the array's shape that is assigned a scalar is recorded
-as well (a `where`).
+Basic: integers, slices, Ellipsis, newaxis. A boolean mask of the array's shape that is assigned a
+scalar is recorded as well (a `where`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def _element(array: Any, layout: Layout) -> Any:
 def setitem(self: Any, key: Any, value: Any) -> None:
     """Write a region: all views see it, results recorded before keep what they read.
 
-    Raises: ValueError when the array is read-only or the shapes do not match, IndexError for a bad index.
+    Raises: ValueError when the array is read-only or the shapes do not match,
+    IndexError for a bad index.
     """
     self._check_writeable()
     layout = basic_layout(self._layout, key)
@@ -67,7 +68,8 @@ def assign(target: Any, value: Any) -> None:
 
 
 def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
-    """An assigned value as a node of the target's dtype, without extra leading axes of length 1."""
+    """An assigned value as a node of the target's dtype,
+    without extra leading axes of length 1."""
     try:
         given = operand(value)
     except ForeignError:
@@ -85,7 +87,8 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
 
 
 def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """What NumPy makes of strings, objects and the like when they are assigned. Raises: ValueError, TypeError."""
+    """What NumPy makes of strings, objects and the like when they are assigned.
+    Raises: ValueError, TypeError."""
     target = np.empty(shape, np.dtype(dtype))
     target[...] = value
     return target
@@ -104,7 +107,9 @@ def _scalar_node(given: Any, dtype: str) -> Node:
 
 
 def view_without_first(array: Any) -> Any:
-    return array[0] if isinstance(array, Handle) else np.asarray(array)[0]
+    if isinstance(array, Handle):
+        return array[0]  # type: ignore[index]  # every Handle is a LazyArray
+    return np.asarray(array)[0]
 
 
 def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -139,7 +144,8 @@ def _assign_where(array: Any, mask: Any, value: Any) -> None:
 
 
 def basic_layout(layout: Layout, key: Any) -> Layout | None:
-    """The layout of a basic index; None when the index is advanced. Raises IndexError as NumPy does."""
+    """The layout of a basic index; None when the index is advanced.
+    Raises IndexError as NumPy does."""
     keys = key if type(key) is tuple else (key,)
     if not all(_is_basic(item) for item in keys):
         return None

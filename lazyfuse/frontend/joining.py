@@ -60,16 +60,17 @@ def _check_joinable(items: Sequence[Any], axis: int) -> None:
     for number, item in enumerate(items):
         if item.ndim != first.ndim:
             raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly, but along "
-                f"dimension {0}, the array at index 0 has {first.ndim} dimension(s) and the array at index "
-                f"{number} has {item.ndim} dimension(s)"
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but along dimension {0}, the array at index 0 has {first.ndim} "
+                f"dimension(s) and the array at index {number} has {item.ndim} dimension(s)"
             )
         for other in range(first.ndim):
             if other != axis and item.shape[other] != first.shape[other]:
                 raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match exactly, but "
-                    f"along dimension {other}, the array at index 0 has size {first.shape[other]} and the array "
-                    f"at index {number} has size {item.shape[other]}"
+                    "all the input array dimensions except for the concatenation axis must match "
+                    f"exactly, but along dimension {other}, the array at index 0 has size "
+                    f"{first.shape[other]} and the array at index {number} has size "
+                    f"{item.shape[other]}"
                 )
 
 
@@ -86,7 +87,8 @@ def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> A
 
 
 def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
-    """The joined array, its axes in the memory order on which all parts agree (PyArray_ConcatenateArrays)."""
+    """The joined array, its axes in the memory order on which all parts agree
+    (PyArray_ConcatenateArrays)."""
     shape = list(items[0].shape)
     shape[axis] = sum(item.shape[axis] for item in items)
     slowest_first = sorted_axes([item._layout.strides for item in items], items[0].shape)
@@ -95,7 +97,8 @@ def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
 
 
 def sorted_axes(strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> list[int]:
-    """Axes by |stride|, slowest first; arrays that disagree leave C order (PyArray_CreateMultiSortedStridePerm)."""
+    """Axes by |stride|, slowest first; arrays that disagree leave C order
+    (PyArray_CreateMultiSortedStridePerm)."""
     order = [0] if shape else []
     for axis in range(1, len(shape)):
         place = axis

@@ -1,4 +1,5 @@
-"""Matrix products: recorded library calls. Nothing fuses into them; what is around them still fuses."""
+"""Matrix products: recorded library calls.
+Nothing fuses into them; what is around them still fuses."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from lazyfuse.ops.types import code
 
 
 def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
-    """Matrix product, as `np.matmul`: recorded, run by BLAS. Raises: ValueError when the core axes do not match."""
+    """Matrix product, as `np.matmul`: recorded, run by BLAS.
+    Raises: ValueError when the core axes do not match."""
     return _product("matmul", x1, x2, out, options)
 
 
@@ -62,14 +64,14 @@ def product_shape(left: Shape, right: Shape) -> Shape:
     if not left or not right:
         number = 0 if not left else 1
         raise ValueError(
-            f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core with signature "
-            "(n?,k),(k,m?)->(n?,m?) requires 1)"
+            f"matmul: Input operand {number} does not have enough dimensions "
+            "(has 0, gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
         )
     inner = right[0] if len(right) == 1 else right[-2]
     if left[-1] != inner:
         raise ValueError(
-            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            f"(n?,k),(k,m?)->(n?,m?) (size {inner} is different from {left[-1]})"
+            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc "
+            f"signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {left[-1]})"
         )
     stack = broadcast([left[:-2], right[:-2]])
     return stack + left[-2:-1] + (right[-1:] if len(right) > 1 else ())

@@ -25,7 +25,8 @@ def asarray(value: Any) -> Any:
 
 
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Any:
-    """Give a new shape. Aliasing: a view when the memory allows it, else a copy (as NumPy decides).
+    """Give a new shape. Aliasing: a view when the memory allows it,
+    else a copy (as NumPy decides).
 
     Raises: ValueError when the sizes differ, or with copy=False when a copy is needed.
     """
@@ -107,8 +108,7 @@ def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | 
             step *= shape[axis]
         position, taken = stop, last
     last_stride = strides[position - 1] if position else 1
-    for axis in range(position, len(shape)):
-        strides[axis] = last_stride
+    strides[position:] = [last_stride] * (len(shape) - position)
     return Layout(shape, tuple(strides), layout.offset)
 
 
@@ -116,7 +116,8 @@ def reshaped_in_place(array: Any, shape: Any) -> Layout:
     layout = reshaped_layout(array._layout, _target_shape(shape, array.size))
     if layout is None:
         raise AttributeError(
-            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+            "Incompatible shape for in-place modification. "
+            "Use `.reshape()` to make a copy with the desired shape."
         )
     return layout
 
@@ -317,7 +318,8 @@ def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) 
 
 
 def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
-    """The same memory as another array object. Aliasing: shared. Another dtype gives a read-only copy of the bits."""
+    """The same memory as another array object. Aliasing: shared.
+    Another dtype gives a read-only copy of the bits."""
     if dtype is None or np.dtype(dtype) == self.dtype:
         return view(self, self._layout)
     bits = fallback.call_method(self, "view", dtype)

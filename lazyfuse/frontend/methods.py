@@ -28,7 +28,8 @@ def astype(
     target = np.dtype(dtype)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[arg-type]
         raise TypeError(
-            f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule '{casting}'"
+            f"Cannot cast array data from {self.dtype!r} to {target!r} "
+            f"according to the rule '{casting}'"
         )
     if code(target) not in fallback.KNOWN or not target.isnative:
         return fallback.call_method(
@@ -58,7 +59,7 @@ def as_array(value: Any) -> Any:
     return copy
 
 
-def order_strides(shape: Shape, strides: tuple[int, ...], order: str) -> tuple[int, ...]:
+def order_strides(shape: Shape, strides: tuple[int, ...], order: str | None) -> tuple[int, ...]:
     """The strides of a copy in order C, F, A or K. Raises ValueError for another order."""
     match order:
         case "C":
@@ -109,8 +110,8 @@ def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
 def real(self: Any) -> Any:
     """The real part: the array itself when it is real.
 
-    Aliasing: a copy for complex arrays (NumPy gives a view), which refuses item assignment; `z.real *= 2` and
-    `z.real = x` write into z.
+    Aliasing: a copy for complex arrays (NumPy gives a view), which refuses item assignment;
+    `z.real *= 2` and `z.real = x` write into z.
     """
     return _part("real", self) if self._code[0] == "c" else self
 

@@ -26,12 +26,13 @@ from lazyfuse.frontend.array import LazyArray
 from lazyfuse.frontend.ufunc import UFUNCS
 
 _CREATION = (
-    "array asarray ascontiguousarray zeros ones empty full zeros_like ones_like empty_like full_like arange linspace "
-    "eye identity"
+    "array asarray ascontiguousarray zeros ones empty full zeros_like ones_like empty_like "
+    "full_like arange linspace eye identity"
 ).split()
 _MANIPULATION = (
-    "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims flip flipud fliplr rot90 diagonal broadcast_to "
-    "broadcast_arrays atleast_1d atleast_2d atleast_3d copy"
+    "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims "
+    "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays atleast_1d atleast_2d "
+    "atleast_3d copy"
 ).split()
 _JOINING = "concatenate stack vstack hstack".split()
 _LINALG = "matmul dot".split()
@@ -39,8 +40,8 @@ _REDUCTIONS = (
     "trace sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
 )
 _FUNCTIONS = (
-    "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast isscalar "
-    "may_share_memory shares_memory"
+    "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast "
+    "isscalar may_share_memory shares_memory"
 ).split()
 
 
@@ -66,9 +67,10 @@ def _native() -> dict[str, Any]:
 
 #: NumPy's second names.
 _ALIASES = {
-    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
-    "bitwise_not": "invert", "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
+    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
+    "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
+    "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
     "pow": "power", "true_divide": "divide",
 }  # fmt: skip
 
@@ -81,7 +83,8 @@ _WRAPPED_MODULES = ("linalg", "fft", "random")
 
 @cache
 def lookup(name: str) -> Any:
-    """What `lazyfuse.<name>` is. Raises: AttributeError for names that NumPy does not have either."""
+    """What `lazyfuse.<name>` is.
+    Raises: AttributeError for names that NumPy does not have either."""
     if name in NATIVE:
         return NATIVE[name]
     if name.startswith("_") or name in ("core", "f2py") or not hasattr(np, name):
@@ -90,7 +93,8 @@ def lookup(name: str) -> Any:
 
 
 def _adapt(value: Any, name: str) -> Any:
-    """NumPy's value: functions fall back, modules of functions are wrapped, all else is taken as it is."""
+    """NumPy's value: functions fall back, modules of functions are wrapped,
+    all else is taken as it is."""
     if isinstance(value, types.ModuleType):
         return Wrapped(value) if name in _WRAPPED_MODULES else value
     if isinstance(value, type) or not callable(value) or name in _AS_THEY_ARE:
@@ -100,10 +104,11 @@ def _adapt(value: Any, name: str) -> Any:
 
 #: Functions about dtypes, errors and printing, which take no arrays.
 _AS_THEY_ARE = frozenset(
-    "dtype errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions "
-    "get_printoptions finfo iinfo promote_types issubdtype min_scalar_type show_config show_runtime test info "
-    "broadcast_shapes typename isdtype get_include vectorize frompyfunc mintypecode ndindex format_float_positional "
-    "format_float_scientific base_repr binary_repr common_type".split()
+    "dtype errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions "
+    "set_printoptions get_printoptions finfo iinfo promote_types issubdtype min_scalar_type "
+    "show_config show_runtime test info broadcast_shapes typename isdtype get_include vectorize "
+    "frompyfunc mintypecode ndindex format_float_positional format_float_scientific "
+    "base_repr binary_repr common_type".split()
 )
 
 
@@ -146,7 +151,8 @@ class Wrapped:
 
 
 class RandomGenerator:
-    """NumPy's Generator with LazyArrays as samples: drawn at once, so streams do not depend on evaluation order."""
+    """NumPy's Generator with LazyArrays as samples:
+    drawn at once, so streams do not depend on evaluation order."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator

@@ -38,7 +38,8 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 def defers(other: Any) -> bool:
-    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask): it goes first."""
+    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask):
+    it goes first."""
     if isinstance(
         other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple
     ):
@@ -85,7 +86,8 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
 
 
 def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
-    """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal, bit for bit as in NumPy."""
+    """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal,
+    bit for bit as in NumPy."""
     if modulus is not None or defers(exponent):
         return NotImplemented
     shortcut = _power_shortcut(self, exponent)

@@ -1,9 +1,10 @@
-"""NumPy's and the ecosystem's protocols: ufuncs and functions called on arrays, DLPack, pickle, copy."""
+"""NumPy's and the ecosystem's protocols:
+ufuncs and functions called on arrays, DLPack, pickle, copy."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """A NumPy ufunc called on a LazyArray is recorded when the engine knows it, else runs through NumPy.
+    """A NumPy ufunc called on a LazyArray is recorded when the engine knows it,
+    else runs through NumPy.
 
     `out=` arrays are written and returned themselves, NumPy arrays among them.
     """
@@ -55,7 +57,8 @@ def _is_foreign(value: Any) -> bool:
 
 
 def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """A NumPy function called on a LazyArray: our own of that name, else NumPy's on materialized arrays."""
+    """A NumPy function called on a LazyArray:
+    our own of that name, else NumPy's on materialized arrays."""
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return NotImplemented
     own = registry.NATIVE.get(func.__name__) if func.__module__ == "numpy" else None
@@ -63,7 +66,8 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
 
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module `lazyfuse`. Raises: ValueError for an unknown version of the Array API standard."""
+    """The module `lazyfuse`. Raises: ValueError for an unknown version of the Array API
+    standard."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ValueError(f"unknown Array API version {api_version!r}")
     return sys.modules["lazyfuse"]
@@ -95,7 +99,7 @@ def rebuild(values: np.ndarray) -> Any:
     return to_array(values, owned=values.base is None)
 
 
-def reduce_ex(self: Any, protocol: int) -> tuple[Any, ...]:
+def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     """Pickle as the values; protocol 5 sends them out of band."""
     return rebuild, (np.array(self, order="K"),)
 

@@ -35,7 +35,8 @@ def reduce(
     initial: Any = _MISSING,
     where: Any = True,
 ) -> Any:
-    """Record `ufunc.reduce`. Raises: AxisError, ValueError for an empty maximum, TypeError for refused dtypes."""
+    """Record `ufunc.reduce`. Raises: AxisError, ValueError for an empty maximum,
+    TypeError for refused dtypes."""
     row = REDUCTIONS[name]
     ufunc = row.ufunc
     keep = bool(keepdims) if keepdims is not _MISSING else False
@@ -83,7 +84,8 @@ def reduce(
 
 
 def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
-    """Axes as non-negative numbers. A 0-d array has axes 0 and -1 unless `strict`, as in NumPy's functions.
+    """Axes as non-negative numbers.
+    A 0-d array has axes 0 and -1 unless `strict`, as in NumPy's functions.
 
     Raises: AxisError, ValueError for a repeated axis, TypeError for no integer.
     """
@@ -142,7 +144,8 @@ def _as(node: Node, dtype: str) -> Map:
 
 
 def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
-    """Whether kernels give NumPy's bits: float sums under a mask, and products that NumPy rounds late, do not."""
+    """Whether kernels give NumPy's bits:
+    float sums under a mask, and products that NumPy rounds late, do not."""
     if accumulate[0] not in row.kinds or (accumulate == "f2" and row.fold == "mul"):
         return False
     masked = where is not True
@@ -188,7 +191,8 @@ def _finish(node: Node, device: str, out: Any) -> Any:
         return result(node, device)
     if out.shape != node.shape:
         raise ValueError(
-            f"output parameter for reduction operation has the wrong shape {out.shape}; expected {node.shape}"
+            f"output parameter for reduction operation has the wrong shape {out.shape}; "
+            f"expected {node.shape}"
         )
     out._check_writeable()  # any cast is allowed here, as in NumPy
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
@@ -200,7 +204,8 @@ def _finish(node: Node, device: str, out: Any) -> Any:
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
         initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
-    """Sum over axes, in NumPy's order of additions. Dtypes: small integers and bool widen to the platform's."""
+    """Sum over axes, in NumPy's order of additions.
+    Dtypes: small integers and bool widen to the platform's."""
     return reduce(
         "add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )
@@ -228,16 +233,16 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     )
 
 
-def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
-        where: Any = True) -> Any:  # fmt: skip
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING,
+        initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Maximum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
     return reduce(
         "maximum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where
     )
 
 
-def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
-        where: Any = True) -> Any:  # fmt: skip
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING,
+        initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Minimum over axes; NaN wins. Raises: ValueError when there is nothing to compare."""
     return reduce(
         "minimum", a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where
@@ -279,7 +284,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
          where: Any = _MISSING) -> Any:  # fmt: skip
-    """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4. Empty: NaN, as NumPy."""
+    """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4.
+    Empty: NaN, as NumPy."""
     array = _native(a)
     if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
         return fallback.call(
@@ -297,8 +303,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return _into(quotient, out)
 
 
-def _divided(total: Any, count: int) -> Any:
-    """total / count as `true_divide(total, intp, out=total)`: in f8 (c16), rounded to the dtype of `total`."""
+def _divided(total: Any, count: float) -> Any:
+    """total / count as `true_divide(total, intp, out=total)`:
+    in f8 (c16), rounded to the dtype of `total`."""
     dtype = total._code
     wide = "c16" if dtype[0] == "c" else "f8"
     node = total._read()
@@ -307,8 +314,9 @@ def _divided(total: Any, count: int) -> Any:
     return result(quotient, total._storage.device)
 
 
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = _MISSING, *,
-        where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:  # fmt: skip
+def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
+        correction: Any = _MISSING) -> Any:  # fmt: skip
     """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
     array = _native(a)
     masked = where is not _MISSING and where is not True
@@ -319,8 +327,8 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
         or array._code[0] == "c"
         or _is_foreign(dtype, out)
     ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
-                         correction=correction)  # fmt: skip
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
+                         where=where, mean=mean, correction=correction)  # fmt: skip
         return fallback.call(np.var, a, **options)
     ddof = correction if correction is not _MISSING else ddof
     axes = normalize(axis, array.ndim, strict=True)
@@ -334,8 +342,9 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     return _into(_divided(total, divisor if divisor > 0 else 0), out)
 
 
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = _MISSING, *,
-        where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:  # fmt: skip
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
+        correction: Any = _MISSING) -> Any:  # fmt: skip
     """Standard deviation: the square root of `var`."""
     array = _native(a)
     masked = where is not _MISSING and where is not True
@@ -346,8 +355,8 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
         or array._code[0] == "c"
         or _is_foreign(dtype, out)
     ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean,
-                         correction=correction)  # fmt: skip
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
+                         where=where, mean=mean, correction=correction)  # fmt: skip
         return fallback.call(np.std, a, **options)
     spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
     return _into(elementwise.apply("sqrt", (spread,)), out)
@@ -412,8 +421,9 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
 # ---- methods of LazyArray
 
 
-def sum_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-               initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+def sum_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+               keepdims: Any = False, initial: Any = _MISSING,
+               where: Any = True) -> Any:  # fmt: skip
     return sum(self, axis, dtype, out, keepdims, initial, where)
 
 
@@ -422,18 +432,19 @@ def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dty
     return trace(self, offset, axis1, axis2, dtype, out)
 
 
-def prod_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
+def prod_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+                keepdims: Any = False, initial: Any = _MISSING,
+                where: Any = True) -> Any:  # fmt: skip
     return prod(self, axis, dtype, out, keepdims, initial, where)
 
 
-def max_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _MISSING,
-               where: Any = True) -> Any:  # fmt: skip
+def max_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+               initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     return max(self, axis, out, keepdims, initial, where)
 
 
-def min_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _MISSING,
-               where: Any = True) -> Any:  # fmt: skip
+def min_method(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+               initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     return min(self, axis, out, keepdims, initial, where)
 
 
@@ -449,18 +460,20 @@ def all_method(
     return all(self, axis, out, keepdims, where=where)
 
 
-def mean_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-                where: Any = _MISSING) -> Any:  # fmt: skip
+def mean_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+                keepdims: Any = False, *, where: Any = _MISSING) -> Any:  # fmt: skip
     return mean(self, axis, dtype, out, keepdims, where=where)
 
 
 def var_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-               keepdims: Any = False, *, where: Any = _MISSING, mean: Any = _MISSING) -> Any:  # fmt: skip
+               keepdims: Any = False, *, where: Any = _MISSING,
+               mean: Any = _MISSING) -> Any:  # fmt: skip
     return var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
 
 
 def std_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-               keepdims: Any = False, *, where: Any = _MISSING, mean: Any = _MISSING) -> Any:  # fmt: skip
+               keepdims: Any = False, *, where: Any = _MISSING,
+               mean: Any = _MISSING) -> Any:  # fmt: skip
     return std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
 
 

@@ -1,4 +1,5 @@
-"""Names -> native functions, for `__array_function__`; `namespace.py` fills it from its tables when it is imported."""
+"""Names -> native functions, for `__array_function__`;
+`namespace.py` fills it from its tables when it is imported."""
 
 from __future__ import annotations
 

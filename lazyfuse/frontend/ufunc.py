@@ -1,4 +1,5 @@
-"""The ufuncs of the namespace: callable as NumPy's, with reduce, accumulate, outer, at and reduceat."""
+"""The ufuncs of the namespace: callable as NumPy's, with reduce, accumulate, outer,
+at and reduceat."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
 
 
 class Ufunc:
-    """A NumPy ufunc that records. Attributes that are not calls (nin, types, identity...) are NumPy's."""
+    """A NumPy ufunc that records.
+    Attributes that are not calls (nin, types, identity...) are NumPy's."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
         self._ufunc = ufunc
@@ -24,8 +26,8 @@ class Ufunc:
         values, given = self._split(args, out)
         if len(values) != self._ufunc.nin:
             raise TypeError(
-                f"{self.__name__}() takes from {self._ufunc.nin} to {self._ufunc.nargs} positional arguments but "
-                f"{len(args)} were given"
+                f"{self.__name__}() takes from {self._ufunc.nin} to {self._ufunc.nargs} "
+                f"positional arguments but {len(args)} were given"
             )
         if set(kwargs) - {"where", "dtype", "casting"} or kwargs.get("where", True) is None:
             return fallback.call(
@@ -49,8 +51,9 @@ class Ufunc:
         outs = tuple(given) + (None,) * (self._ufunc.nout - len(given)) if given else None
         return elementwise.multiple(self.__name__, values, out=outs, **kwargs)
 
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
-               initial: Any = np._NoValue, where: Any = True) -> Any:  # fmt: skip
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+               keepdims: bool = False, initial: Any = np._NoValue,
+               where: Any = True) -> Any:  # fmt: skip
         """Fold over axes; by default the first."""
         if isinstance(out, tuple):
             (out,) = out
@@ -106,8 +109,10 @@ def _elementwise_ufuncs() -> dict[str, np.ufunc]:
     """Every ufunc of the table by its public name."""
     found: dict[str, np.ufunc] = {}
     for name, op in OPS.items():
-        if op.ufunc is not None and op.ufunc.nout == 1 and getattr(np, name, None) is op.ufunc:
-            found[name] = op.ufunc
+        ufunc = op.ufunc
+        public: object = getattr(np, name, None)
+        if ufunc is not None and ufunc.nout == 1 and public is ufunc:
+            found[name] = ufunc
     for name in MULTIPLE:
         found[name] = getattr(np, name)
     return found

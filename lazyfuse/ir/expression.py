@@ -1,7 +1,9 @@
-"""Expressions: what a kernel computes for one stored result, as pairs of a node and how it is indexed.
+"""Expressions: what a kernel computes for one stored result,
+as pairs of a node and how it is indexed.
 
-Walking from a result down to memory, every operand is met under an index map: an affine map from the axes of the
-iteration space to the operand's axes. Views dissolve into the maps. Two meetings with equal maps are one computation.
+Walking from a result down to memory, every operand is met under an index map: an affine map from
+the axes of the iteration space to the operand's axes. Views dissolve into the maps. Two meetings
+with equal maps are one computation.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ class Term(NamedTuple):
 class Read(NamedTuple):
     """Memory of `node` (a leaf or a stored result) read with these strides per axis of the space.
 
-    `map` indexes the node's own axes; None when the view through which it is read is not affine in them.
+    `map` indexes the node's own axes; None when the view through which it is read is not affine in
+    them.
     """
 
     node: Node
@@ -41,7 +44,8 @@ class NotAffineError(Exception):
 
 
 class Expression:
-    """`terms` in an order in which operands come first; `operands[term]` are a term's operands, Terms or Reads."""
+    """`terms` in an order in which operands come first;
+    `operands[term]` are a term's operands, Terms or Reads."""
 
     __slots__ = ("terms", "operands", "roots")
 
@@ -69,8 +73,9 @@ def walk(
 ) -> Expression:
     """The expression of `roots` over a space of `axes` axes.
 
-    Nodes in `stored` and leaves are read from memory, except those in `inline`, which are computed in place (their
-    results are at hand in the same kernel). Raises NotAffineError when a view of an unstored node cannot dissolve.
+    Nodes in `stored` and leaves are read from memory, except those in `inline`, which are computed
+    in place (their results are at hand in the same kernel). Raises NotAffineError when a view of
+    an unstored node cannot dissolve.
     """
     expression = Expression()
     walker = _Walker(axes, stored, inline)

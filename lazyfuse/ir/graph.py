@@ -1,6 +1,7 @@
 """Graphs: the pending nodes under some outputs, in an order in which operands come first.
 
-All walks over user graphs are here, and none recurses: a chain of 100,000 operations is an ordinary input.
+All walks over user graphs are here, and none recurses:
+a chain of 100,000 operations is an ordinary input.
 
     >>> print(graph_text(graph))                                   # doctest: +SKIP
     n0 = source f8[4]
@@ -37,7 +38,8 @@ class Graph:
         return users
 
     def rewrite(self, function: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-        """Rebuild bottom up: `function(node, new operands)` gives the new node. The same graph if nothing changed."""
+        """Rebuild bottom up: `function(node, new operands)` gives the new node.
+        The same graph if nothing changed."""
         new: dict[Node, Node] = {}
         changed = False
         for node in self.nodes:
@@ -53,7 +55,8 @@ def is_leaf(node: Node) -> bool:
 
 
 def topological(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
-    """Operands before users, each node once, in the order of a depth-first walk; nothing below `stop`."""
+    """Operands before users, each node once, in the order of a depth-first walk;
+    nothing below `stop`."""
     order: list[Node] = []
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(outputs))]

@@ -26,8 +26,9 @@ class Group:
     shape: the full iteration space. axes: those that its reductions fold; empty when it has none.
     roots: the results in topological order, with their level; a Reduce has level OUTER.
     order: how NumPy walks the reduced axes, equal for all reductions of the group.
-    phases: of each reduction and INNER result, the inner phase that computes it: one more than the last reduction
-    that it reads. reads: memory that its results need. terms: everything computed inside, results included.
+    phases: of each reduction and INNER result, the inner phase that computes it: one more than the
+    last reduction that it reads. reads: memory that its results need. terms: everything computed
+    inside, results included.
     nodes: the operations among them.
     """
 
@@ -84,7 +85,8 @@ def home(root: Node) -> tuple[Shape, frozenset[int]]:
 
 
 def body_term(root: Node, level: Level, shape: Shape, axes: frozenset[int]) -> Term:
-    """What is evaluated for a result: the folded operand, the written value, or the result itself."""
+    """What is evaluated for a result: the folded operand, the written value,
+    or the result itself."""
     if isinstance(root, Reduce):
         return Term(root.srcs[0], identity(shape))
     if isinstance(root, Update):
@@ -94,7 +96,8 @@ def body_term(root: Node, level: Level, shape: Shape, axes: frozenset[int]) -> T
 
 
 def collapses(accesses: list[tuple[int, ...]], shape: Shape, axes: tuple[int, ...]) -> bool:
-    """Whether `axes` (slowest first) can be walked as one loop: every access moves on by whole lower axes."""
+    """Whether `axes` (slowest first) can be walked as one loop:
+    every access moves on by whole lower axes."""
     return all(
         strides[slow] == strides[fast] * shape[fast]
         for strides in accesses

@@ -1,6 +1,8 @@
-"""The meaning of a graph in NumPy, op by op: the oracle of the compiled backends, and what runs without one.
+"""The meaning of a graph in NumPy, op by op:
+the oracle of the compiled backends, and what runs without one.
 
-`evaluate(node, memory, scalars)` gives the value of a node as an array, from the arrays of the nodes in `memory`.
+`evaluate(node, memory, scalars)` gives the value of a node as an array,
+from the arrays of the nodes in `memory`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from lazyfuse.ops.shapes import size_of
 def evaluate(
     node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
 ) -> np.ndarray:
-    """The value of `node`. `memory` holds arrays in each node's own strides; `scalars` the values of Consts."""
+    """The value of `node`. `memory` holds arrays in each node's own strides;
+    `scalars` the values of Consts."""
     values: dict[Node, Any] = dict(memory)
     for current in topological([node], stop=memory):
         if current not in values:
@@ -87,7 +90,8 @@ def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
         return np.broadcast_to(np.asarray(operands[0], dtype), node.shape)
     wide = np.dtype("f4") if node.dtype == "f2" else dtype
     positions = np.arange(node.shape[0]).astype(wide)
-    return (operands[0].astype(wide) + positions * operands[1].astype(wide)).astype(dtype)
+    values: np.ndarray = operands[0].astype(wide) + positions * operands[1].astype(wide)
+    return values.astype(dtype)
 
 
 def _map(node: Map, operands: list[Any]) -> np.ndarray:
@@ -96,7 +100,7 @@ def _map(node: Map, operands: list[Any]) -> np.ndarray:
             np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)
         ]
         if node.op.name == "where":
-            result = np.where(*loop)
+            result: np.ndarray | tuple[np.ndarray, ...] = np.where(*loop)
         elif node.op.name == "complex_of":
             result = np.empty(np.broadcast_shapes(*(x.shape for x in loop)), np.dtype(node.dtype))
             result.real, result.imag = loop

@@ -1,27 +1,34 @@
-"""Kernel IR: a loop nest over `outer` (kept) and `inner` (reduced) axes that runs phases for every outer index.
+"""Kernel IR: a loop nest over `outer` (kept) and `inner` (reduced) axes that runs phases for every
+outer index.
 
-It is all that a backend sees: no user shapes, no names, no graph. Extents, strides, offsets and user scalars are
-launch arguments, so one kernel serves every length and every literal.
+It is all that a backend sees: no user shapes, no names, no graph. Extents, strides, offsets and
+user scalars are launch arguments, so one kernel serves every length and every literal.
 
-Axes are numbered outer first: 0 .. outer-1 are kept, outer .. outer+inner-1 are reduced, each slowest first.
-An elementwise kernel has no inner axes and one outer phase. For each outer index the phases run in order:
+Axes are numbered outer first: 0 .. outer-1 are kept, outer .. outer+inner-1 are reduced, each
+slowest first. An elementwise kernel has no inner axes and one outer phase. For each outer index
+the phases run in order:
 
-* an `inner` phase loops over the inner axes: its body is evaluated for every inner index, its accumulators fold a
-  value each, its stores write through arguments that may move along every axis;
+* an `inner` phase loops over the inner axes: its body is evaluated for every inner index, its
+  accumulators fold a value each, its stores write through arguments that may move along every
+  axis;
 * an `outer` phase evaluates its body once: loads and stores move along outer axes only.
 
-Accumulators are numbered through the whole kernel; `acc #k` reads the finished accumulator k in a later phase.
-`index #axis` is the i8 position along an axis, `load #k` reads argument k, `scalar #k` reads scalar argument k.
+Accumulators are numbered through the whole kernel; `acc #k` reads the finished accumulator k in a
+later phase. `index #axis` is the i8 position along an axis, `load #k` reads argument k,
+`scalar #k` reads scalar argument k.
 
 `lanes` says which axis runs across SIMD lanes and, with it, the order in which floats are added:
 
-* INNER: lanes along the last inner axis; a sum over it is NumPy's pairwise sum (blocks of 128 with 8 partial sums,
-  complex 64 with 4; halves rounded down to a multiple of 8), and rows of further inner axes are added one by one;
-* OUTER: lanes along the last outer axis; every lane adds its own values one by one, in index order.
+* INNER: lanes along the last inner axis; a sum over it is NumPy's pairwise sum (blocks of 128 with
+  8 partial sums, complex 64 with 4; halves rounded down to a multiple of 8), and rows of further
+  inner axes are added one by one;
+* OUTER: lanes along the last outer axis;
+  every lane adds its own values one by one, in index order.
 
-Argument roles: `in`, `out`, and `scratch` (one value per inner index, private to a worker, written in one inner phase
-and read in a later one of the same outer index). An `out` may be the same memory as an `in` of equal dtype and access
-(in-place execution): each element is read before it is written.
+Argument roles: `in`, `out`, and `scratch` (one value per inner index, private to a worker, written
+in one inner phase and read in a later one of the same outer index). An `out` may be the same
+memory as an `in` of equal dtype and access (in-place execution): each element is read before it is
+written.
 
     kernel outer=1 inner=1 lanes=inner index=i8
     arg 0 in f4 [s,1]
@@ -68,13 +75,15 @@ class Role(Enum):
     SCRATCH = "scratch"
 
 
-#: How an argument moves along one axis: not at all, by one element, or by a stride given at launch.
+#: How an argument moves along one axis:
+#: not at all, by one element, or by a stride given at launch.
 FIXED, UNIT, STRIDED = "0", "1", "s"
 
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis, outer axes first."""
+    """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis,
+    outer axes first."""
 
     role: Role
     dtype: str
@@ -85,12 +94,15 @@ class Arg:
 class Accumulator:
     """A fold of body value `value` over the inner axes, of dtype `dtype`.
 
-    op: add, mul, maximum, minimum (NaN wins), fmax, fmin (NaN loses), and, or, xor, argmax, argmin.
-    index: for argmax and argmin, the body value (i8) that is remembered with the winner; the first NaN wins, then the
-      extreme value, then the smallest index. Reading the accumulator gives that index; `dtype` is the compared one.
+    op: add, mul, maximum, minimum (NaN wins), fmax, fmin (NaN loses), and, or, xor, argmax,
+    argmin.
+    index: for argmax and argmin, the body value (i8) that is remembered with the winner; the first
+      NaN wins, then the extreme value, then the smallest index. Reading the accumulator gives that
+      index; `dtype` is the compared one.
     init: the scalar argument to start from, or None for the identity of op.
-    chunk: a float sum adds the pairwise sums of successive runs of `chunk` elements one by one (NumPy does so when it
-      buffers a cast); 0 means one run. An f2 sum adds pairwise in f4 and rounds to f2 at each addition to the total.
+    chunk: a float sum adds the pairwise sums of successive runs of `chunk` elements one by one
+      (NumPy does so when it buffers a cast); 0 means one run. An f2 sum adds pairwise in f4 and
+      rounds to f2 at each addition to the total.
     """
 
     op: str
@@ -121,7 +133,8 @@ class Phase:
 
 @dataclass(frozen=True)
 class Kernel:
-    """See the module. `scalars` are the dtypes of scalar arguments; `index` is the width of index arithmetic."""
+    """See the module. `scalars` are the dtypes of scalar arguments;
+    `index` is the width of index arithmetic."""
 
     outer: int
     inner: int
@@ -161,7 +174,8 @@ class Kernel:
 
 def _lines(kernel: Kernel) -> list[str]:
     lines = [
-        f"kernel outer={kernel.outer} inner={kernel.inner} lanes={kernel.lanes.value} index={kernel.index}"
+        f"kernel outer={kernel.outer} inner={kernel.inner} lanes={kernel.lanes.value} "
+        f"index={kernel.index}"
     ]
     for number, arg in enumerate(kernel.args):
         lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{','.join(arg.access)}]")

@@ -1,7 +1,9 @@
-"""Layouts: where the elements of an array lie in flat memory, and how a view re-indexes the array under it.
+"""Layouts: where the elements of an array lie in flat memory,
+and how a view re-indexes the array under it.
 
-A Layout counts in elements. `index_map` says which element of the source each element of a view is, as one affine
-expression per source axis; it is None when a view is not affine in the source's axes (a reshape that merges axes).
+A Layout counts in elements. `index_map` says which element of the source each element of a view
+is, as one affine expression per source axis; it is None when a view is not affine in the source's
+axes (a reshape that merges axes).
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def identity(shape: Shape) -> IndexMap:
 
 
 def broadcast_map(outer: IndexMap, shape: Shape, target: Shape) -> IndexMap:
-    """The index map of an operand of `shape` where its broadcast to `target` is read through `outer`."""
+    """The index map of an operand of `shape` where its broadcast to `target` is read through
+    `outer`."""
     if shape == target:
         return outer
     skip = len(target) - len(shape)
@@ -52,7 +55,8 @@ def broadcast_map(outer: IndexMap, shape: Shape, target: Shape) -> IndexMap:
 
 
 def compose(inner: IndexMap, outer: IndexMap) -> IndexMap:
-    """The map that first applies `outer` (axes of the space to the view), then `inner` (view to source)."""
+    """The map that first applies `outer` (axes of the space to the view),
+    then `inner` (view to source)."""
     return tuple(_substitute(affine, outer) for affine in inner)
 
 
@@ -69,7 +73,8 @@ def _substitute(affine: Affine, outer: IndexMap) -> Affine:
 def index_map(view: Layout, shape: Shape, strides: tuple[int, ...]) -> IndexMap | None:
     """`view` in terms of the axes of a dense source; None when it is not affine in them.
 
-    Offsets of a dense array name its elements uniquely, so any decomposition that stays in range is the right one.
+    Offsets of a dense array name its elements uniquely, so any decomposition that stays in range
+    is the right one.
     """
     if size_of(shape) == 0 or size_of(view.shape) == 0:
         return (Affine(0),) * len(shape)
@@ -129,7 +134,8 @@ def _in_range(result: IndexMap, view_shape: Shape, shape: Shape) -> bool:
 
 
 def access(source: IndexMap, strides: tuple[int, ...], axes: int) -> tuple[tuple[int, ...], int]:
-    """Strides per space axis and the offset of reading memory of `strides` through an index map."""
+    """Strides per space axis and the offset of reading memory of `strides` through an index
+    map."""
     steps = [0] * axes
     offset = 0
     for affine, stride in zip(source, strides, strict=True):

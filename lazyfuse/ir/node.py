@@ -1,13 +1,15 @@
 """Array IR: nodes of an immutable graph in SSA form.
 
-A node is what an array was at one moment. It knows its shape, dtype code and `strides` (in elements): the dense
-memory order in which NumPy would have allocated it, also if it is never stored, because that order decides the
-summation order of a later reduction. `srcs` are its operands. Nothing changes after recording but `buffer`: when the
-value has been computed, the buffer is attached and the operands are let go, so a node then acts as a Source.
+A node is what an array was at one moment. It knows its shape, dtype code and `strides` (in
+elements): the dense memory order in which NumPy would have allocated it, also if it is never
+stored, because that order decides the summation order of a later reduction. `srcs` are its
+operands. Nothing changes after recording but `buffer`: when the value has been computed, the
+buffer is attached and the operands are let go, so a node then acts as a Source.
 
     Source            memory that exists
     Const(value)      a scalar: an argument of the kernel, never part of its key
-    Fill(start,step)  start + step * (index along the only axis), or start everywhere: reads no memory
+    Fill(start,step)  start + step * (index along the only axis), or start everywhere:
+                      reads no memory
     Map(op)           elementwise, operands broadcast to the shape
     Reduce(op, axes)  an associative fold
     View(layout)      affine re-indexing of the source's memory
@@ -36,15 +38,15 @@ ScalarValue: TypeAlias = bool | int | float | complex
 class Node:
     """What all nodes share.
 
-    depth: pending operations on the longest path under it. held: bytes of the memory under it, counted once per path
-    (an upper bound). users: pending nodes that were recorded on it, once per
-    operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage, if it is a
-    version of one.
+    depth: pending operations on the longest path under it. held: bytes of the memory under it,
+    counted once per path (an upper bound). users: pending nodes that were recorded on it, once per
+    operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage,
+    if it is a version of one.
     """
 
     __slots__ = (
-        "shape", "dtype", "strides", "srcs", "buffer", "depth", "held", "users", "seen", "origin", "handle",
-        "__weakref__",
+        "shape", "dtype", "strides", "srcs", "buffer", "depth", "held", "users", "seen", "origin",
+        "handle", "__weakref__",
     )  # fmt: skip
 
     kind = "node"
@@ -67,8 +69,8 @@ class Node:
             held += src.held
             if src.depth > depth:
                 depth = src.depth
-        self.depth = depth + 1
-        self.held = held
+        self.depth: int = depth + 1
+        self.held: int = held
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -85,7 +87,8 @@ class Node:
         return copy
 
     def attach(self, buffer: object) -> None:
-        """The value is known: keep it, let the operands go, and the operations that only this node needed."""
+        """The value is known: keep it, let the operands go,
+        and the operations that only this node needed."""
         self.buffer = buffer
         released = list(self.srcs)
         self.srcs = ()
@@ -137,7 +140,8 @@ class Source(Node):
 class Const(Node):
     """A scalar of shape (); its value is a launch argument.
 
-    `from_shape`: the value follows from shapes (a count), so it may be compared while planning; others may not.
+    `from_shape`: the value follows from shapes (a count), so it may be compared while planning;
+    others may not.
     """
 
     __slots__ = ("value", "from_shape")
@@ -155,7 +159,8 @@ class Const(Node):
 
 
 class Fill(Node):
-    """`start + step * i` along one axis, or `start` everywhere when there is no step; both are Consts."""
+    """`start + step * i` along one axis, or `start` everywhere when there is no step;
+    both are Consts."""
 
     __slots__ = ()
     kind = "fill"
@@ -186,9 +191,11 @@ class Map(Node):
 
 
 class Reduce(Node):
-    """A fold of `srcs[0]` over `axes`; a second operand is the initial value. `accumulate` is the fold's dtype.
+    """A fold of `srcs[0]` over `axes`; a second operand is the initial value.
+    `accumulate` is the fold's dtype.
 
-    `order` is how NumPy walks the operand's memory: fixed when recorded, whatever memory the operand gets later.
+    `order` is how NumPy walks the operand's memory:
+    fixed when recorded, whatever memory the operand gets later.
     """
 
     __slots__ = ("op", "axes", "accumulate", "order")
@@ -235,7 +242,8 @@ class View(Node):
 
 
 class Update(Node):
-    """`srcs[0]`, the base, with its region `layout` replaced by `srcs[1]`, broadcast and of the same dtype."""
+    """`srcs[0]`, the base, with its region `layout` replaced by `srcs[1]`,
+    broadcast and of the same dtype."""
 
     __slots__ = ("layout",)
     kind = "update"
@@ -250,7 +258,8 @@ class Update(Node):
 
 
 class Opaque(Node):
-    """`call` on the operands as arrays gives an array of this shape and dtype. `name` is for people.
+    """`call` on the operands as arrays gives an array of this shape and dtype.
+    `name` is for people.
 
     Two calls are never the same: the signature holds the function itself.
     """

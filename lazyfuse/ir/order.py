@@ -59,12 +59,15 @@ Compositions, in numpy/_core/_methods.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
 
+#: Answers kept per question: programs ask for the same shapes again and again.
+KEPT = 4096
 #: Elements in an nditer buffer: np.getbufsize(), unless somebody called np.setbufsize.
 BUFFER_SIZE = 8192
 
@@ -93,6 +96,7 @@ class _Line(NamedTuple):
     axes: tuple[int, ...]
 
 
+@lru_cache(KEPT)
 def c_strides(shape: Shape) -> Strides:
     """Return the strides of a new C-order array; all 0 in an array without elements."""
     strides, step = [0] * len(shape), 1
@@ -151,6 +155,7 @@ def result_strides(
     return _packed(shape, _sorted_axes(rows, len(shape)))
 
 
+@lru_cache(KEPT)
 def copy_strides(shape: Shape, strides: Strides) -> Strides:
     """Return the strides of a copy with order='K': astype, np.copy, empty_like, full_like."""
     if is_contiguous(shape, strides):
@@ -162,6 +167,7 @@ def copy_strides(shape: Shape, strides: Strides) -> Strides:
     return _packed(shape, slowest_last)
 
 
+@lru_cache(KEPT)
 def reduction_order(
     shape: Shape, strides: Strides, axes: Sequence[int], *, cast: bool = False
 ) -> ReductionOrder:
@@ -184,6 +190,7 @@ def reduction_order(
     return ReductionOrder(True, order, sum(len(line.axes) for line in lines[:span]), chunk)
 
 
+@lru_cache(KEPT)
 def reduction_strides(
     shape: Shape, strides: Strides, axes: Sequence[int], *, keepdims: bool = False
 ) -> Strides:

@@ -1,8 +1,9 @@
 """Plans: what is run for one graph of exact shapes, in terms of slots instead of nodes.
 
-Slots number the memory of a plan: first the leaves of the graph in its order, then every node that is stored. Steps
-run in order. Scalars of a launch are `("const", k)`, the k-th Const of the graph, or `("value", number)`.
-A plan holds no buffers and no user values, so it serves every graph of the same structure.
+Slots number the memory of a plan: first the leaves of the graph in its order, then every node that
+is stored. Steps run in order. Scalars of a launch are `("const", k)`, the k-th Const of the graph,
+or `("value", number)`. A plan holds no buffers and no user values, so it serves every graph of the
+same structure.
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """Run a kernel. `allocates` are (slot, bytes); `donors` maps an allocated slot to a slot whose buffer it may take.
+    """Run a kernel. `allocates` are (slot, bytes);
+    `donors` maps an allocated slot to a slot whose buffer it may take.
 
-    `nodes` are the operations inside, operands first, for explain; `calls` computes each output without the kernel.
+    `nodes` are the operations inside, operands first, for explain;
+    `calls` computes each output without the kernel.
     """
 
     kernel: Kernel
@@ -82,9 +85,9 @@ class Launch:
 class Renew:
     """Make slot `target` hold a version of `base` that may be written.
 
-    The same buffer when nobody else needs it and `in_place` allows it, else new memory: a copy, or left
-    uninitialized when everything will be written anyway (`copy` is False). `base_dies`: no step after the launch that
-    writes reads the base.
+    The same buffer when nobody else needs it and `in_place` allows it, else new memory: a copy, or
+    left uninitialized when everything will be written anyway (`copy` is False). `base_dies`: no
+    step after the launch that writes reads the base.
     """
 
     target: int
@@ -99,9 +102,11 @@ class Renew:
 
 @dataclass(frozen=True)
 class Call:
-    """Run a node op by op through NumPy: an Opaque node, or any node that the backend cannot spell.
+    """Run a node op by op through NumPy:
+    an Opaque node, or any node that the backend cannot spell.
 
-    `reads` are the nodes in memory that it needs, with their slots; `scalars` its Consts, with their numbers.
+    `reads` are the nodes in memory that it needs, with their slots;
+    `scalars` its Consts, with their numbers.
     """
 
     node: Node
@@ -117,7 +122,8 @@ Step: TypeAlias = Launch | Renew | Call
 
 @dataclass(frozen=True)
 class Plan:
-    """`leaves` slots are bound before the run; `outputs` are read after it. `stored` gives each slot's node."""
+    """`leaves` slots are bound before the run; `outputs` are read after it.
+    `stored` gives each slot's node."""
 
     leaves: int
     slots: tuple[Node, ...]

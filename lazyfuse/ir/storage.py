@@ -1,7 +1,8 @@
 """Storage: the mutable cell behind arrays. Views of one array share it.
 
-`node` is the current version of the whole memory. A write makes a new version; nodes recorded before keep the old
-one. Every version has the same shape, dtype and strides, so the layouts of views stay valid.
+`node` is the current version of the whole memory. A write makes a new version; nodes recorded
+before keep the old one. Every version has the same shape, dtype and strides, so the layouts of
+views stay valid.
 """
 
 from __future__ import annotations

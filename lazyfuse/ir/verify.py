@@ -1,4 +1,5 @@
-"""Checks of every stage: what a later stage relies on. On with `options(check=True)`, and in all tests.
+"""Checks of every stage: what a later stage relies on.
+On with `options(check=True)`, and in all tests.
 
 Each raises VerifyError with the place that is wrong.
 """
@@ -85,7 +86,8 @@ def _inside(layout: Layout, size: int) -> bool:
 
 
 def verify_kernel(kernel: Kernel) -> None:
-    """Instructions are in SSA form and well typed; arguments, scalars and accumulators exist when they are used."""
+    """Instructions are in SSA form and well typed;
+    arguments, scalars and accumulators exist when they are used."""
     finished = 0
     for phase in kernel.phases:
         for number, instr in enumerate(phase.body):
@@ -129,7 +131,8 @@ def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, fini
 
 
 def verify_plan(plan: Plan) -> None:
-    """Every slot is written before it is read, read before it is freed, and touched within its memory only."""
+    """Every slot is written before it is read, read before it is freed,
+    and touched within its memory only."""
     alive = set(range(plan.leaves))
     for step in plan.steps:
         if isinstance(step, Launch):

@@ -1,4 +1,5 @@
-"""Loop order and collapsing: a group's space becomes the fewest loops that all its accesses can be walked by.
+"""Loop order and collapsing: a group's space becomes the fewest loops that all its accesses can be
+walked by.
 
 space (4, 5, 6), every access C-contiguous        -> one loop of 120
 space (4, 5), one operand broadcast along axis 0  -> two loops, the faster of 5
@@ -11,13 +12,14 @@ from dataclasses import dataclass
 
 from lazyfuse.ir.group import Group
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Lanes
-from lazyfuse.ir.node import Node, Reduce, Update
+from lazyfuse.ir.node import Reduce, Update
 from lazyfuse.ops.shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Loops outer first, slowest first; each is a run of space axes (slowest first) walked as one."""
+    """Loops outer first, slowest first;
+    each is a run of space axes (slowest first) walked as one."""
 
     outer: tuple[tuple[int, ...], ...]
     inner: tuple[tuple[int, ...], ...]
@@ -31,7 +33,8 @@ class Loops:
         return tuple(_extent(run, shape) for run in self.all)
 
     def strides(self, per_axis: tuple[int, ...]) -> tuple[int, ...]:
-        """Strides per loop of an access with strides per space axis: those of each run's fastest axis."""
+        """Strides per loop of an access with strides per space axis:
+        those of each run's fastest axis."""
         return tuple(per_axis[run[-1]] if run else 0 for run in self.all)
 
     def classes(self, strides: tuple[int, ...], extents: tuple[int, ...]) -> tuple[str, ...]:
@@ -53,7 +56,8 @@ def _extent(run: tuple[int, ...], shape: Shape) -> int:
 def plan_loops(
     group: Group, accesses: Sequence[tuple[int, ...]], *, fixed_axes: set[int]
 ) -> Loops:
-    """Order and collapse the axes of a group. `fixed_axes` are read as an index and stay loops of their own."""
+    """Order and collapse the axes of a group.
+    `fixed_axes` are read as an index and stay loops of their own."""
     shape = group.shape
     outer = [axis for axis in group.kept if shape[axis] != 1]
     reference = reference_strides(group)
@@ -78,7 +82,8 @@ NARROW = 8
 
 
 def _wide_lanes(runs: list[tuple[int, ...]], shape: Shape) -> list[tuple[int, ...]]:
-    """Put an axis that fills the lanes last: the fastest one that is long enough, when the last is narrow."""
+    """Put an axis that fills the lanes last:
+    the fastest one that is long enough, when the last is narrow."""
     if not runs or _extent(runs[-1], shape) >= NARROW:
         return runs
     for number in range(len(runs) - 2, -1, -1):
@@ -88,12 +93,13 @@ def _wide_lanes(runs: list[tuple[int, ...]], shape: Shape) -> list[tuple[int, ..
 
 
 def reference_strides(group: Group) -> tuple[int, ...]:
-    """The memory order that decides the order of the kept loops: the folded operand's, or the result's."""
+    """The memory order that decides the order of the kept loops:
+    the folded operand's, or the result's."""
     for root in group.roots:
         if isinstance(root, Reduce):
             return root.srcs[0].strides
-    root: Node = next(iter(group.roots))
-    return root.layout.strides if isinstance(root, Update) else root.strides
+    first = next(iter(group.roots))
+    return first.layout.strides if isinstance(first, Update) else first.strides
 
 
 def _inner_axes(group: Group) -> list[int]:

@@ -1,4 +1,5 @@
-"""Expression -> scalar body: each term becomes instructions of the body language, each read a load.
+"""Expression -> scalar body: each term becomes instructions of the body language,
+each read a load.
 
 multiply f8 (n0, n1)   ->   v0 = load f8 #0
                             v1 = load f8 #1
@@ -21,7 +22,8 @@ from lazyfuse.ops.composite import astype
 class Arguments:
     """The arguments of a kernel as its bodies ask for them.
 
-    reads: argument number of each read. scalars: slot number of each scalar, a Const or a plain number.
+    reads: argument number of each read.
+    scalars: slot number of each scalar, a Const or a plain number.
     """
 
     reads: dict[Read, int] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""Canonical form: dead instructions, arguments and scalars go, the rest is numbered in order of first use.
+"""Canonical form: dead instructions, arguments and scalars go,
+the rest is numbered in order of first use.
 
 Kernels that do the same have the same text then, whatever graph they came from.
 """
@@ -65,7 +66,8 @@ def canonical(lowered: Lowered) -> Lowered:
 
 
 def _live_phases(kernel: Kernel) -> tuple[Phase, ...]:
-    """The phases without dead instructions, and without scratch that nobody loads (which may make more dead)."""
+    """The phases without dead instructions, and without scratch that nobody loads (which may make
+    more dead)."""
     phases = tuple(_live(phase) for phase in kernel.phases)
     while True:
         loaded = _attributes(phases, "load")

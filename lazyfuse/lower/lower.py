@@ -1,8 +1,9 @@
 """Group -> Kernel and its binding: loops, arguments, phases.
 
-Phases follow the reductions: inner phase p computes the reductions and INNER results that read reductions of phases
-before p only; one outer phase at the end computes what there is once per kept index. A value that an inner phase
-computes and a later one needs again is kept in scratch memory when it is costly and the row is short enough.
+Phases follow the reductions: inner phase p computes the reductions and INNER results that read
+reductions of phases before p only; one outer phase at the end computes what there is once per kept
+index. A value that an inner phase computes and a later one needs again is kept in scratch memory
+when it is costly and the row is short enough.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from lazyfuse.ops.body import Instr, Value
 from lazyfuse.ops.composite import astype
 from lazyfuse.ops.shapes import size_of
 
-#: Elements of a row up to which a value is kept in scratch between phases: it stays in the L2 cache (perf/roofline.py).
+#: Elements of a row up to which a value is kept in scratch between phases:
+#: it stays in the L2 cache (perf/roofline.py).
 SCRATCH_ELEMENTS = 1 << 16
 #: Cost (cycles for 8 doubles) from which keeping a value is cheaper than computing it again.
 SCRATCH_COST = 10.0
@@ -139,7 +141,8 @@ class _Lowering:
     def _keep(
         self, expression: Expression, phase: PhaseBody, number: int
     ) -> list[tuple[Term, int]]:
-        """Terms of this phase that a later inner phase computes again, and that are worth keeping."""
+        """Terms of this phase that a later inner phase computes again,
+        and that are worth keeping."""
         inner = size_of(tuple(self.group.shape[axis] for axis in self.group.axes))
         if (
             self.loops.lanes is not Lanes.INNER

@@ -1,4 +1,5 @@
-"""explain: what will run for an array, before it runs: kernels, the user's lines in them, bytes, and why not fewer."""
+"""explain: what will run for an array, before it runs:
+kernels, the user's lines in them, bytes, and why not fewer."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from lazyfuse.runtime import engine
 
 
 def explain(*arrays: Any) -> str:
-    """The plan of the arrays as text; nothing is computed. Raises: TypeError for what is no LazyArray."""
+    """The plan of the arrays as text; nothing is computed.
+    Raises: TypeError for what is no LazyArray."""
     if not all(isinstance(array, Handle) for array in arrays):
         raise TypeError("explain takes lazyfuse arrays")
     nodes = [array._storage.node for array in arrays]
@@ -31,8 +33,8 @@ def plan_text(plan: Plan, device: str) -> str:
     written = sum(step.bytes_written for step in plan.steps if isinstance(step, Launch))
     calls = sum(isinstance(step, Call) for step in plan.steps)
     lines = [
-        f"{plan.kernels} kernel{'s' * (plan.kernels != 1)} on {device}, {calls} library call{'s' * (calls != 1)}, "
-        f"reads {_size(read)}, writes {_size(written)}"
+        f"{plan.kernels} kernel{'s' * (plan.kernels != 1)} on {device}, "
+        f"{calls} library call{'s' * (calls != 1)}, reads {_size(read)}, writes {_size(written)}"
     ]
     for number, step in enumerate(plan.steps):
         lines += _step_lines(number, step)
@@ -74,7 +76,8 @@ def _where(node: Node) -> str:
 
 def _refusal_line(refusal: Refusal) -> str:
     detail = f" ({refusal.detail})" if refusal.detail else ""
-    return f"  {label(refusal.producer)} | {label(refusal.consumer)}: {refusal.why.name}: {refusal.why.value}{detail}"
+    pair = f"{label(refusal.producer)} | {label(refusal.consumer)}"
+    return f"  {pair}: {refusal.why.name}: {refusal.why.value}{detail}"
 
 
 def _size(nbytes: int) -> str:

@@ -1,9 +1,10 @@
 """Scalar bodies: the small language in which an op says what it computes for one element.
 
-A `Body` is a straight-line SSA list of `Instr`; each names a primitive of `ops/primitives.py`, the dtype of its
-result and the indices of its operands. Equal instructions are shared as they are emitted (every primitive is pure).
-Kernels, both backends and the vector-math library speak this language and nothing else, so an op that is written
-once in it (`ops/composite.py`) means the same on every device.
+A `Body` is a straight-line SSA list of `Instr`; each names a primitive of `ops/primitives.py`, the
+dtype of its result and the indices of its operands. Equal instructions are shared as they are
+emitted (every primitive is pure). Kernels, both backends and the vector-math library speak this
+language and nothing else, so an op that is written once in it (`ops/composite.py`) means the same
+on every device.
 
 Dtypes are NumPy's letter-and-size codes: b1, i1-i8, u1-u8, f2, f4, f8, c8, c16.
 
@@ -26,7 +27,8 @@ Operand: TypeAlias = "Value | Literal"
 
 
 class Instr(NamedTuple):
-    """One instruction: `dtype` is the result's; `args` index earlier instructions; `attr` is a literal or a slot."""
+    """One instruction: `dtype` is the result's; `args` index earlier instructions;
+    `attr` is a literal or a slot."""
 
     op: str
     dtype: str
@@ -58,7 +60,8 @@ class Body:
         return Value(self, index, dtype)
 
     def const(self, value: Literal, dtype: str) -> Value:
-        """A literal that is part of the program text (user scalars are kernel arguments instead)."""
+        """A literal that is part of the program text (user scalars are kernel arguments
+        instead)."""
         return self.emit("const", dtype, attr=value)
 
     def __str__(self) -> str:
@@ -66,9 +69,11 @@ class Body:
 
 
 class Value:
-    """The result of one instruction. Python operators emit the primitive of that name on equal dtypes.
+    """The result of one instruction.
+    Python operators emit the primitive of that name on equal dtypes.
 
-    A Python literal beside a Value takes the Value's dtype. `==` is `eq`, since Values are compared by identity.
+    A Python literal beside a Value takes the Value's dtype.
+    `==` is `eq`, since Values are compared by identity.
     """
 
     __slots__ = ("body", "index", "dtype")

@@ -1,4 +1,5 @@
-"""Complex bodies over pairs of floats, as NumPy's complex loops compute them (loops.c.src, loops_arithm_fp)."""
+"""Complex bodies over pairs of floats, as NumPy's complex loops compute them (loops.c.src,
+loops_arithm_fp)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def subtract(x: Value, y: Value) -> Value:
 
 
 def multiply(x: Value, y: Value) -> Value:
-    """NumPy's SIMD loops fuse one product into the sum (npyv_muladdsub); so do we, for the same bits."""
+    """NumPy's SIMD loops fuse one product into the sum (npyv_muladdsub);
+    so do we, for the same bits."""
     (xr, xi), (yr, yi) = parts(x), parts(y)
     return make_complex(fma(xr, yr, -(xi * yi)), fma(xr, yi, xi * yr))
 
@@ -82,7 +84,8 @@ def _ordered(x: Value, y: Value) -> Value:
 
 
 def greater(x: Value, y: Value) -> Value:
-    """Lexicographic; a NaN imaginary part makes a decision by the real parts false (CGT in loops.c.src)."""
+    """Lexicographic; a NaN imaginary part makes a decision by the real parts false (CGT in
+    loops.c.src)."""
     by_real = (real(x) > real(y)) & _ordered(x, y)
     return by_real | (real(x).eq(real(y)) & (imag(x) > imag(y)))
 

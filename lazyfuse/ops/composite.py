@@ -1,7 +1,8 @@
 """Bodies that take more than one primitive: NumPy's semantics, written once for every device.
 
-Each follows the named NumPy source (numpy/_core/src/umath/loops*.src, npymath/npy_math_internal.h.src, 2.4), special
-values included; `tests/test_ops_matrix.py` compares them all with NumPy.
+Each follows the named NumPy source (numpy/_core/src/umath/loops*.src,
+npymath/npy_math_internal.h.src, 2.4), special values included; `tests/test_ops_matrix.py` compares
+them all with NumPy.
 """
 
 from __future__ import annotations
@@ -171,7 +172,8 @@ def float_remainder(x: Value, y: Value) -> Value:
 
 
 def reciprocal(x: Value) -> Value:
-    """Integers truncate 1/x; 1/0 gives the smallest signed value (NumPy casts 1.0/0 on x86-64), 0 when unsigned."""
+    """Integers truncate 1/x; 1/0 gives the smallest signed value (NumPy casts 1.0/0 on x86-64),
+    0 when unsigned."""
     if x.kind == "f":
         return 1.0 / x
     ones = select(x.eq(1), x.lift(1), 0)
@@ -197,7 +199,8 @@ def left_shift(x: Value, amount: Value) -> Value:
 
 
 def right_shift(x: Value, amount: Value) -> Value:
-    """0, or -1 for negative x, when the amount is negative or not less than the width (npy_rshift)."""
+    """0, or -1 for negative x, when the amount is negative or not less than the width
+    (npy_rshift)."""
     usable = _in_width(x, amount)
     shifted = x >> select(usable, amount, 0)
     far = select(x < 0, x.lift(-1), 0) if x.kind == "i" else x.lift(0)
@@ -234,7 +237,8 @@ def spacing(x: Value) -> Value:
 
 
 def spacing_half(x: Value) -> Value:
-    """The distance to the neighbour towards +inf, always positive (npy_half_spacing); exact in f4."""
+    """The distance to the neighbour towards +inf, always positive (npy_half_spacing);
+    exact in f4."""
     bits = bitcast(x, "i2")
     wide = cast(x, "f4")
     step = select(wide < 0, bits.lift(-1), 1)
@@ -244,7 +248,8 @@ def spacing_half(x: Value) -> Value:
 
 
 def ldexp(x: Value, exponent: Value) -> Value:
-    """x * 2**exponent with one rounding: clamp the exponent, scale in three steps that round at most once."""
+    """x * 2**exponent with one rounding:
+    clamp the exponent, scale in three steps that round at most once."""
     limit = 2 * (1 << (x.bits - 2 - MANTISSA_BITS[x.dtype]))
     span = limit + MANTISSA_BITS[x.dtype]
     exponent = clip(
@@ -254,7 +259,8 @@ def ldexp(x: Value, exponent: Value) -> Value:
 
 
 def _scale(x: Value, exponent: Value) -> Value:
-    """Scale by powers of two. Shrinking goes first by a power that keeps x normal, so only the last step rounds."""
+    """Scale by powers of two.
+    Shrinking goes first by a power that keeps x normal, so only the last step rounds."""
     mantissa = MANTISSA_BITS[x.dtype]
     bias = (1 << (x.bits - 2 - mantissa)) - 1
     low, high = -(bias - 1) + mantissa + 1, bias
@@ -355,7 +361,8 @@ def power(x: Value, y: Value) -> Value:
 
 
 def nextafter_half(x: Value, y: Value) -> Value:
-    """`nextafter` on f2 bits: comparisons in f4, steps in i2. Equal operands give the first (npy_half_nextafter)."""
+    """`nextafter` on f2 bits: comparisons in f4, steps in i2.
+    Equal operands give the first (npy_half_nextafter)."""
     wide_x, wide_y = cast(x, "f4"), cast(y, "f4")
     bits = bitcast(x, "i2")
     away = (wide_x < wide_y) ^ (wide_x < 0)

@@ -1,4 +1,5 @@
-"""Conversions that depend on the bits of IEEE floats: to integers, to half, and their integer twins."""
+"""Conversions that depend on the bits of IEEE floats:
+to integers, to half, and their integer twins."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ def int_twin(dtype: str) -> str:
 
 
 def float_to_int(x: Value, dtype: str) -> Value:
-    """Truncate towards zero. Out of range it does what NumPy's loops do on x86-64: signed 32 and 64 bits give the
-    smallest value, narrower types keep the low bits of the 32-bit result, u4 and u8 convert x - 2**(bits-1) above
-    the signed range."""
+    """Truncate towards zero. Out of range it does what NumPy's loops do on x86-64: signed 32 and
+    64 bits give the smallest value, narrower types keep the low bits of the 32-bit result, u4 and
+    u8 convert x - 2**(bits-1) above the signed range."""
     width = 8 * int(dtype[1:])
     if width < 32:
         return cast(_to_signed(x, 32), dtype)
@@ -38,7 +39,8 @@ def _to_signed(x: Value, width: int) -> Value:
 
 
 def double_to_half(x: Value) -> Value:
-    """Round once: to f4 with the last bit sticky (round to odd), then to f2 (Boldo and Melquiond, 2008)."""
+    """Round once: to f4 with the last bit sticky (round to odd),
+    then to f2 (Boldo and Melquiond, 2008)."""
     nearest = cast(x, "f4")
     back = cast(nearest, "f8")
     bits = bitcast(nearest, "i4")

@@ -1,9 +1,10 @@
 """What a row of the op table says.
 
-An elementwise op is a NumPy ufunc (or one output of it) and a body per operand kind: a function from Values to a
-Value (`ops/composite.py`). Kinds are b (bool), i (signed), u (unsigned), f (f4 and f8), c (complex). Float16 operands
-are computed in float32 and rounded once per op, as NumPy does, unless the row has a body for kind e. A kind without
-a body runs through NumPy, one op at a time, as a call that nothing fuses with.
+An elementwise op is a NumPy ufunc (or one output of it) and a body per operand kind: a function
+from Values to a Value (`ops/composite.py`). Kinds are b (bool), i (signed), u (unsigned), f (f4
+and f8), c (complex). Float16 operands are computed in float32 and rounded once per op, as NumPy
+does, unless the row has a body for kind e. A kind without a body runs through NumPy, one op at a
+time, as a call that nothing fuses with.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ BodyFunction: TypeAlias = Callable[..., Value]
 class OpDef:
     """One elementwise op.
 
-    bodies: operand kinds (one string may name several) -> body. output: which result of the ufunc this is.
-    operands: how many there are, for a row without ufunc. ulp: 0 when equal to NumPy bit for bit, else the bound on the distance between the two results.
+    bodies: operand kinds (one string may name several) -> body.
+    output: which result of the ufunc this is.
+    operands: how many there are, for a row without ufunc.
+    ulp: 0 when equal to NumPy bit for bit, else the bound on the distance between the two results.
     """
 
     name: str
@@ -56,7 +59,8 @@ class OpDef:
         return None
 
     def expand(self, operands: list[Value], out: str) -> Value:
-        """Emit the body; operands have the dtypes of the ufunc's loop, the result has dtype `out`."""
+        """Emit the body; operands have the dtypes of the ufunc's loop,
+        the result has dtype `out`."""
         function = self.body_for(tuple(value.dtype for value in operands))
         assert function is not None, (self.name, [value.dtype for value in operands])
         if "e" not in self.by_kind:

@@ -1,15 +1,16 @@
 """The primitives: one row each, with the way CUDA C and LLVM IR spell it and its meaning in NumPy.
 
-A cell is looked up by the kind of the operands: b (bool), i, u (integers), f (f4 and f8). Float16 exists only in
-`load`, `store`, `cast`, `bitcast` and `select`; complex only in `load`, `store`, `select`, `complex`, `real`, `imag`:
-`ops/composite.py` expands everything else.
+A cell is looked up by the kind of the operands: b (bool), i, u (integers), f (f4 and f8). Float16
+exists only in `load`, `store`, `cast`, `bitcast` and `select`; complex only in `load`, `store`,
+`select`, `complex`, `real`, `imag`: `ops/composite.py` expands everything else.
 
-CUDA cells are format strings: {0} {1} {2} operands, {T} result type, {A} operand type, {U} its unsigned twin, {W} the
-unsigned type of its width but of 32 bits at least, {f} "f" for f4 and "" for f8. Integer arithmetic goes through {W}:
-overflow wraps (C promotes anything narrower to int, whose overflow is undefined).
-LLVM cells: an opcode (`fadd`), an intrinsic overloaded on the type (`llvm.sqrt`), a predicate (`fcmp oeq`),
-`expand` (vector code by the CPU backend's vecmath) or `lanes NAME` (libm, one lane at a time, exact).
-A primitive with no cells is structural: each backend writes it by hand.
+CUDA cells are format strings: {0} {1} {2} operands, {T} result type, {A} operand type, {U} its
+unsigned twin, {W} the unsigned type of its width but of 32 bits at least, {f} "f" for f4 and ""
+for f8. Integer arithmetic goes through {W}: overflow wraps (C promotes anything narrower to int,
+whose overflow is undefined).
+LLVM cells: an opcode (`fadd`), an intrinsic overloaded on the type (`llvm.sqrt`), a predicate
+(`fcmp oeq`), `expand` (vector code by the CPU backend's vecmath) or `lanes NAME` (libm, one lane
+at a time, exact). A primitive with no cells is structural: each backend writes it by hand.
 """
 
 from __future__ import annotations
@@ -94,14 +95,16 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("complex", 2),
     Primitive("real", 1, numpy=np.real),
     Primitive("imag", 1, numpy=np.imag),
-    # libm(condition, fast, x[, y]) #NAME: NAME(x, y) from the C library where condition holds, else fast.
-    # Vector math uses it for the rare lanes that its polynomials do not cover; one branch skips it as a whole.
+    # libm(condition, fast, x[, y]) #NAME: NAME(x, y) from the C library where condition holds,
+    # else fast. Vector math uses it for the rare lanes that its polynomials do not cover; one
+    # branch skips it as a whole.
     Primitive("libm", 3),
     # arithmetic
     Primitive("add", 2, _wrapping("+"), {"f": "fadd", "i": "add", "u": "add"}, np.add),
     Primitive("sub", 2, _wrapping("-"), {"f": "fsub", "i": "sub", "u": "sub"}, np.subtract),
     Primitive("mul", 2, _wrapping("*"), {"f": "fmul", "i": "mul", "u": "mul"}, np.multiply),
-    # integer div and rem truncate as C does; the divisor is never 0 and never -1 (composite guards it)
+    # integer div and rem truncate as C does;
+    # the divisor is never 0 and never -1 (composite guards it)
     Primitive(
         "div",
         2,

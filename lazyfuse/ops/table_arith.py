@@ -50,7 +50,11 @@ ROWS: tuple[OpDef, ...] = (
     OpDef("minimum", np.minimum, {"iuf": c.minimum, "b": c.bool_minimum, "c": z.minimum}),
     OpDef("fmax", np.fmax, {"iuf": c.fmax, "b": c.bool_maximum, "c": z.fmax}),
     OpDef("fmin", np.fmin, {"iuf": c.fmin, "b": c.bool_minimum, "c": z.fmin}),
-    OpDef("clip", np._core.umath.clip, {"iuf": c.clip, "b": c.bool_clip}),
+    OpDef(
+        "clip",
+        np._core.umath.clip,  # type: ignore[attr-defined]  # the ufunc under np.clip is private
+        {"iuf": c.clip, "b": c.bool_clip},
+    ),
     OpDef(
         "where",
         None,

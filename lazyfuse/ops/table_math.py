@@ -1,4 +1,5 @@
-"""Transcendental functions: one row per op. `ulp` bounds the distance to NumPy's result (each side errs)."""
+"""Transcendental functions: one row per op.
+`ulp` bounds the distance to NumPy's result (each side errs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reductions: one row per fold. NumPy's sum, max, any... are these rows with their default dtypes."""
+"""Reductions: one row per fold.
+NumPy's sum, max, any... are these rows with their default dtypes."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ import numpy as np
 class ReduceDef:
     """A fold over axes.
 
-    fold: the accumulator of the kernel (`ir/kernel.py`). ufunc: whose `reduce` decides dtypes; None for arg folds.
-    kinds: dtypes kinds that the fold computes itself; others run through NumPy. empty: whether it has an identity.
+    fold: the accumulator of the kernel (`ir/kernel.py`).
+    ufunc: whose `reduce` decides dtypes; None for arg folds.
+    kinds: dtypes kinds that the fold computes itself; others run through NumPy.
+    empty: whether it has an identity.
     """
 
     name: str

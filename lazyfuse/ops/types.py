@@ -1,7 +1,8 @@
 """Dtypes of results, asked from NumPy once per combination and kept.
 
-A signature is a tuple of operand types: a dtype code for arrays and NumPy scalars, or `int`, `float`, `complex` for
-Python scalars, which are weak (NEP 50). The answer is the Loop that NumPy would run: operand dtypes and result dtype.
+A signature is a tuple of operand types: a dtype code for arrays and NumPy scalars, or `int`,
+`float`, `complex` for Python scalars, which are weak (NEP 50). The answer is the Loop that NumPy
+would run: operand dtypes and result dtype.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ OperandType: TypeAlias = str | type
 
 
 class Loop(NamedTuple):
-    """The dtypes that an op computes with and gives; `native` is False when only NumPy can run it."""
+    """The dtypes that an op computes with and gives;
+    `native` is False when only NumPy can run it."""
 
     operands: tuple[str, ...]
     result: str
@@ -33,7 +35,8 @@ def code(dtype: np.dtype) -> str:
 
 @cache
 def resolve(name: str, signature: tuple[OperandType, ...]) -> Loop:
-    """The loop of op `name`. Raises what the ufunc raises (TypeError for dtypes that it refuses)."""
+    """The loop of op `name`. Raises what the ufunc raises (TypeError for dtypes that it
+    refuses)."""
     op = OPS[name]
     if op.ufunc is None:
         return _resolve_without_ufunc(op, signature)
@@ -66,7 +69,7 @@ def _strong(item: OperandType) -> str:
     return item if isinstance(item, str) else code(np.dtype(item))
 
 
-def _example(item: OperandType) -> object:
+def _example(item: OperandType) -> np.dtype | complex:
     """Something that `np.result_type` promotes as this operand: Python scalars stay weak."""
     return np.dtype(item) if isinstance(item, str) else item(0)
 

@@ -1,8 +1,8 @@
 """Graph -> Graph: the passes, in the order in which they run.
 
-Each is one function of its file's name; it returns the same graph when it changes nothing, and runs on any verified
-graph. `options(passes="none")` leaves all out, `"-simplify,-dedup"` some; `runs` is not optional on a CPU, since the
-scheduler relies on it.
+Each is one function of its file's name; it returns the same graph when it changes nothing, and
+runs on any verified graph. `options(passes="none")` leaves all out, `"-simplify,-dedup"` some;
+`runs` is not optional on a CPU, since the scheduler relies on it.
 """
 
 from __future__ import annotations

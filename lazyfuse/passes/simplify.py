@@ -3,8 +3,8 @@
     n1 = positive f8[4] n0                   n2 = negative f8[4] n0
     n2 = negative f8[4] n1         ->
 
-A rule may look at structure and dtypes only; values of scalars are not part of a plan. x*0, x-x and x/x are not
-rules: NaN and infinity.
+A rule may look at structure and dtypes only; values of scalars are not part of a plan.
+x*0, x-x and x/x are not rules: NaN and infinity.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Rule(NamedTuple):
 
 
 def _same_value(node: Map) -> Node | None:
-    """astype to the dtype it has, +x: the operand itself, when it lies in memory as the result would."""
+    """astype to the dtype it has, +x: the operand itself, when it lies in memory as the result
+    would."""
     src = node.srcs[0]
     same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
     owns_memory = not isinstance(src, View)  # what stands on this node may be written

@@ -4,8 +4,9 @@
     n3 = view f8[6] n2             ->        n3 = view f8[6] n1
                                              n4 = add f8[6] n2 n3
 
-A reshape that merges axes is not affine in them, so the operation under it could not be fused with what follows; when
-all its operands are contiguous they can be reshaped instead. Only for operations that nothing else reads.
+A reshape that merges axes is not affine in them, so the operation under it could not be fused with
+what follows; when all its operands are contiguous they can be reshaped instead. Only for
+operations that nothing else reads.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def is_whole(layout: Layout, src: Node) -> bool:
 
 
 def _can_reshape(src: Node) -> bool:
-    """Whether every operand of an elementwise node is a scalar or a C-contiguous array of its shape."""
+    """Whether every operand of an elementwise node is a scalar or a C-contiguous array of its
+    shape."""
     return isinstance(src, Map) and all(
         isinstance(operand, Const)
         or (

@@ -1,13 +1,15 @@
 """Records nodes and runs what is pending.
 
-`record_*` build nodes and return at once; `flush(nodes)` computes nodes and everything under them. The exact-shape
-plan cache is in front: its key is the structure of the pending graph, without values and memory.
+`record_*` build nodes and return at once; `flush(nodes)` computes nodes and everything under them.
+The exact-shape plan cache is in front: its key is the structure of the pending graph, without
+values and memory.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 from lazyfuse import config, events
@@ -26,17 +28,32 @@ _PACKAGE = __name__.partition(".")[0]
 
 def origin() -> Origin | None:
     """The user's code and instruction: the first frame outside the package."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(_PACKAGE) or name.startswith(f"{_PACKAGE}_"):
+        if not _is_ours(frame.f_globals):
             return frame.f_code, frame.f_lasti
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+        frame = frame.f_back
     return None
 
 
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether a module's globals are of this package;
+    module dictionaries are known by their address."""
+    known = _OURS.get(id(names))
+    if known is None:
+        name = names.get("__name__", "")
+        known = _OURS[id(names)] = name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
+        if not known:
+            del _OURS[id(names)]  # a user's module may go, and its address may come back
+    return known
+
+
+_OURS: dict[int, bool] = {}
+
+
 def new_storage(node: Node, device: str) -> Storage:
-    """A new array whose first version is `node`; runs it when the pending trace is over its budget."""
+    """A new array whose first version is `node`;
+    runs it when the pending trace is over its budget."""
     storage = Storage(node, device)
     if node.buffer is None:
         node.origin = origin()
@@ -52,7 +69,8 @@ def write(storage: Storage, node: Node) -> None:
 
 
 def enforce_budget(storage: Storage) -> None:
-    """Cut the trace: run what is pending when it is too deep or keeps too much dead memory alive."""
+    """Cut the trace: run what is pending when it is too deep or keeps too much dead memory
+    alive."""
     node = storage.node
     if node.depth < 2:
         return
@@ -74,14 +92,17 @@ _HELD_WALK = 1024
 
 
 def _holds_too_much(node: Node, limit: int) -> bool:
-    """Whether pending operations alone keep inputs alive: more than the limit, or several times their result.
+    """Whether pending operations alone keep inputs alive:
+    more than the limit, or several times their result.
 
-    The answer no resets the node's bound to the dead bytes found, so that the question is not asked at every step.
+    The answer no resets the node's bound to the dead bytes found,
+    so that the question is not asked at every step.
     """
     allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(_SMALL, limit))
     if node.held <= allowed:
         return False
-    dead, stack, seen = 0, [node], set()
+    dead, stack = 0, [node]
+    seen: set[Node] = set()
     while stack and len(seen) < _HELD_WALK:
         current = stack.pop()
         if current in seen:
@@ -96,7 +117,8 @@ def _holds_too_much(node: Node, limit: int) -> bool:
 
 
 def flush(nodes: Sequence[Node], device: str) -> None:
-    """Compute nodes: afterwards each has its buffer. Nodes that live on and are dear are stored as well.
+    """Compute nodes: afterwards each has its buffer.
+    Nodes that live on and are dear are stored as well.
 
     Raises MemoryError when there is no memory; the trace is kept then.
     """
@@ -112,8 +134,8 @@ def flush(nodes: Sequence[Node], device: str) -> None:
 
 
 def _kept(graph: Graph) -> list[Node]:
-    """Operations inside that are stored as well: dear ones whose array is still held, and those that are computed
-    again (they were inside an earlier run): the topmost of these."""
+    """Operations inside that are stored as well: dear ones whose array is still held, and those
+    that are computed again (they were inside an earlier run): the topmost of these."""
     kept: dict[Node, None] = {}
     for node in graph.nodes:
         if not node.seen:
@@ -160,7 +182,8 @@ def _run(graph: Graph, device: str) -> None:
 
 
 def _mark_shared(buffers: Sequence[Buffer]) -> None:
-    """Memory that two results have, because they are equal operations, is never written in place."""
+    """Memory that two results have, because they are equal operations,
+    is never written in place."""
     seen: set[int] = set()
     for buffer in buffers:
         if id(buffer) in seen:
@@ -182,7 +205,8 @@ def plan_for(graph: Graph, options: Options, device: str) -> Plan:
 
 
 def plan_key(graph: Graph, options: Options, device: str) -> tuple[object, ...]:
-    """The structure of a graph: two graphs of one key run by one plan. Library calls are equal by their function."""
+    """The structure of a graph: two graphs of one key run by one plan.
+    Library calls are equal by their function."""
     number = {node: position for position, node in enumerate(graph.nodes)}
     lines = tuple(
         (node.signature if node.buffer is None else (node.shape, node.dtype, node.strides),
@@ -193,9 +217,11 @@ def plan_key(graph: Graph, options: Options, device: str) -> tuple[object, ...]:
 
 
 def dead_leaves(graph: Graph) -> set[Node]:
-    """Memory leaves that nobody can read after this run: no array holds them, and every reader goes away.
+    """Memory leaves that nobody can read after this run:
+    no array holds them, and every reader goes away.
 
-    A reader goes away when it is computed now, or when nobody holds it and its own readers all go away.
+    A reader goes away when it is computed now, or when nobody holds it and its own readers all go
+    away.
     """
     readers = graph.users()
     outputs = set(graph.outputs)

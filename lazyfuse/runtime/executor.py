@@ -1,7 +1,7 @@
 """Plan -> values: allocate, launch, free, step by step.
 
-A launch whose kernel cannot be built runs op by op through NumPy instead, with a warning that names the operations and
-the user's line; the answer is the same.
+A launch whose kernel cannot be built runs op by op through NumPy instead, with a warning that
+names the operations and the user's line; the answer is the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ IsDead = Callable[[int], bool]
 
 
 class Executor:
-    """One run of a plan. `buffers` has a place per slot, leaves bound; `is_dead(leaf)` tells whether it may be reused."""
+    """One run of a plan. `buffers` has a place per slot, leaves bound;
+    `is_dead(leaf)` tells whether it may be reused."""
 
     def __init__(
         self,
@@ -91,7 +92,8 @@ class Executor:
         )
 
     def _may_reuse(self, slot: int, nbytes: int) -> bool:
-        """Whether the memory of a slot that the plan does not read again belongs to nobody else."""
+        """Whether the memory of a slot that the plan does not read again belongs to nobody
+        else."""
         buffer = self._buffer(slot)
         if not buffer.exclusive or buffer.nbytes != nbytes:
             return False
@@ -144,8 +146,8 @@ _LOCK = threading.Lock()
 
 
 def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
-    """The compiled and bound kernel of a step, kept while the kernel cache keeps the kernel; None when it cannot be
-    built."""
+    """The compiled and bound kernel of a step, kept while the kernel cache keeps the kernel; None
+    when it cannot be built."""
     key, found = _BOUND.get(step, ("", None))
     if key and (found is None or kernels.get(key) is not None):
         events.add(cache_hits=1)

@@ -47,9 +47,9 @@ def _touched(step: Step) -> list[int]:
 def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
     """Pairs (written slot, read slot) such that the output may take the input's buffer.
 
-    The input must have the output's dtype and size, and every read of it must be at the element that is stored (equal
-    strides and offset), in no phase after the store: each element is then read before it is overwritten. Whether the
-    input is dead is asked when the plan runs.
+    The input must have the output's dtype and size, and every read of it must be at the element
+    that is stored (equal strides and offset), in no phase after the store: each element is then
+    read before it is overwritten. Whether the input is dead is asked when the plan runs.
     """
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()

@@ -1,6 +1,7 @@
 """Graph -> Plan: passes, schedule and lowering in turn, and the steps with their memory.
 
-The plan is made from a template of the graph: nodes without buffers and handles, so a cached plan keeps no memory.
+The plan is made from a template of the graph:
+nodes without buffers and handles, so a cached plan keeps no memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from lazyfuse.ir.kernel import Kernel, Role
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
 from lazyfuse.ir.verify import verify_graph, verify_kernel, verify_plan
-from lazyfuse.lower.canonical import Lowered
+from lazyfuse.lower.canonical import Lowered, canonical
+from lazyfuse.lower.contract import contract
 from lazyfuse.lower.lower import lower
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
@@ -27,7 +29,8 @@ from lazyfuse.schedule.schedule import Schedule, schedule
 
 
 def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
-    """Plan the evaluation of `graph.outputs`. Leaf slots follow the graph's order of memory leaves."""
+    """Plan the evaluation of `graph.outputs`.
+    Leaf slots follow the graph's order of memory leaves."""
     started = time.perf_counter()
     copied, leaves = template(graph)
     if options.check:
@@ -50,7 +53,8 @@ def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
 
 
 def template(graph: Graph) -> tuple[Graph, list[Node]]:
-    """A copy of the graph without buffers, handles and values; and its leaves and scalars in the graph's order."""
+    """A copy of the graph without buffers, handles and values;
+    and its leaves and scalars in the graph's order."""
     leaves: list[Node] = []
 
     def copy(node: Node, srcs: tuple[Node, ...]) -> Node:
@@ -81,7 +85,7 @@ class _Planner:
         self.options = options
         self.schedule = decided
         memory = [leaf for leaf in leaves if not isinstance(leaf, Const)]
-        self.constants = {
+        self.constants: dict[Node, int] = {
             leaf: number for number, leaf in enumerate(x for x in leaves if isinstance(x, Const))
         }
         self.slots: dict[Node, int] = {leaf: number for number, leaf in enumerate(memory)}
@@ -106,6 +110,8 @@ class _Planner:
             self._call(first, WhyNot.OPAQUE)
             return
         lowered = lower(group, self.stored, self.schedule.outputs)
+        if self.options.fastmath:
+            lowered = canonical(replace(lowered, kernel=contract(lowered.kernel)))
         unsupported = self._unsupported(lowered.kernel)
         if unsupported:
             self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))
@@ -140,7 +146,8 @@ class _Planner:
         )
 
     def _renew(self, node: Update, lowered: Lowered) -> None:
-        """The memory that an update writes into: its base in place where no read would see the new values."""
+        """The memory that an update writes into:
+        its base in place where no read would see the new values."""
         base = node.srcs[0]
         store = lowered.bindings[-1]
         hazard = any(
@@ -200,10 +207,10 @@ class _Planner:
         )
 
 
-def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Node]]:
+def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Const]]:
     """The memory and the scalars that computing `node` op by op reads."""
     reads: dict[Node, None] = {}
-    scalars: dict[Node, None] = {}
+    scalars: dict[Const, None] = {}
     stack, seen = list(reversed(node.srcs)), set()
     while stack:
         current = stack.pop()

@@ -1,4 +1,5 @@
-"""The process-wide state: backends by device, the kernel cache, the plan cache, the lock of a flush."""
+"""The process-wide state: backends by device, the kernel cache, the plan cache,
+the lock of a flush."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
 
 @cache
 def backend(device: str) -> Backend:
-    """The backend of a device. Raises DeviceUnavailableError with the reason when it cannot be used here."""
+    """The backend of a device.
+    Raises DeviceUnavailableError with the reason when it cannot be used here."""
     if device == "cpu":
         return _cpu()
     if device == "cuda" or device.startswith("cuda:"):

@@ -1,22 +1,25 @@
-"""What fusion decides by: every threshold in one place, with its unit, reason and the file that measures it."""
+"""What fusion decides by: every threshold in one place,
+with its unit, reason and the file that measures it."""
 
 from __future__ import annotations
 
 from lazyfuse.ir.node import Map, Node
 from lazyfuse.ops.shapes import size_of
 
-#: Cost (cycles for 8 doubles) from which storing a shared value beats computing it twice: one store plus one load of
-#: 64 bytes each at about 10 bytes per cycle (perf/roofline.py).
+#: Cost (cycles for 8 doubles) from which storing a shared value beats computing it twice: one
+#: store plus one load of 64 bytes each at about 10 bytes per cycle (perf/roofline.py).
 STORE_COST = 30.0
 
-#: Elements up to which a whole reduction and its readers share one thread's kernel: a launch costs more than the
-#: second pass over data that is still in the cache.
+#: Elements up to which a whole reduction and its readers share one thread's kernel: a launch costs
+#: more than the second pass over data that is still in the cache.
 SINGLE_PASS_ELEMENTS = 1 << 16
 
-#: Kept indices from which row- or column-wise phases have enough parallel work: one vector of lanes.
+#: Kept indices from which row- or column-wise phases have enough parallel work:
+#: one vector of lanes.
 MIN_OUTER = 8
 
-#: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more than a store.
+#: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more
+#: than a store.
 BROADCAST_COST = 10.0
 
 
@@ -31,7 +34,8 @@ def is_expensive(cost: float) -> bool:
 
 
 def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
-    """Whether inlining `node` into the larger `reader` would compute each element many times over."""
+    """Whether inlining `node` into the larger `reader` would compute each element many times
+    over."""
     if size_of(node.shape) <= 1:
         return False  # computed once, before the loop
     reuse = size_of(reader.shape) // size_of(node.shape)
@@ -39,5 +43,6 @@ def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
 
 
 def may_share_phases(outer: int, inner: int) -> bool:
-    """Whether a reduction and its readers may run as phases of one kernel: enough kept indices, or little work."""
+    """Whether a reduction and its readers may run as phases of one kernel:
+    enough kept indices, or little work."""
     return outer >= MIN_OUTER or outer * inner <= SINGLE_PASS_ELEMENTS

@@ -1,10 +1,11 @@
 """Groups stored results into kernels: Graph -> Groups, in an order in which they can run.
 
-Results are taken in topological order. Each joins the group of a producer, else a group that reads the same memory,
-else it opens a group. `Fuser.refusal` is the whole legality and profit test; what it refuses is kept for `explain`.
+Results are taken in topological order. Each joins the group of a producer, else a group that reads
+the same memory, else it opens a group. `Fuser.refusal` is the whole legality and profit test; what
+it refuses is kept for `explain`.
 
-Invariants: a group is convex (no path leaves and re-enters it); all its results fit one iteration space; a result
-is read inside its group only at the index at which it is computed.
+Invariants: a group is convex (no path leaves and re-enters it); all its results fit one iteration
+space; a result is read inside its group only at the index at which it is computed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ SIBLINGS = 4
 
 
 def fuse(stored: dict[Node, None], limits: Limits) -> tuple[list[Group], list[Refusal]]:
-    """Partition the stored nodes (in topological order) into groups, in an order in which they can run."""
+    """Partition the stored nodes (in topological order) into groups,
+    in an order in which they can run."""
     fuser = Fuser(stored, limits)
     for root in stored:
         fuser.place(root)
@@ -179,7 +181,8 @@ class Fuser:
         return self._limit(root, group, joined) or self._cycle(group, expression) or joined
 
     def _is_too_large(self, root: Node, group: Group) -> bool:
-        """A bound from the nodes alone, before anything is walked: long chains are refused here."""
+        """A bound from the nodes alone, before anything is walked:
+        long chains are refused here."""
         own = self.alone.get(root)
         if own is None:
             return False

@@ -2,7 +2,8 @@
 
     schedule(graph, limits) -> Schedule(groups in running order, refusals)
 
-Grouping is repeated while it shows that a value is computed in several kernels and would be cheaper to store.
+Grouping is repeated while it shows that a value is computed in several kernels and would be
+cheaper to store.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> boo
 
 
 def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
-    """Unstored nodes that are computed several times, in several kernels or at several places of one, although storing
-    them is cheaper: the topmost of each expression."""
+    """Unstored nodes that are computed several times, in several kernels or at several places of
+    one, although storing them is cheaper: the topmost of each expression."""
     uses = Counter(t.node for group in groups for t in group.terms if t.node not in stored)
     shared = {node for node, count in uses.items() if count > 1 and isinstance(node, Map)}
     below: set[Node] = set()

@@ -1,7 +1,8 @@
 """Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
 
-stored = outputs, reductions, updates, library calls and their operands, nodes under views that are not affine,
-         expensive nodes that a broadcast would repeat, and cuts through expressions that grow too large
+stored = outputs, reductions, updates, library calls and their operands, nodes under views that are
+         not affine, expensive nodes that a broadcast would repeat, and cuts through expressions
+         that grow too large
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def _is_not_affine(view: View) -> bool:
 
 
 def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
-    """Store expensive expressions of memory alone that a broadcast would repeat for every element of the result."""
+    """Store expensive expressions of memory alone that a broadcast would repeat for every element
+    of the result."""
     costs: dict[Node, float] = {}
     for node in graph.nodes:
         costs[node] = 0.0
@@ -83,7 +85,8 @@ def _reads_reduction(node: Node) -> bool:
 
 
 def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
-    """Store a node where the expression above the last stores would exceed `max_ops` operations."""
+    """Store a node where the expression above the last stores would exceed `max_ops`
+    operations."""
     inside: dict[Node, frozenset[Node]] = {}
     for node in graph.nodes:
         if is_leaf(node) or isinstance(node, Const):

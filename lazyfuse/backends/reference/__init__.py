@@ -1,6 +1,8 @@
-"""The reference backend: host memory and no compiler. Every kernel is refused, so plans run op by op through NumPy.
+"""The reference backend: host memory and no compiler.
+Every kernel is refused, so plans run op by op through NumPy.
 
-It stands in where llvmlite cannot be used (no wheel for the platform, or an import error), and in tests as an oracle.
+It stands in where llvmlite cannot be used (no wheel for the platform, or an import error),
+and in tests as an oracle.
 """
 
 from __future__ import annotations

@@ -1,0 +1,102 @@
+"""The whole engine on the CUDA text: the named programs, planned for a GPU.
+
+Each kernel that the engine plans is compiled by NVRTC for three architectures, and the same text runs on the CPU
+through the host shim against NumPy. Sums are trees there, so floats get a bound in units of the largest result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lazyfuse as lf
+from lazyfuse.backends.cuda.strategy import render_own
+from lazyfuse.backends.cuda_host import CudaHostBackend
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.runtime import executor
+from cuda_check import ARCHITECTURES, import_build
+from tests.programs import examples
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(not CudaHostBackend.available()[0], reason=CudaHostBackend.available()[1]),
+]
+EXAMPLES = examples()
+#: Distance to NumPy in eps of the largest result: tree sums of up to some thousands of terms, and
+#: two implementations of exp and log.
+BOUND = 256
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Kernel, str]]]:
+    """The kernels that the engine compiles during the test."""
+    kernels: list[tuple[Kernel, str]] = []
+    original = executor.executable
+
+    def executable(kernel: Kernel, backend: Any, name: str) -> Any:
+        kernels.append((kernel, name))
+        return original(kernel, backend, name)
+
+    monkeypatch.setattr(executor, "executable", executable)
+    lf.cache_clear()
+    yield kernels
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_programs(name: str, planned: list[tuple[Kernel, str]]) -> None:
+    """Right answers from the text, and a cubin of each kernel for every architecture."""
+    example = EXAMPLES[name]
+    expected = _tuple(example.program(np, *(array.copy() for array in example.arrays)))
+    with lf.options(device="cuda-host", disk_cache=False):
+        lazy = [lf.array(array) for array in example.arrays]
+        got = _tuple(example.program(lf, *lazy))
+        lf.materialize(got)
+        assert all(array.device == "cuda-host" for array in got)
+        values = [lf.asnumpy(array) for array in got]
+    for own, theirs in zip(values, expected, strict=True):
+        _compare(own, np.asarray(theirs))
+    assert planned, "nothing was compiled"
+    for kernel, label in planned:
+        _compile_for_gpus(kernel, label)
+
+
+def test_writes_and_views() -> None:
+    """Aliasing does not depend on the device."""
+
+    def program(xp: Any) -> Any:
+        x = xp.array(np.arange(24.0).reshape(4, 6))
+        before = x * 2
+        x[1:] += x[:-1]
+        x.T[0] = -1
+        return x + before[::-1]
+
+    with lf.options(device="cuda-host"):
+        got = lf.asnumpy(program(lf))
+    assert np.array_equal(got, program(np))
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _compare(own: np.ndarray, theirs: np.ndarray) -> None:
+    assert (own.shape, own.dtype) == (theirs.shape, theirs.dtype)
+    if theirs.dtype.kind not in "fc":
+        assert np.array_equal(own, theirs)
+        return
+    largest = np.abs(theirs).max() if theirs.size else 0
+    error = np.abs(own - theirs).max() if theirs.size else 0
+    assert error <= BOUND * np.finfo(theirs.dtype).eps * largest
+
+
+def _compile_for_gpus(kernel: Kernel, label: str) -> None:
+    build = import_build()
+    program = render_own(kernel, label)
+    for architecture in ARCHITECTURES:
+        cubin, _ = build.build_cubin(program.source, architecture)
+        assert cubin
+
+
