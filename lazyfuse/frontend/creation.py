@@ -29,7 +29,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     """
     if isinstance(object, Handle):
         return _from_lazy(object, dtype, copy, order, ndmin, device)
-    values = np.array(fallback.lower(object), dtype=dtype, order=order, ndmin=ndmin, **options)  # type: ignore[call-overload]
+    values = np.array(fallback.lower(object), dtype=dtype, order=order, ndmin=ndmin, **options)  # type: ignore[call-overload]  # NumPy checks it
     try:
         return to_array(values, owned=True, device=_device(device))
     except ForeignError:
@@ -61,7 +61,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     """
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
-    values = np.asarray(fallback.lower(a), dtype=dtype, order=order)  # type: ignore[arg-type]
+    values = np.asarray(fallback.lower(a), dtype=dtype, order=order)  # type: ignore[arg-type]  # NumPy checks it
     try:
         fresh = (
             values is not a and values.base is None and isinstance(a, list | tuple | int | float)
@@ -74,7 +74,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """A C-contiguous array: itself when it is one."""
     result = asarray(a, dtype)
-    if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]
+    if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
         return methods.converted(result, result._code, "C")
     return result
 

@@ -255,7 +255,7 @@ def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, castin
     if where is not True:
         old = scalar(0, dtype) if out is None else out._read()
         node = _convert(node, dtype)
-        chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
+        chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
         node = Map(
             OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old)
         )

@@ -64,7 +64,7 @@ def tolist(self: Any) -> Any:
 
 
 def tobytes(self: Any, order: str = "C") -> bytes:
-    return to_array(self).tobytes(order)  # type: ignore[arg-type]
+    return to_array(self).tobytes(order)  # type: ignore[arg-type]  # NumPy checks it
 
 
 def to_bool(self: Any) -> bool:

@@ -85,7 +85,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     """Write `src` into `dst`, where the mask holds.
     Raises: TypeError when the cast is not allowed."""
     if not isinstance(dst, Handle):
-        np.copyto(dst, fallback.lower(src), casting=casting, where=fallback.lower(where))  # type: ignore[arg-type]
+        np.copyto(dst, fallback.lower(src), casting=casting, where=fallback.lower(where))  # type: ignore[arg-type]  # NumPy checks it
         return
     name, operands = ("positive", (src,)) if dst._code != "b1" else ("logical_or", (src, src))
     elementwise.apply(name, operands, out=dst, where=where, casting=casting)
@@ -108,12 +108,12 @@ def size(a: Any, axis: int | None = None) -> int:
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """The promoted dtype; arrays count by their dtype and are not computed."""
-    return np.result_type(*(x.dtype if isinstance(x, Handle) else x for x in arrays_and_dtypes))  # type: ignore[attr-defined]
+    return np.result_type(*(x.dtype if isinstance(x, Handle) else x for x in arrays_and_dtypes))  # type: ignore[attr-defined]  # every Handle is a LazyArray
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    source = from_.dtype if isinstance(from_, Handle) else from_  # type: ignore[attr-defined]
-    return bool(np.can_cast(source, to, casting))  # type: ignore[arg-type]
+    source = from_.dtype if isinstance(from_, Handle) else from_  # type: ignore[attr-defined]  # every Handle is a LazyArray
+    return bool(np.can_cast(source, to, casting))  # type: ignore[arg-type]  # NumPy checks it
 
 
 def isscalar(element: Any) -> bool:

@@ -79,7 +79,7 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
         return _scalar_node(given, dtype)
     node = given.node
     while len(node.shape) > len(shape) and node.shape[0] == 1:
-        node = operand(view_without_first(value)).node  # type: ignore[assignment]
+        node = operand(view_without_first(value)).node  # type: ignore[assignment]  # asserted below
         value = view_without_first(value)
         assert node is not None
     strides = copy_strides(node.shape, node.strides)
@@ -128,7 +128,7 @@ def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
-    mask = isinstance(key, Handle) and key._code == "b1" and key.shape == array.shape  # type: ignore[attr-defined]
+    mask = isinstance(key, Handle) and key._code == "b1" and key.shape == array.shape  # type: ignore[attr-defined]  # every Handle is a LazyArray
     return mask and array.ndim > 0 and type(value) in (bool, int, float, complex)
 
 

@@ -75,7 +75,7 @@ def _check_joinable(items: Sequence[Any], axis: int) -> None:
 
 
 def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> Any:
-    if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]
+    if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]  # NumPy checks it
         raise TypeError(f"Cannot cast array data to {dtype!r} according to the rule '{casting}'")
     result = _empty_like_all(items, axis, dtype)
     start = 0

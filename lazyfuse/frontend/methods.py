@@ -26,7 +26,7 @@ def astype(
 ) -> Any:
     """A copy with another dtype. Shares memory only when `copy` is False and nothing changes."""
     target = np.dtype(dtype)
-    if not np.can_cast(self.dtype, target, casting):  # type: ignore[arg-type]
+    if not np.can_cast(self.dtype, target, casting):  # type: ignore[arg-type]  # NumPy checks it
         raise TypeError(
             f"Cannot cast array data from {self.dtype!r} to {target!r} "
             f"according to the rule '{casting}'"

@@ -159,7 +159,7 @@ def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
 def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
     """The operand with the fold's identity where the mask is false."""
     mask = operand(where)
-    chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]
+    chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
     identity = scalar(_identity(row.fold, accumulate), accumulate)
     loop = ("b1", accumulate, accumulate)
     strides = copy_strides(source.shape, source.strides)

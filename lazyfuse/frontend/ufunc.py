@@ -85,7 +85,7 @@ class Ufunc:
         """The op on all pairs: recorded through broadcasting."""
         if not isinstance(a, Handle) or not isinstance(b, Handle):
             return fallback.call(self._ufunc.outer, a, b, **kwargs)
-        left = a[(..., *(None,) * len(b._layout.shape))]  # type: ignore[index]
+        left = a[(..., *(None,) * len(b._layout.shape))]  # type: ignore[index]  # every Handle is a LazyArray
         return self(left, b, **kwargs)
 
     def at(self, a: Any, indices: Any, *values: Any) -> None:

@@ -9,6 +9,7 @@ when it is costly and the row is short enough.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from lazyfuse.ir.expression import Expression, Term, walk
 from lazyfuse.ir.group import Group, Level, body_term
@@ -233,7 +234,12 @@ def _counts_in_c_order(loops: Loops) -> bool:
     return len(loops.inner) == 1 and list(loops.inner[0]) == sorted(loops.inner[0])
 
 
-def _phase(level: PhaseLevel, phase: PhaseBody, accumulators, written) -> Phase:  # type: ignore[no-untyped-def]
+def _phase(
+    level: PhaseLevel,
+    phase: PhaseBody,
+    accumulators: Collection[Accumulator],
+    written: Collection[tuple[Any, int]],  # targets are nodes and names until `_numbered`
+) -> Phase:
     stores = tuple(Store(target, value) for target, value in written)
     return Phase(level, tuple(phase.body.instrs), tuple(accumulators), stores)
 

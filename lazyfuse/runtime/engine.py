@@ -62,10 +62,15 @@ def new_storage(node: Node, device: str) -> Storage:
 
 
 def write(storage: Storage, node: Node) -> None:
-    """Make `node` the version of `storage` that readers see from now on."""
+    """Make `node` the version of `storage` that readers see from now on.
+
+    The budget is asked of the version before: the written value is still in the caller's hands
+    here, and running the write now would have to keep the old memory for it.
+    """
     node.origin = origin()
+    if storage.node.buffer is None:
+        enforce_budget(storage)
     storage.replace(node)
-    enforce_budget(storage)
 
 
 def enforce_budget(storage: Storage) -> None:
