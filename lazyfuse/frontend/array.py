@@ -21,7 +21,9 @@ from lazyfuse.frontend import (
     operators,
     protocols,
     reductions,
+    statistics,
     text,
+    views,
 )
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.order import is_contiguous, is_f_contiguous
@@ -211,10 +213,10 @@ class LazyArray(Handle, metaclass=ArrayType):
     max = reductions.max_method
     any = reductions.any_method
     all = reductions.all_method
-    mean = reductions.mean_method
-    var = reductions.var_method
-    std = reductions.std_method
-    trace = reductions.trace_method
+    mean = statistics.mean_method
+    var = statistics.var_method
+    std = statistics.std_method
+    trace = statistics.trace_method
     argmin = reductions.argmin_method
     argmax = reductions.argmax_method
 
@@ -227,7 +229,7 @@ class LazyArray(Handle, metaclass=ArrayType):
     transpose = manipulation.transpose_method
     swapaxes = manipulation.swapaxes_method
     squeeze = manipulation.squeeze_method
-    diagonal = manipulation.diagonal_method
+    diagonal = views.diagonal_method
     view = manipulation.view_method
     T = property(manipulation.transposed)
     mT = property(manipulation.matrix_transposed)

@@ -21,6 +21,8 @@ from lazyfuse.frontend import (
     manipulation,
     reductions,
     registry,
+    statistics,
+    views,
 )
 from lazyfuse.frontend.array import LazyArray
 from lazyfuse.frontend.ufunc import UFUNCS
@@ -31,14 +33,13 @@ _CREATION = (
 ).split()
 _MANIPULATION = (
     "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims "
-    "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays atleast_1d atleast_2d "
-    "atleast_3d copy"
+    "atleast_1d atleast_2d atleast_3d copy"
 ).split()
+_VIEWS = "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays".split()
 _JOINING = "concatenate stack vstack hstack".split()
 _LINALG = "matmul dot".split()
-_REDUCTIONS = (
-    "trace sum prod max min amax amin any all count_nonzero mean var std argmax argmin".split()
-)
+_REDUCTIONS = "sum prod max min amax amin any all count_nonzero argmax argmin".split()
+_STATISTICS = "mean var std trace".split()
 _FUNCTIONS = (
     "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast "
     "isscalar may_share_memory shares_memory"
@@ -53,6 +54,8 @@ def _native() -> dict[str, Any]:
         (joining, _JOINING),
         (linalg, _LINALG),
         (reductions, _REDUCTIONS),
+        (statistics, _STATISTICS),
+        (views, _VIEWS),
         (functions, _FUNCTIONS),
     ):
         names.update({name: getattr(module, name) for name in listed})

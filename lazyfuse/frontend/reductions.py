@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, methods
+from lazyfuse.frontend import elementwise, fallback
 from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
-from lazyfuse.frontend.manipulation import diagonal
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides
 from lazyfuse.ops.shapes import normalize_axis, reduced, size_of
@@ -69,7 +68,7 @@ def reduce(
     elif not row.empty and initial is _MISSING:
         _check_not_empty(name, source, axes)
     if not axes:
-        return _finish(
+        return finish(
             _folded_alone(row, source, accumulate, loop.result, initial),
             array._storage.device,
             out,
@@ -80,7 +79,7 @@ def reduce(
         else (source, scalar(initial, accumulate))
     )
     node = reduce_node(name, srcs, axes, accumulate, loop.result, keep)
-    return _finish(node, array._storage.device, out)
+    return finish(node, array._storage.device, out)
 
 
 def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
@@ -186,7 +185,7 @@ def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
-def _finish(node: Node, device: str, out: Any) -> Any:
+def finish(node: Node, device: str, out: Any) -> Any:
     if out is None:
         return result(node, device)
     if out.shape != node.shape:
@@ -209,13 +208,6 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: 
     return reduce(
         "add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )
-
-
-def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-) -> Any:
-    """Sum along the diagonals."""
-    return sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
@@ -282,108 +274,11 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     )
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
-         where: Any = _MISSING) -> Any:  # fmt: skip
-    """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4.
-    Empty: NaN, as NumPy."""
-    array = _native(a)
-    if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
-        return fallback.call(
-            np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
-        )
-    axes = normalize(axis, array.ndim, strict=True)
-    half = array._code == "f2" and dtype is None
-    wide = (
-        np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
-    )
-    total = sum(array, axis=axes, dtype=wide, keepdims=keepdims)
-    quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
-    if half:
-        quotient = methods.astype(quotient, "f2")
-    return _into(quotient, out)
-
-
-def _divided(total: Any, count: float) -> Any:
-    """total / count as `true_divide(total, intp, out=total)`:
-    in f8 (c16), rounded to the dtype of `total`."""
-    dtype = total._code
-    wide = "c16" if dtype[0] == "c" else "f8"
-    node = total._read()
-    divisor = Const(complex(count) if wide == "c16" else float(count), wide, from_shape=True)
-    quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
-    return result(quotient, total._storage.device)
-
-
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
-        correction: Any = _MISSING) -> Any:  # fmt: skip
-    """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
-    array = _native(a)
-    masked = where is not _MISSING and where is not True
-    if (
-        array is None
-        or masked
-        or mean is not _MISSING
-        or array._code[0] == "c"
-        or _is_foreign(dtype, out)
-    ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
-                         where=where, mean=mean, correction=correction)  # fmt: skip
-        return fallback.call(np.var, a, **options)
-    ddof = correction if correction is not _MISSING else ddof
-    axes = normalize(axis, array.ndim, strict=True)
-    count = size_of(tuple(array.shape[x] for x in axes))
-    wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
-    center = _divided(sum(array, axis=axes, dtype=wide, keepdims=True), count)
-    distance = elementwise.apply("subtract", (array, center))
-    squares = elementwise.apply("square", (distance,))
-    total = sum(squares, axis=axes, dtype=wide, keepdims=keepdims)
-    divisor = count - ddof
-    return _into(_divided(total, divisor if divisor > 0 else 0), out)
-
-
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
-        correction: Any = _MISSING) -> Any:  # fmt: skip
-    """Standard deviation: the square root of `var`."""
-    array = _native(a)
-    masked = where is not _MISSING and where is not True
-    if (
-        array is None
-        or masked
-        or mean is not _MISSING
-        or array._code[0] == "c"
-        or _is_foreign(dtype, out)
-    ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
-                         where=where, mean=mean, correction=correction)  # fmt: skip
-        return fallback.call(np.std, a, **options)
-    spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
-    return _into(elementwise.apply("sqrt", (spread,)), out)
-
-
-def _native(a: Any) -> Any:
+def native(a: Any) -> Any:
     try:
         return a if isinstance(a, Handle) else to_array(a)
     except ForeignError:
         return None
-
-
-def _is_foreign(dtype: Any, out: Any) -> bool:
-    unknown = dtype is not None and code(np.dtype(dtype)) not in fallback.KNOWN
-    return unknown or (out is not None and not isinstance(out, Handle))
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {
-        key: value for key, value in options.items() if value is not _MISSING and value is not None
-    }
-
-
-def _into(value: Any, out: Any) -> Any:
-    if out is None:
-        return value
-    return _finish(value._read(), value._storage.device, out)
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
@@ -397,7 +292,7 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSIN
 
 
 def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    array = _native(a)
+    array = native(a)
     keep = keepdims is not _MISSING and bool(keepdims)
     if array is None or out is not None or array._code[0] == "c":
         return fallback.call(getattr(np, name), a, axis, out, keepdims=keep)
@@ -427,11 +322,6 @@ def sum_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
     return sum(self, axis, dtype, out, keepdims, initial, where)
 
 
-def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-                 out: Any = None) -> Any:  # fmt: skip
-    return trace(self, offset, axis1, axis2, dtype, out)
-
-
 def prod_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
                 keepdims: Any = False, initial: Any = _MISSING,
                 where: Any = True) -> Any:  # fmt: skip
@@ -458,23 +348,6 @@ def all_method(
     self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = _MISSING
 ) -> Any:
     return all(self, axis, out, keepdims, where=where)
-
-
-def mean_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-                keepdims: Any = False, *, where: Any = _MISSING) -> Any:  # fmt: skip
-    return mean(self, axis, dtype, out, keepdims, where=where)
-
-
-def var_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-               keepdims: Any = False, *, where: Any = _MISSING,
-               mean: Any = _MISSING) -> Any:  # fmt: skip
-    return var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-
-
-def std_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-               keepdims: Any = False, *, where: Any = _MISSING,
-               mean: Any = _MISSING) -> Any:  # fmt: skip
-    return std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
 
 
 def argmax_method(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:

@@ -1,7 +1,8 @@
 """The whole engine on the CUDA text: the named programs, planned for a GPU.
 
-Each kernel that the engine plans is compiled by NVRTC for three architectures, and the same text runs on the CPU
-through the host shim against NumPy. Sums are trees there, so floats get a bound in units of the largest result.
+Each kernel that the engine plans is compiled by NVRTC for three architectures, and the same text
+runs on the CPU through the host shim against NumPy. Sums are trees there, so floats get a bound in
+units of the largest result.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda_check import ARCHITECTURES, import_build
 
 import lazyfuse as lf
 from lazyfuse.backends.cuda.strategy import render_own
 from lazyfuse.backends.cuda_host import CudaHostBackend
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.runtime import executor
-from cuda_check import ARCHITECTURES, import_build
 from tests.programs import examples
 
 pytestmark = [
@@ -98,5 +99,3 @@ def _compile_for_gpus(kernel: Kernel, label: str) -> None:
     for architecture in ARCHITECTURES:
         cubin, _ = build.build_cubin(program.source, architecture)
         assert cubin
-
-

@@ -1,0 +1,147 @@
+"""Mean, variance, standard deviation, trace: compositions of recorded operations.
+
+Dtypes and order are those of NumPy's numpy/_core/_methods.py, so that the bits are the same; they
+fuse like everything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import elementwise, fallback, methods
+from lazyfuse.frontend.handle import Handle, result
+from lazyfuse.frontend.reductions import _MISSING, finish, native, normalize
+from lazyfuse.frontend.reductions import sum as sum_over
+from lazyfuse.frontend.views import diagonal
+from lazyfuse.ir.node import Const, Map
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.ops.table import OPS
+from lazyfuse.ops.types import code
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
+         where: Any = _MISSING) -> Any:  # fmt: skip
+    """Arithmetic mean. Dtypes: f8 for integers and bool; f2 is summed in f4.
+    Empty: NaN, as NumPy."""
+    array = native(a)
+    if array is None or where is not _MISSING and where is not True or _is_foreign(dtype, out):
+        return fallback.call(
+            np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
+        )
+    axes = normalize(axis, array.ndim, strict=True)
+    half = array._code == "f2" and dtype is None
+    wide = (
+        np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
+    )
+    total = sum_over(array, axis=axes, dtype=wide, keepdims=keepdims)
+    quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
+    if half:
+        quotient = methods.astype(quotient, "f2")
+    return _into(quotient, out)
+
+
+def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
+        correction: Any = _MISSING) -> Any:  # fmt: skip
+    """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
+    array = native(a)
+    masked = where is not _MISSING and where is not True
+    if (
+        array is None
+        or masked
+        or mean is not _MISSING
+        or array._code[0] == "c"
+        or _is_foreign(dtype, out)
+    ):
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
+                         where=where, mean=mean, correction=correction)  # fmt: skip
+        return fallback.call(np.var, a, **options)
+    ddof = correction if correction is not _MISSING else ddof
+    axes = normalize(axis, array.ndim, strict=True)
+    count = size_of(tuple(array.shape[x] for x in axes))
+    wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
+    center = _divided(sum_over(array, axis=axes, dtype=wide, keepdims=True), count)
+    distance = elementwise.apply("subtract", (array, center))
+    squares = elementwise.apply("square", (distance,))
+    total = sum_over(squares, axis=axes, dtype=wide, keepdims=keepdims)
+    divisor = count - ddof
+    return _into(_divided(total, divisor if divisor > 0 else 0), out)
+
+
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
+        correction: Any = _MISSING) -> Any:  # fmt: skip
+    """Standard deviation: the square root of `var`."""
+    array = native(a)
+    masked = where is not _MISSING and where is not True
+    if (
+        array is None
+        or masked
+        or mean is not _MISSING
+        or array._code[0] == "c"
+        or _is_foreign(dtype, out)
+    ):
+        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
+                         where=where, mean=mean, correction=correction)  # fmt: skip
+        return fallback.call(np.std, a, **options)
+    spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
+    return _into(elementwise.apply("sqrt", (spread,)), out)
+
+
+def _divided(total: Any, count: float) -> Any:
+    """total / count as `true_divide(total, intp, out=total)`:
+    in f8 (c16), rounded to the dtype of `total`."""
+    dtype = total._code
+    wide = "c16" if dtype[0] == "c" else "f8"
+    node = total._read()
+    divisor = Const(complex(count) if wide == "c16" else float(count), wide, from_shape=True)
+    quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
+    return result(quotient, total._storage.device)
+
+
+def _into(value: Any, out: Any) -> Any:
+    if out is None:
+        return value
+    return finish(value._read(), value._storage.device, out)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {
+        key: value for key, value in options.items() if value is not _MISSING and value is not None
+    }
+
+
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """Sum along the diagonals."""
+    return sum_over(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+def mean_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+                keepdims: Any = False, *, where: Any = _MISSING) -> Any:  # fmt: skip
+    return mean(self, axis, dtype, out, keepdims, where=where)
+
+
+def var_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+               keepdims: Any = False, *, where: Any = _MISSING,
+               mean: Any = _MISSING) -> Any:  # fmt: skip
+    return var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def std_method(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+               keepdims: Any = False, *, where: Any = _MISSING,
+               mean: Any = _MISSING) -> Any:  # fmt: skip
+    return std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+                 out: Any = None) -> Any:  # fmt: skip
+    return trace(self, offset, axis1, axis2, dtype, out)
+
+
+def _is_foreign(dtype: Any, out: Any) -> bool:
+    unknown = dtype is not None and code(np.dtype(dtype)) not in fallback.KNOWN
+    return unknown or (out is not None and not isinstance(out, Handle))

@@ -1,0 +1,103 @@
+"""Views that re-index an array: flips, rotations, diagonals, broadcasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyfuse.frontend.handle import view
+from lazyfuse.frontend.manipulation import asarray, swapaxes
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ops.shapes import broadcast, normalize_axis
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Reverse the order along axes. Aliasing: a view."""
+    m = asarray(m)
+    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    turned = {normalize_axis(x, m.ndim) for x in axes}
+    return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
+
+
+def flipud(m: Any) -> Any:
+    """Reverse the first axis. Aliasing: a view."""
+    return flip(m, 0)
+
+
+def fliplr(m: Any) -> Any:
+    """Reverse the second axis. Aliasing: a view."""
+    if asarray(m).ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """Turn by 90 degrees k times in the plane of two axes. Aliasing: a view."""
+    m = asarray(m)
+    first, second = (normalize_axis(axis, m.ndim) for axis in axes)
+    if first == second:
+        raise ValueError("Axes must be different.")
+    match k % 4:
+        case 0:
+            return m[...]
+        case 1:
+            return swapaxes(flip(m, second), first, second)
+        case 2:
+            return flip(flip(m, first), second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of the planes of two axes. Aliasing: a read-only view."""
+    a = asarray(a)
+    if a.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = normalize_axis(axis1, a.ndim), normalize_axis(axis2, a.ndim)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    layout = a._layout
+    rows, columns = layout.shape[first] + min(offset, 0), layout.shape[second] - max(offset, 0)
+    start = layout.offset + (
+        offset * layout.strides[second] if offset > 0 else -offset * layout.strides[first]
+    )
+    length = max(min(rows, columns), 0)
+    rest = [axis for axis in range(a.ndim) if axis not in (first, second)]
+    shape = (*(layout.shape[axis] for axis in rest), length)
+    strides = (
+        *(layout.strides[axis] for axis in rest),
+        layout.strides[first] + layout.strides[second],
+    )
+    return view(a, Layout(shape, strides, start if length else layout.offset), writeable=False)
+
+
+def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return diagonal(self, offset, axis1, axis2)
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
+    array = asarray(array)
+    target = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)
+    try:
+        fits = broadcast([array.shape, target]) == target
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{array.shape}  and requested shape {target}"
+        )
+    skip = len(target) - array.ndim
+    strides = tuple(
+        0
+        if axis < skip or array.shape[axis - skip] != extent
+        else array._layout.strides[axis - skip]
+        for axis, extent in enumerate(target)
+    )
+    return view(array, Layout(target, strides, array._layout.offset), writeable=False)
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    """Read-only views of the common shape."""
+    arrays = [asarray(arg) for arg in args]
+    shape = broadcast([array.shape for array in arrays])
+    return tuple(broadcast_to(array, shape) for array in arrays)
