@@ -8,7 +8,8 @@ recorded call, or at once when the dtypes are foreign (object, string, long doub
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
 from lazyfuse.ops.table import MULTIPLE, OPS
-from lazyfuse.ops.types import Loop, can_cast, code, resolve
+from lazyfuse.ops.types import Loop, OperandType, can_cast, code, resolve
 from lazyfuse.runtime import session
 
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
@@ -65,19 +66,52 @@ def record(
     name: str, operands: Sequence[Operand], *, dtype: Any = None, casting: str = "same_kind"
 ) -> tuple[Node, str]:
     """The node of op `name` on converted operands, and its device."""
-    loop = _loop(name, operands, dtype, casting)
+    memory = tuple(
+        [None if item.node is None else (item.node.shape, item.node.strides) for item in operands]
+    )
+    types = tuple([item.type for item in operands])
+    asked = None if dtype is None else np.dtype(dtype)
+    loop, shape, strides = _outline(name, types, memory, asked, casting)
     device = common_device(operands)
-    if name in _COMPARISONS and _is_out_of_range(operands, loop):
+    if int in types and name in _COMPARISONS and _is_out_of_range(operands, loop):
         return _constant_comparison(name, operands), device
     nodes = tuple(
-        item.node if item.node is not None else _scalar(name, item, dtype)
-        for item, dtype in zip(operands, loop.operands, strict=True)
+        [
+            item.node if item.node is not None else _scalar(name, item, dtype)
+            for item, dtype in zip(operands, loop.operands, strict=True)
+        ]
     )
-    shape = broadcast([node.shape for node in nodes])
-    strides = _strides(name, nodes, loop, shape)
     if not loop.native:
         return _call(name, nodes, loop, shape, strides), device
     return Map(OPS[name], loop.operands, loop.result, shape, strides, nodes), device
+
+
+class Outline(NamedTuple):
+    """What follows from dtypes and memory alone: the loop, and shape and strides of the result."""
+
+    loop: Loop
+    shape: Shape
+    strides: tuple[int, ...]
+
+
+@lru_cache(maxsize=8192)
+def _outline(
+    name: str,
+    types: tuple[OperandType, ...],
+    memory: tuple[tuple[Shape, tuple[int, ...]] | None, ...],
+    dtype: np.dtype | None,
+    casting: str,
+) -> Outline:
+    """The outline of an op on operands of these types; memory is shape and strides, None for
+    scalars. Programs ask the same again and again, so the answers are kept."""
+    loop = _loop(name, types, dtype, casting)
+    arrays = [item for item in memory if item is not None]
+    shape = broadcast([own for own, _ in arrays]) if arrays else ()
+    casts = any(
+        item is not None and item[0] and kind != wanted
+        for item, kind, wanted in zip(memory, types, loop.operands, strict=True)
+    )
+    return Outline(loop, shape, _strides(name, arrays, shape, casts=casts))
 
 
 def _scalar(name: str, item: Operand, dtype: str) -> Const:
@@ -90,12 +124,10 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
     return scalar(item.value, dtype)
 
 
-def _loop(name: str, operands: Sequence[Operand], dtype: Any, casting: str) -> Loop:
-    signature = tuple(item.type for item in operands)
-    if dtype is None:
-        loop = resolve(name, signature)
-    else:
-        loop = _loop_of_dtype(name, signature, np.dtype(dtype), casting)
+def _loop(
+    name: str, types: tuple[OperandType, ...], dtype: np.dtype | None, casting: str
+) -> Loop:
+    loop = resolve(name, types) if dtype is None else _loop_of_dtype(name, types, dtype, casting)
     if loop.result not in fallback.KNOWN:
         raise ForeignError(loop.result)
     return loop
@@ -118,28 +150,29 @@ def _loop_of_dtype(name: str, signature: tuple[Any, ...], dtype: np.dtype, casti
 
 
 def common_device(operands: Sequence[Operand]) -> str:
-    devices = {item.device for item in operands if item.device is not None}
-    if len(devices) > 1:
-        raise ValueError(
-            f"operands live on different devices ({', '.join(sorted(devices))}); "
-            "move them with to_device"
-        )
-    return devices.pop() if devices else session.default_device()
+    """The device on which all operands live. Raises: ValueError when there are several."""
+    found: str | None = None
+    for item in operands:
+        if item.device is None or item.device == found:
+            continue
+        if found is not None:
+            raise ValueError(
+                f"operands live on different devices ({found}, {item.device}); "
+                "move them with to_device"
+            )
+        found = item.device
+    return found if found is not None else session.default_device()
 
 
-def _strides(name: str, nodes: Sequence[Node], loop: Loop, shape: Shape) -> tuple[int, ...]:
+def _strides(
+    name: str, arrays: Sequence[tuple[Shape, tuple[int, ...]]], shape: Shape, *, casts: bool
+) -> tuple[int, ...]:
     """The memory order of the result, K as NumPy allocates it."""
-    for node in nodes:
-        if node.shape and (node.shape != shape or node.strides != c_strides(shape)):
-            break
-    else:
-        return c_strides(shape)
-    casts = any(
-        node.shape and node.dtype != dtype
-        for node, dtype in zip(nodes, loop.operands, strict=True)
-    )
+    contiguous = c_strides(shape)
+    if all(own == shape and strides == contiguous for own, strides in arrays if own):
+        return contiguous
     trivial = not casts and name != "where" and name not in _SEVERAL_RESULTS
-    return result_strides([(node.shape, node.strides) for node in nodes], shape, trivial=trivial)
+    return result_strides(arrays, shape, trivial=trivial)
 
 
 _SEVERAL_RESULTS = {part for parts in MULTIPLE.values() for part in parts}

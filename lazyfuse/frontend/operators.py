@@ -37,12 +37,14 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
+#: Operands that never go first.
+_PLAIN = (Handle, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
+
+
 def defers(other: Any) -> bool:
     """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask):
     it goes first."""
-    if isinstance(
-        other, Handle | np.ndarray | np.generic | bool | int | float | complex | list | tuple
-    ):
+    if isinstance(other, _PLAIN):
         return False
     return getattr(other, "__array_ufunc__", False) is None or (
         hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)

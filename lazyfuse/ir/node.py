@@ -148,7 +148,11 @@ class Const(Node):
     kind = "const"
 
     def __init__(self, value: ScalarValue, dtype: str, *, from_shape: bool = False) -> None:
-        super().__init__((), dtype, ())
+        self.shape = self.strides = self.srcs = ()
+        self.dtype = dtype
+        self.buffer = self.origin = self.handle = None
+        self.held = self.users = 0
+        self.seen = False
         self.value = value
         self.from_shape = from_shape
         self.depth = 0
