@@ -36,7 +36,7 @@ class Options:
     fallback: str = _option(
         "silent", "when a function leaves the engine for NumPy", ("silent", "warn", "error")
     )
-    max_pending_nodes: int = _option(2_000, "longest chain of pending operations before it is run")
+    max_pending_nodes: int = _option(1_000, "longest chain of pending operations before it is run")
     max_pending_bytes: int = _option(
         1 << 28, "bytes of otherwise dead inputs that pending operations may keep alive"
     )

@@ -54,7 +54,7 @@ def operand(value: Any) -> Operand:
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
-    node = source(array, session.default_device(), owned=not isinstance(value, np.ndarray))
+    node = source(array, session.default_device(), owned=isinstance(value, list | tuple))
     return Operand(node.dtype, node, None, session.default_device())
 
 
@@ -138,14 +138,10 @@ def _flat(dense: np.ndarray) -> np.ndarray:
 
 
 def _is_frozen(array: np.ndarray) -> bool:
-    """Whether nobody can write: the array and every array under it are read-only,
-    and NumPy owns the memory."""
+    """Whether nobody can ever write: the memory under the array is that of bytes. A read-only flag
+    alone can be taken back, and older views may be writable."""
     current: Any = array
     while isinstance(current, np.ndarray):
-        if current.flags.writeable:
-            return False
-        if current.base is None:
-            return True
         current = current.base
     return isinstance(current, bytes)
 

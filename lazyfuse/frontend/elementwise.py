@@ -124,9 +124,7 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
     return scalar(item.value, dtype)
 
 
-def _loop(
-    name: str, types: tuple[OperandType, ...], dtype: np.dtype | None, casting: str
-) -> Loop:
+def _loop(name: str, types: tuple[OperandType, ...], dtype: np.dtype | None, casting: str) -> Loop:
     loop = resolve(name, types) if dtype is None else _loop_of_dtype(name, types, dtype, casting)
     if loop.result not in fallback.KNOWN:
         raise ForeignError(loop.result)
@@ -320,9 +318,37 @@ def _convert(node: Node, dtype: str) -> Node:
 
 def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
     """A ufunc of several results: one recorded op each; they fuse into one kernel.
-    out= takes a tuple."""
-    outs = options.pop("out", None) or (None,) * len(MULTIPLE[name])
+
+    out= takes a tuple. All results are recorded and checked before one is written, so an output
+    may be an operand.
+    """
+    parts = MULTIPLE[name]
+    outs = options.pop("out", None) or (None,) * len(parts)
+    where, casting = options.pop("where", True), options.pop("casting", "same_kind")
+    try:
+        if any(out is not None and not isinstance(out, Handle) for out in outs):
+            raise ForeignError("out")
+        operands = [operand(value) for value in values]
+        recorded = [record(part, operands, casting=casting, **options) for part in parts]
+    except ForeignError:
+        given = {"out": outs} if any(out is not None for out in outs) else {}
+        ufunc = OPS[parts[0]].ufunc
+        return tuple(fallback.call(ufunc, *values, **given, **options))
+    for part, (node, _), out in zip(parts, recorded, outs, strict=True):
+        if out is not None:
+            check_output(part, node, out, casting)
     return tuple(
-        apply(part, values, out=out, **options)
-        for part, out in zip(MULTIPLE[name], outs, strict=True)
+        _deliver(part, node, device, out=out, where=where, casting=casting)
+        for part, (node, device), out in zip(parts, recorded, outs, strict=True)
     )
+
+
+def check_output(name: str, node: Node, out: Any, casting: str) -> None:
+    """Raises what NumPy raises when a result cannot be written to `out`."""
+    out._check_writeable()
+    check_cast(name, node.dtype, out._code, casting)
+    if broadcast([node.shape, out.shape]) != out.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {_shown(out.shape)} doesn't match the "
+            f"broadcast shape {_shown(broadcast([node.shape, out.shape]))}"
+        )

@@ -119,8 +119,19 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     if len(self.shape) == 1:
-        return iter(to_array(self))
+        return _elements(self)
     return (self[index] for index in range(self.shape[0]))
+
+
+def _elements(self: Any) -> Iterator[Any]:
+    """The elements as they are when they are reached: writes meanwhile are seen."""
+    version = values = None
+    for index in range(self.shape[0]):
+        if self._storage.node is not version:
+            values = to_array(self)
+            version = self._storage.node
+        assert values is not None
+        yield values[index]
 
 
 def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:

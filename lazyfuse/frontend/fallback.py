@@ -66,11 +66,13 @@ def _run(
     options = dict(kwargs)
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
-    result = function(*(lower(arg) for arg in args), **{k: lower(v) for k, v in options.items()})
+    lowered = [lower(arg) for arg in args]
+    result = function(*lowered, **{k: lower(v) for k, v in options.items()})
     for handle, array in written.values():
         handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
-    owners = {id(array): handle for handle, array in written.values()}
-    return lift(result, owners)
+    owners: dict[int, Any] = {id(array): handle for handle, array in written.values()}
+    owners.update((id(array), array) for array in _arrays((options.get("out"), *args[:1])))
+    return lift(result, owners, lowered)
 
 
 def _writable(array: Handle, written: dict[int, tuple[Handle, np.ndarray]]) -> np.ndarray:
@@ -121,9 +123,15 @@ def lower(value: Any) -> Any:
     return value
 
 
-def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
-    """NumPy arrays of known dtypes inside results as LazyArrays;
-    scalars and all else stay as they are."""
+def _arrays(values: Any) -> list[np.ndarray]:
+    """The user's own NumPy arrays among outputs: they are given back as they are."""
+    flat = [item for value in values for item in (value if type(value) is tuple else (value,))]
+    return [item for item in flat if type(item) is np.ndarray]
+
+
+def lift(value: Any, owners: Mapping[int, Any] | None = None, operands: Sequence[Any] = ()) -> Any:
+    """NumPy arrays of known dtypes inside results as LazyArrays; scalars and all else stay as
+    they are. What shares memory with an operand in NumPy is a copy here, and read-only."""
     if owners and id(value) in owners:
         return owners[id(value)]
     if (
@@ -131,10 +139,17 @@ def lift(value: Any, owners: Mapping[int, Handle] | None = None) -> Any:
         and code(value.dtype) in KNOWN
         and value.dtype.kind not in "OSUVMm"
     ):
-        return to_array(value, owned=value.base is None and value.flags.owndata)
+        lifted = to_array(value, owned=value.base is None and value.flags.owndata)
+        if value.base is not None and any(_shares(value, operand) for operand in operands):
+            lifted._writeable = False
+        return lifted
     if type(value) is list:
-        return [lift(item, owners) for item in value]
+        return [lift(item, owners, operands) for item in value]
     if isinstance(value, tuple):
-        items = [lift(item, owners) for item in value]
+        items = [lift(item, owners, operands) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value
+
+
+def _shares(value: np.ndarray, operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and np.may_share_memory(value, operand)

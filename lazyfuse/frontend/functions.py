@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, methods
+from lazyfuse.frontend import elementwise, fallback, indexing, methods
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
@@ -83,12 +83,27 @@ def imag(val: Any) -> Any:
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write `src` into `dst`, where the mask holds.
-    Raises: TypeError when the cast is not allowed."""
+
+    Raises: TypeError when the cast is not allowed, ValueError when the shapes do not fit.
+    """
     if not isinstance(dst, Handle):
-        np.copyto(dst, fallback.lower(src), casting=casting, where=fallback.lower(where))  # type: ignore[arg-type]  # NumPy checks it
+        mask = fallback.lower(where)
+        np.copyto(dst, fallback.lower(src), casting=casting, where=mask)  # type: ignore[arg-type]  # NumPy checks the word
         return
-    name, operands = ("positive", (src,)) if dst._code != "b1" else ("logical_or", (src, src))
-    elementwise.apply(name, operands, out=dst, where=where, casting=casting)
+    given = asarray(src)
+    weak = type(src) in (bool, int, float, complex)
+    source = np.result_type(type(src), dst._code) if weak else given.dtype
+    if not np.can_cast(source, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word
+        raise TypeError(
+            f"Cannot cast array data from {source!r} to {np.dtype(dst._code)!r} "
+            f"according to the rule '{casting}'"
+        )
+    if where is True:
+        indexing.assign(dst, src)
+        return
+    fresh = methods.astype(given, dst._code)
+    chosen = elementwise.apply("where", (where, fresh, dst))
+    indexing.assign(dst, chosen)
 
 
 def shape(a: Any) -> tuple[int, ...]:

@@ -118,7 +118,11 @@ def result(node: Node, device: str) -> Any:
 
 
 def view(array: Handle, layout: Layout, *, writeable: bool | None = None) -> Any:
-    """An array that shares memory with `array`."""
+    """An array that shares memory with `array`; of a scalar, which is a value, a copy."""
+    if array._is_scalar and not array._layout.shape:
+        value = array._read()
+        copied = Map(OPS["astype"], (value.dtype,), value.dtype, (), (), (value,))
+        array = new(copied, array._storage.device)
     allowed = array._writeable if writeable is None else writeable
     return Handle._concrete(array._storage, layout, writeable=allowed)
 

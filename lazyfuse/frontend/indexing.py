@@ -95,15 +95,16 @@ def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _scalar_node(given: Any, dtype: str) -> Node:
-    """A scalar as the target's dtype: weak integers must fit, everything else is cast."""
-    if given.type in (int, bool, float) or dtype[0] in "fc" or given.type == dtype:
-        value = given.value
-        if isinstance(value, complex) and dtype[0] != "c":
-            raise TypeError("float() argument must be a string or a real number, not 'complex'")
-        if isinstance(value, float) and dtype[0] in "iub":
-            return scalar(np.asarray(value).astype(np.dtype(dtype)).item(), dtype)
-        return scalar(value, dtype)
-    return scalar(np.asarray(given.value).astype(np.dtype(dtype)).item(), dtype)
+    """A scalar as the target's dtype, converted as NumPy converts what is assigned.
+
+    Raises: OverflowError, ValueError (NaN into integers), TypeError (complex into real)."""
+    plain = isinstance(given.type, str) or given.type in (int, bool) and dtype[0] in "iufc"
+    if plain and given.type in (int, dtype):
+        return scalar(given.value, dtype)
+    cell = np.empty((), np.dtype(dtype))
+    strong = isinstance(given.type, str) and given.type != "b1"
+    cell[...] = np.asarray(given.value, np.dtype(given.type)) if strong else given.value
+    return scalar(cell.item(), dtype)
 
 
 def view_without_first(array: Any) -> Any:
@@ -134,8 +135,6 @@ def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
 
 def _assign_where(array: Any, mask: Any, value: Any) -> None:
     dtype = array._code
-    if isinstance(value, complex) and dtype[0] != "c":
-        raise TypeError("float() argument must be a string or a real number, not 'complex'")
     old = array._read()
     new = _scalar_node(operand(value), dtype)
     operands = (mask._read(), new, old)

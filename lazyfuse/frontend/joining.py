@@ -1,4 +1,4 @@
-"""Joining arrays: one new array, written region by region."""
+"""Joining arrays into a new one, written region by region; splitting them into views."""
 
 from __future__ import annotations
 
@@ -126,6 +126,59 @@ def stack(
     return concatenate(
         [expand_dims(item, place) for item in items], place, out, dtype=dtype, casting=casting
     )
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Views of consecutive parts: at the given indices, or in nearly equal sections."""
+    ary = asarray(ary)
+    axis = normalize_axis(axis, ary.ndim)
+    extent = ary.shape[axis]
+    if np.ndim(indices_or_sections):
+        inner = [int(index) for index in indices_or_sections]
+        spans = list(zip([0, *inner], [*inner, extent], strict=True))
+    else:
+        sections = int(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, longer = divmod(extent, sections)
+        stops = [n * each + min(n, longer) for n in range(sections + 1)]
+        spans = list(zip(stops[:-1], stops[1:], strict=True))
+    return [ary[(slice(None),) * axis + (slice(*span),)] for span in spans]
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """As `array_split`; sections must be equal. Raises: ValueError when they are not."""
+    ary = asarray(ary)
+    if not np.ndim(indices_or_sections) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    return _split_along(ary, indices_or_sections, 0, 2, "vsplit")
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    return _split_along(ary, indices_or_sections, 0 if asarray(ary).ndim == 1 else 1, 1, "hsplit")
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    return _split_along(ary, indices_or_sections, 2, 3, "dsplit")
+
+
+def _split_along(ary: Any, sections: Any, axis: int, ndim: int, name: str) -> list[Any]:
+    if asarray(ary).ndim < ndim:
+        raise ValueError(f"{name} only works on arrays of {ndim} or more dimensions")
+    return split(ary, sections, axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """Views of the slices along an axis."""
+    x = asarray(x)
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    place = normalize_axis(axis, x.ndim)
+    return tuple(x[(slice(None),) * place + (number,)] for number in range(x.shape[place]))
 
 
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -152,7 +153,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         order = tuple(reversed(range(a.ndim)))
     else:
-        order = tuple(normalize_axis(axis, a.ndim) for axis in axes)
+        order = tuple(normalize_axis(operator.index(axis), a.ndim) for axis in axes)
         if len(order) != a.ndim:
             raise ValueError("axes don't match array")
         if len(set(order)) != a.ndim:
@@ -167,7 +168,7 @@ def _permuted(a: Any, order: Sequence[int]) -> Any:
 
 
 def transpose_method(self: Any, *axes: Any) -> Any:
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+    if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])):
         return transpose(self, axes[0])
     return transpose(self, axes or None)
 

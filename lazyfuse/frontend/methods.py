@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
+from lazyfuse.frontend.convert import integer_range
 from lazyfuse.frontend.elementwise import apply, fill
 from lazyfuse.frontend.handle import new
 from lazyfuse.ir.node import Const, Map
@@ -77,7 +78,12 @@ def order_strides(shape: Shape, strides: tuple[int, ...], order: str | None) -> 
 def clip_method(
     self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any
 ) -> Any:
-    """Limit the values to [min, max]; None leaves a side open."""
+    """Limit the values to [min, max]; None leaves a side open, and so does an integer bound that
+    the dtype cannot reach."""
+    if self._code[0] in "iu":
+        low, high = integer_range(self._code)
+        min = None if type(min) is int and min < low else min
+        max = None if type(max) is int and max > high else max
     if min is None and max is None:
         return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
     if min is None:

@@ -36,7 +36,7 @@ _MANIPULATION = (
     "atleast_1d atleast_2d atleast_3d copy"
 ).split()
 _VIEWS = "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays".split()
-_JOINING = "concatenate stack vstack hstack".split()
+_JOINING = "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack".split()
 _LINALG = "matmul dot".split()
 _REDUCTIONS = "sum prod max min amax amin any all count_nonzero argmax argmin".split()
 _STATISTICS = "mean var std trace".split()

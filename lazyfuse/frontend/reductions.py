@@ -16,9 +16,10 @@ from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides
-from lazyfuse.ops.shapes import normalize_axis, reduced, size_of
+from lazyfuse.ops.shapes import normalize_axis, reduced
 from lazyfuse.ops.table import OPS, REDUCTIONS
-from lazyfuse.ops.types import code, resolve_reduction
+from lazyfuse.ops.table_reduce import ReduceDef
+from lazyfuse.ops.types import Loop, code, resolve_reduction
 
 _MISSING = np._NoValue
 
@@ -33,53 +34,50 @@ def reduce(
     keepdims: Any = False,
     initial: Any = _MISSING,
     where: Any = True,
+    like: str | None = None,
 ) -> Any:
-    """Record `ufunc.reduce`. Raises: AxisError, ValueError for an empty maximum,
-    TypeError for refused dtypes."""
+    """Record `ufunc.reduce`; `like` is the dtype of an output that the caller writes later.
+
+    Raises: AxisError, ValueError for an empty maximum, TypeError for refused dtypes.
+    """
     row = REDUCTIONS[name]
-    ufunc = row.ufunc
+    assert row.ufunc is not None, name
     keep = bool(keepdims) if keepdims is not _MISSING else False
-    try:
-        array = a if isinstance(a, Handle) else to_array(a)
-    except ForeignError:
-        array = None
-    foreign_out = out is not None and not isinstance(out, Handle)
-    loop = None
-    if array is not None and not foreign_out:
+    array = None if out is not None and not isinstance(out, Handle) else native(a)
+    if array is not None:
         axes = normalize(axis, len(array._layout.shape))
         asked = None if dtype is None else code(np.dtype(dtype))
-        loop = resolve_reduction(ufunc, array._code, asked) if ufunc is not None else None
-    native = loop is not None and loop.native and _computes(row, loop.operands[0], initial, where)
-    if not native:
-        options = {"axis": axis, "dtype": dtype, "keepdims": keep}
-        if initial is not _MISSING:
-            options["initial"] = initial
-        if where is not True:
-            options["where"] = where
-        if out is not None:
-            options["out"] = out
-        assert ufunc is not None
-        return fallback.call(ufunc.reduce, a, **options)
-    assert array is not None and loop is not None
+        loop = resolve_reduction(row.ufunc, array._code, asked, like if out is None else out._code)
+        if loop is not None and loop.native and _computes(row, loop.operands[0], initial, where):
+            node = _fold(row, array._read(), axes, loop, initial=initial, where=where, keep=keep)
+            return finish(node, array._storage.device, out)
+    options = {"axis": axis, "dtype": dtype, "keepdims": keep}
+    options |= {} if initial is _MISSING else {"initial": initial}
+    options |= {} if where is True else {"where": where}
+    options |= {} if out is None else {"out": out}
+    return fallback.call(row.ufunc.reduce, a, **options)
+
+
+def _fold(
+    row: ReduceDef,
+    source: Node,
+    axes: tuple[int, ...],
+    loop: Loop,
+    *,
+    initial: Any,
+    where: Any,
+    keep: bool,
+) -> Node:
+    """The node of a fold that kernels compute."""
     accumulate = loop.operands[0]
-    source = array._read()
     if where is not True:
         source = _masked(row, source, where, accumulate)
     elif not row.empty and initial is _MISSING:
-        _check_not_empty(name, source, axes)
+        _check_not_empty(row.name, source, axes)
     if not axes:
-        return finish(
-            _folded_alone(row, source, accumulate, loop.result, initial),
-            array._storage.device,
-            out,
-        )
-    srcs = (
-        (source,)
-        if initial is _MISSING or initial is None
-        else (source, scalar(initial, accumulate))
-    )
-    node = reduce_node(name, srcs, axes, accumulate, loop.result, keep)
-    return finish(node, array._storage.device, out)
+        return _folded_alone(row, source, accumulate, loop.result, initial)
+    start = () if initial is _MISSING or initial is None else (scalar(initial, accumulate),)
+    return reduce_node(row.name, (source, *start), axes, accumulate, loop.result, keep)
 
 
 def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
@@ -180,8 +178,7 @@ def _identity(fold: str, dtype: str) -> Any:
 
 
 def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
-    folded = size_of(tuple(source.shape[axis] for axis in axes))
-    if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
+    if 0 in [source.shape[axis] for axis in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
@@ -295,13 +292,12 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     array = native(a)
     keep = keepdims is not _MISSING and bool(keepdims)
     if array is None or out is not None or array._code[0] == "c":
-        return fallback.call(getattr(np, name), a, axis, out, keepdims=keep)
+        return fallback.call(getattr(np, name), a, axis, out=out, keepdims=keep)
     if axis is not None:
         axis = operator.index(axis)
     axes = normalize(axis, array.ndim)
     source = array._read()
-    folded = size_of(tuple(source.shape[x] for x in axes))
-    if folded == 0 and size_of(reduced(source.shape, axes, keepdims=False)) > 0:
+    if 0 in [source.shape[x] for x in axes]:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if not axes:
         return new(

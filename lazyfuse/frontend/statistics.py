@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.handle import Handle, result
-from lazyfuse.frontend.reductions import _MISSING, finish, native, normalize
+from lazyfuse.frontend.reductions import _MISSING, finish, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
 from lazyfuse.ir.node import Const, Map
@@ -35,7 +35,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     wide = (
         np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
     )
-    total = sum_over(array, axis=axes, dtype=wide, keepdims=keepdims)
+    total = _sum(array, axes, wide, keepdims, out)
     quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
     if half:
         quotient = methods.astype(quotient, "f2")
@@ -65,7 +65,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     center = _divided(sum_over(array, axis=axes, dtype=wide, keepdims=True), count)
     distance = elementwise.apply("subtract", (array, center))
     squares = elementwise.apply("square", (distance,))
-    total = sum_over(squares, axis=axes, dtype=wide, keepdims=keepdims)
+    total = _sum(squares, axes, wide, keepdims, out)
     divisor = count - ddof
     return _into(_divided(total, divisor if divisor > 0 else 0), out)
 
@@ -87,7 +87,15 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
                          where=where, mean=mean, correction=correction)  # fmt: skip
         return fallback.call(np.std, a, **options)
     spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
+    if out is not None:
+        elementwise.check_cast("sqrt", spread._code, out._code, "same_kind")
     return _into(elementwise.apply("sqrt", (spread,)), out)
+
+
+def _sum(array: Any, axes: tuple[int, ...], dtype: Any, keepdims: Any, out: Any) -> Any:
+    """The sum that NumPy would write into `out`: its dtype takes part in the loop's."""
+    like = None if out is None else out._code
+    return reduce("add", array, axis=axes, dtype=dtype, keepdims=keepdims, like=like)
 
 
 def _divided(total: Any, count: float) -> Any:

@@ -74,12 +74,12 @@ class Ufunc:
         )
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        return fallback.call(self._ufunc.accumulate, array, axis, dtype, out)
+        return fallback.call(self._ufunc.accumulate, array, axis, dtype, out=out)
 
     def reduceat(
         self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
     ) -> Any:
-        return fallback.call(self._ufunc.reduceat, array, indices, axis, dtype, out)
+        return fallback.call(self._ufunc.reduceat, array, indices, axis, dtype, out=out)
 
     def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
         """The op on all pairs: recorded through broadcasting."""

@@ -47,9 +47,10 @@ class Expression:
     """`terms` in an order in which operands come first;
     `operands[term]` are a term's operands, Terms or Reads."""
 
-    __slots__ = ("terms", "operands", "roots")
+    __slots__ = ("terms", "operands", "roots", "axes")
 
-    def __init__(self) -> None:
+    def __init__(self, axes: int) -> None:
+        self.axes = axes
         self.terms: list[Term] = []
         self.operands: dict[Term, tuple[Term | Read, ...]] = {}
         self.roots: list[Term | Read] = []
@@ -77,7 +78,7 @@ def walk(
     in place (their results are at hand in the same kernel). Raises NotAffineError when a view of
     an unstored node cannot dissolve.
     """
-    expression = Expression()
+    expression = Expression(axes)
     walker = _Walker(axes, stored, inline)
     stack: list[tuple[Term, bool]] = []
     for root in roots:

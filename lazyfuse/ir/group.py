@@ -29,7 +29,7 @@ class Group:
     phases: of each reduction and INNER result, the inner phase that computes it: one more than the
     last reduction that it reads. reads: memory that its results need. terms: everything computed
     inside, results included.
-    nodes: the operations among them.
+    nodes: the operations among them. accesses: strides per axis of everything read and stored.
     """
 
     shape: Shape
@@ -40,6 +40,7 @@ class Group:
     reads: set[Node] = field(default_factory=set)
     terms: set[Term] = field(default_factory=set)
     nodes: set[Node] = field(default_factory=set)
+    accesses: set[tuple[int, ...]] = field(default_factory=set)
 
     @property
     def reductions(self) -> list[Reduce]:

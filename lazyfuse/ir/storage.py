@@ -25,7 +25,8 @@ class Storage:
 
     def replace(self, node: Node) -> None:
         """Make `node` the current version."""
-        assert (node.shape, node.dtype) == (self.node.shape, self.node.dtype)
+        old = self.node
+        assert (node.shape, node.dtype, node.strides) == (old.shape, old.dtype, old.strides)
         self.node = node
         node.handle = weakref.ref(self)
 

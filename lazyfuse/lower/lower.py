@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from lazyfuse.errors import VerifyError
 from lazyfuse.ir.expression import Expression, Term, walk
 from lazyfuse.ir.group import Group, Level, body_term
 from lazyfuse.ir.kernel import Accumulator, Arg, Kernel, Lanes, Phase, Role, Store
@@ -31,16 +32,29 @@ SCRATCH_ELEMENTS = 1 << 16
 SCRATCH_COST = 10.0
 
 
-def lower(group: Group, stored: Collection[Node], outputs: Collection[Node]) -> Lowered:
-    """Lower a group; of its results those in `outputs` are written to memory."""
-    return _Lowering(group, stored, outputs).run()
+def lower(
+    group: Group, stored: Collection[Node], outputs: Collection[Node], *, exact_order: bool = True
+) -> Lowered:
+    """Lower a group; of its results those in `outputs` are written to memory.
+
+    exact_order: whether sums keep NumPy's order, so that a pairwise run has to be one loop.
+    """
+    return _Lowering(group, stored, outputs, exact_order=exact_order).run()
 
 
 class _Lowering:
-    def __init__(self, group: Group, stored: Collection[Node], outputs: Collection[Node]) -> None:
+    def __init__(
+        self,
+        group: Group,
+        stored: Collection[Node],
+        outputs: Collection[Node],
+        *,
+        exact_order: bool,
+    ) -> None:
         self.group = group
         self.ndim = len(group.shape)
         self.stored = stored
+        self.exact_order = exact_order
         self.outputs = [root for root in group.roots if root in outputs]
         self.expressions = {root: self._expression([root]) for root in group.roots}
         self.loops = self._plan_loops()
@@ -74,7 +88,21 @@ class _Lowering:
         gives_index = any(root.op.gives_index for root in self.group.reductions)
         if gives_index and not _counts_in_c_order(loops):
             loops = plan_loops(self.group, accesses, fixed_axes=indexed | set(self.group.axes))
+        self._check_runs(loops)
         return loops
+
+    def _check_runs(self, loops: Loops) -> None:
+        """The scheduler has promised that the axes of a pairwise run are one loop."""
+        order = self.group.order
+        sums = [
+            root for root in self.group.reductions
+            if root.op.fold == "add" and root.accumulate[0] in "fc"
+        ]  # fmt: skip
+        if not sums or order is None or not self.exact_order or order.run_axes < 2:
+            return
+        separate = len(order.axes) - order.run_axes + 1
+        if len(loops.inner) > separate and size_of(self.group.shape):
+            raise VerifyError(f"the run of {sums[0]} is split into {loops.inner}")
 
     def _store_access(self, root: Node) -> tuple[tuple[int, ...], int]:
         if isinstance(root, Update):

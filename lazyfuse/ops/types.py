@@ -75,16 +75,20 @@ def _example(item: OperandType) -> np.dtype | complex:
 
 
 @cache
-def resolve_reduction(ufunc: np.ufunc, operand: str, dtype: str | None) -> Loop | None:
-    """The accumulator's loop of `ufunc.reduce`; None when NumPy has none that we know."""
-    out = None if dtype is None else np.dtype(dtype)
+def resolve_reduction(
+    ufunc: np.ufunc, operand: str, dtype: str | None, out: str | None = None
+) -> Loop | None:
+    """The accumulator's loop of `ufunc.reduce`, in which the dtype of `out` takes part; None when
+    NumPy has none that we know."""
+    asked = None if dtype is None else np.dtype(dtype)
     source = np.dtype(operand)
     if dtype is not None:
         resolved = ufunc.resolve_dtypes(
-            (None, source, None), signature=(out, out, None), casting="unsafe", reduction=True
+            (None, source, None), signature=(asked, asked, None), casting="unsafe", reduction=True
         )
     else:
-        resolved = ufunc.resolve_dtypes((None, source, None), reduction=True)
+        first = None if out is None else np.dtype(out)
+        resolved = ufunc.resolve_dtypes((first, source, None), casting="unsafe", reduction=True)
     accumulator, result = code(resolved[1]), code(resolved[2])
     known = accumulator in DTYPES and result in DTYPES
     return Loop((accumulator,), result, known)

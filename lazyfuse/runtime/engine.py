@@ -155,8 +155,15 @@ def _is_free(node: Node) -> bool:
     return is_leaf(node) or isinstance(node, View | Fill)
 
 
+#: Pending operations under an array from which it is stored when a run passes it: about the cost
+#: of a store and a load (schedule/cost.py).
+_DEEP = 32
+
+
 def _is_dear(node: Node) -> bool:
     """Whether recomputing a node costs more than keeping it."""
+    if node.depth > _DEEP:
+        return True
     return isinstance(node, Reduce | Opaque | Update) or (
         isinstance(node, Map) and node.op.ulp > 0
     )

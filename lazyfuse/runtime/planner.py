@@ -109,7 +109,12 @@ class _Planner:
         if isinstance(first, Opaque):
             self._call(first, WhyNot.OPAQUE)
             return
-        lowered = lower(group, self.stored, self.schedule.outputs)
+        lowered = lower(
+            group,
+            self.stored,
+            self.schedule.outputs,
+            exact_order=self.backend.exact_order,
+        )
         if self.options.fastmath:
             lowered = canonical(replace(lowered, kernel=contract(lowered.kernel)))
         unsupported = self._unsupported(lowered.kernel)

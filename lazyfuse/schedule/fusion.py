@@ -119,6 +119,10 @@ class Fuser:
         group.phases[root] = joined.phase
         group.terms.update(joined.expression.terms)
         group.nodes.update(_operation_nodes(joined.expression))
+        if joined.level is Level.INNER:
+            group.accesses |= _accesses(root, joined.expression)
+        else:
+            group.accesses |= {read.strides for read in joined.expression.reads}
         self.group_of[root] = group
         for read in joined.expression.reads:
             group.reads.add(read.node)
@@ -279,7 +283,17 @@ def _runs_collapse(root: Node, group: Group, expression: Expression) -> bool:
     axes = runs[0].order.axes[-runs[0].order.run_axes :]
     if any(node.op.gives_index for node in folds) and runs[0].order.axes != tuple(sorted(axes)):
         return False
-    return collapses([read.strides for read in expression.reads], home(runs[0])[0], axes)
+    own = _accesses(root, expression) if home(root)[0] == group.shape else set()
+    accesses = group.accesses | own | {read.strides for read in expression.reads}
+    return collapses(list(accesses), home(runs[0])[0], axes)
+
+
+def _accesses(root: Node, expression: Expression) -> set[tuple[int, ...]]:
+    """Strides per axis of what a result reads, and of itself when it fills the space."""
+    found = {read.strides for read in expression.reads}
+    if not isinstance(root, Reduce) and len(root.strides) == expression.axes:
+        found.add(root.strides)
+    return found
 
 
 def has_run(node: Reduce) -> bool:
@@ -305,7 +319,7 @@ def _place_in_space(root: Node, group: Group) -> tuple[Shape, frozenset[int], Le
 
 def _operand_reads(root: Opaque, stored: dict[Node, None]) -> Expression:
     """The memory that a library call reads."""
-    expression = Expression()
+    expression = Expression(0)
     for src in root.srcs:
         expression.roots += walk([Term(src, identity(src.shape))], len(src.shape), stored).roots
     return expression
