@@ -28,12 +28,16 @@ _PACKAGE = __name__.partition(".")[0]
 
 def origin() -> Origin | None:
     """The user's code and instruction: the first frame outside the package."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(_INNER_FRAMES)
     while frame is not None:
         if not _is_ours(frame.f_globals):
             return frame.f_code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+#: Frames of this package between `origin` and whatever public function or operator called it.
+_INNER_FRAMES = 4
 
 
 def _is_ours(names: dict[str, Any]) -> bool:
@@ -181,6 +185,8 @@ def _run(graph: Graph, device: str) -> None:
 
     def is_dead(leaf: int) -> bool:
         nonlocal dying
+        if leaves[leaf].is_held:
+            return False
         if dying is None:
             dying = dead_leaves(graph)
         return leaves[leaf] in dying

@@ -28,7 +28,7 @@ from lazyfuse.backends.cpu.emit_params import (
 from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
 from lazyfuse.backends.cpu.jit import Code
 from lazyfuse.backends.cpu.launch_staged import StagedLaunch, StagedProgram
-from lazyfuse.backends.cpu.threads import Workers
+from lazyfuse.backends.cpu.threads import Workers, default_threads
 from lazyfuse.ir.kernel import Kernel, Level, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -99,7 +99,7 @@ class Launch:
             block[slot] = buffer.pointer + offset
         if scalars:
             self._write_scalars(block, scalars)
-        helpers = min(threads - 1, int(self.work_ns / NS_PER_THREAD))
+        helpers = min((threads or default_threads()) - 1, int(self.work_ns / NS_PER_THREAD))
         staged = self._program.staged
         if staged and helpers > 0:
             scratch = self._add_scratch(block)

@@ -14,6 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from functools import cache
 from queue import SimpleQueue
 
 Work = Callable[[], object]
@@ -97,11 +98,16 @@ class Workers:
         self._count = 0
 
 
+@cache
 def default_threads() -> int:
-    """The processors this process may run on."""
+    """The processors this process may run on; fewer when OMP_NUM_THREADS says so, as it does in
+    worker processes that share a machine."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(asked)) if asked.isdigit() and int(asked) > 0 else available
 
 
 def _serve(calls: SimpleQueue[_Call]) -> None:
