@@ -94,7 +94,7 @@ def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
     axes = tuple(normalize_axis(operator.index(item), ndim) for item in given)
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
-    return axes
+    return tuple(sorted(axes)) if len(axes) > 1 else axes
 
 
 def reduce_node(
@@ -107,7 +107,6 @@ def reduce_node(
 ) -> Reduce:
     """A Reduce over `axes` in NumPy's layout of the result."""
     source = srcs[0]
-    axes = tuple(sorted(axes))
     shape = reduced(source.shape, axes, keepdims=keepdims)
     strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
     return Reduce(REDUCTIONS[name], axes, accumulate, dtype, shape, strides, srcs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lazyfuse.ir.expression import Term
+from lazyfuse.ir.expression import Expression, Term
 from lazyfuse.ir.layout import Affine, IndexMap, broadcast_map, identity
 from lazyfuse.ir.node import Node, Reduce, Update
 from lazyfuse.ir.order import ReductionOrder
@@ -30,6 +30,7 @@ class Group:
     last reduction that it reads. reads: memory that its results need. terms: everything computed
     inside, results included.
     nodes: the operations among them. accesses: strides per axis of everything read and stored.
+    expressions: what is computed for each result, results before it in place.
     """
 
     shape: Shape
@@ -41,6 +42,7 @@ class Group:
     terms: set[Term] = field(default_factory=set)
     nodes: set[Node] = field(default_factory=set)
     accesses: set[tuple[int, ...]] = field(default_factory=set)
+    expressions: dict[Node, Expression] = field(default_factory=dict)
 
     @property
     def reductions(self) -> list[Reduce]:

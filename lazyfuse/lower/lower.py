@@ -56,7 +56,7 @@ class _Lowering:
         self.stored = stored
         self.exact_order = exact_order
         self.outputs = [root for root in group.roots if root in outputs]
-        self.expressions = {root: self._expression([root]) for root in group.roots}
+        self.expressions = group.expressions
         self.loops = self._plan_loops()
         self.arguments = Arguments()
         self.accumulators: dict[Node, int] = {}

@@ -18,6 +18,8 @@ from lazyfuse.ops.table import OPS
 
 def runs(graph: Graph) -> Graph:
     """Put a dense copy under every sum whose run would jump in memory."""
+    if not any(isinstance(node, Reduce) for node in graph.nodes):
+        return graph
 
     def insert(node: Node, srcs: tuple[Node, ...]) -> Node:
         node = rebuilt(node, srcs)

@@ -49,6 +49,9 @@ def _inverse_pair(node: Map) -> Node | None:
 
 _INVOLUTIONS = ("negative", "invert", "logical_not", "conjugate")
 
+#: Operations at which a rule can begin.
+_REWRITTEN = frozenset({"astype", "positive", *_INVOLUTIONS})
+
 RULES: tuple[Rule, ...] = (
     Rule("same_value", "no operation happens", _same_value),
     Rule(
@@ -61,6 +64,8 @@ RULES: tuple[Rule, ...] = (
 
 def simplify(graph: Graph) -> Graph:
     """Apply the rules bottom up, each node once."""
+    if not any(isinstance(node, Map) and node.op.name in _REWRITTEN for node in graph.nodes):
+        return graph
     outputs = set(graph.outputs)
 
     def apply(node: Node, srcs: tuple[Node, ...]) -> Node:

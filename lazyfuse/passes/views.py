@@ -20,6 +20,8 @@ from lazyfuse.ops.shapes import Shape, size_of
 
 def views(graph: Graph) -> Graph:
     """Compose and move views."""
+    if not any(isinstance(node, View) for node in graph.nodes):
+        return graph
     users = graph.users()
     outputs = set(graph.outputs)
 

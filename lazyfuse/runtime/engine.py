@@ -30,7 +30,8 @@ def origin() -> Origin | None:
     """The user's code and instruction: the first frame outside the package."""
     frame: FrameType | None = sys._getframe(_INNER_FRAMES)
     while frame is not None:
-        if not _is_ours(frame.f_globals):
+        names = frame.f_globals
+        if id(names) not in _OURS and not _is_ours(names):
             return frame.f_code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -41,18 +42,15 @@ _INNER_FRAMES = 4
 
 
 def _is_ours(names: dict[str, Any]) -> bool:
-    """Whether a module's globals are of this package;
-    module dictionaries are known by their address."""
-    known = _OURS.get(id(names))
-    if known is None:
-        name = names.get("__name__", "")
-        known = _OURS[id(names)] = name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
-        if not known:
-            del _OURS[id(names)]  # a user's module may go, and its address may come back
-    return known
+    """Whether a module's globals are of this package; ours are remembered by their address."""
+    name = names.get("__name__", "")
+    ours = bool(name == _PACKAGE or name.startswith(f"{_PACKAGE}."))
+    if ours:
+        _OURS.add(id(names))  # our modules stay, so the address cannot come to mean another
+    return ours
 
 
-_OURS: dict[int, bool] = {}
+_OURS: set[int] = set()
 
 
 def new_storage(node: Node, device: str) -> Storage:
@@ -227,10 +225,13 @@ def plan_key(graph: Graph, options: Options, device: str) -> tuple[object, ...]:
     Library calls are equal by their function."""
     number = {node: position for position, node in enumerate(graph.nodes)}
     lines = tuple(
-        (node.signature if node.buffer is None else (node.shape, node.dtype, node.strides),
-         *[number[src] for src in node.srcs])
-        for node in graph.nodes
-    )  # fmt: skip
+        [
+            (node.signature, *[number[src] for src in node.srcs])
+            if node.buffer is None
+            else (node.shape, node.dtype, node.strides)
+            for node in graph.nodes
+        ]
+    )
     return lines, tuple(number[node] for node in graph.outputs), options, device
 
 

@@ -117,6 +117,7 @@ class Fuser:
         group.roots[root] = joined.level
         group.order = joined.order or group.order
         group.phases[root] = joined.phase
+        group.expressions[root] = joined.expression
         group.terms.update(joined.expression.terms)
         group.nodes.update(_operation_nodes(joined.expression))
         if joined.level is Level.INNER:

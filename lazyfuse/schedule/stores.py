@@ -87,6 +87,8 @@ def _reads_reduction(node: Node) -> bool:
 def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
     """Store a node where the expression above the last stores would exceed `max_ops`
     operations."""
+    if len(graph.nodes) <= max_ops:
+        return
     inside: dict[Node, frozenset[Node]] = {}
     for node in graph.nodes:
         if is_leaf(node) or isinstance(node, Const):
