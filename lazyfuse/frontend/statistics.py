@@ -46,19 +46,35 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
         keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
         correction: Any = _MISSING) -> Any:  # fmt: skip
     """Variance: mean of the squared distances from the mean, over N - ddof (at least 0)."""
+    options = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims,
+               "where": where, "mean": mean, "correction": correction}  # fmt: skip
+    value = _variance(a, **options)
+    return fallback.call(np.var, a, **_given(**options)) if value is None else _into(value, out)
+
+
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
+        correction: Any = _MISSING) -> Any:  # fmt: skip
+    """Standard deviation: the square root of `var`."""
+    options = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims,
+               "where": where, "mean": mean, "correction": correction}  # fmt: skip
+    value = _variance(a, **options)
+    if value is None:
+        return fallback.call(np.std, a, **_given(**options))
+    if out is not None:
+        elementwise.check_cast("sqrt", value._code, out._code, "same_kind")
+    return _into(elementwise.apply("sqrt", (value,)), out)
+
+
+def _variance(a: Any, *, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any,
+              mean: Any, correction: Any) -> Any:  # fmt: skip
+    """The variance as recorded operations; None for what only NumPy does."""
     array = native(a)
     masked = where is not _MISSING and where is not True
-    if (
-        array is None
-        or masked
-        or mean is not _MISSING
-        or array._code[0] == "c"
-        or _is_foreign(dtype, out)
-    ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
-                         where=where, mean=mean, correction=correction)  # fmt: skip
-        return fallback.call(np.var, a, **options)
-    ddof = correction if correction is not _MISSING else ddof
+    if array is None or masked or mean is not _MISSING or _is_foreign(dtype, out):
+        return None
+    if array._code[0] == "c":
+        return None
     axes = normalize(axis, array.ndim, strict=True)
     count = size_of(tuple(array.shape[x] for x in axes))
     wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
@@ -66,30 +82,8 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     distance = elementwise.apply("subtract", (array, center))
     squares = elementwise.apply("square", (distance,))
     total = _sum(squares, axes, wide, keepdims, out)
-    divisor = count - ddof
-    return _into(_divided(total, divisor if divisor > 0 else 0), out)
-
-
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
-        keepdims: Any = _MISSING, *, where: Any = _MISSING, mean: Any = _MISSING,
-        correction: Any = _MISSING) -> Any:  # fmt: skip
-    """Standard deviation: the square root of `var`."""
-    array = native(a)
-    masked = where is not _MISSING and where is not True
-    if (
-        array is None
-        or masked
-        or mean is not _MISSING
-        or array._code[0] == "c"
-        or _is_foreign(dtype, out)
-    ):
-        options = _given(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims,
-                         where=where, mean=mean, correction=correction)  # fmt: skip
-        return fallback.call(np.std, a, **options)
-    spread = var(array, axis, dtype, None, ddof, keepdims, correction=correction)
-    if out is not None:
-        elementwise.check_cast("sqrt", spread._code, out._code, "same_kind")
-    return _into(elementwise.apply("sqrt", (spread,)), out)
+    divisor = count - (correction if correction is not _MISSING else ddof)
+    return _divided(total, divisor if divisor > 0 else 0)
 
 
 def _sum(array: Any, axes: tuple[int, ...], dtype: Any, keepdims: Any, out: Any) -> Any:

@@ -33,15 +33,14 @@ def evaluate(
 
 def arrange(value: np.ndarray, node: Node) -> np.ndarray:
     """A dense copy of a value in the memory order of its node."""
-    result = empty_like_node(node)
-    result[...] = value
-    return result
+    return view_of(dense_memory(value, node), Layout(node.shape, node.strides, 0))
 
 
-def empty_like_node(node: Node) -> np.ndarray:
-    """Uninitialized dense memory with the node's shape, dtype and strides."""
+def dense_memory(value: np.ndarray, node: Node) -> np.ndarray:
+    """The memory of `arrange`, as one axis."""
     flat = np.empty(size_of(node.shape), np.dtype(node.dtype))
-    return view_of(flat, Layout(node.shape, node.strides, 0))
+    view_of(flat, Layout(node.shape, node.strides, 0))[...] = value
+    return flat
 
 
 def view_of(memory: np.ndarray, layout: Layout) -> np.ndarray:
@@ -137,6 +136,7 @@ def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:
 def _argument(node: Reduce, source: np.ndarray) -> np.ndarray:
     kept = [axis for axis in range(source.ndim) if axis not in node.axes]
     moved = np.transpose(source, (*kept, *sorted(node.axes)))
-    flat = moved.reshape(*moved.shape[: len(kept)], -1)
+    folded = size_of(tuple(source.shape[axis] for axis in node.axes))
+    flat = moved.reshape(*moved.shape[: len(kept)], folded)
     find = np.argmax if node.op.fold == "argmax" else np.argmin
     return np.asarray(find(flat, axis=-1)).reshape(node.shape)

@@ -21,11 +21,10 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
-from lazyfuse.ir.interp import arrange, evaluate, view_of
+from lazyfuse.ir.interp import dense_memory, evaluate, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew
-from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.session import executable, kernels
 
 IsDead = Callable[[int], bool]
@@ -120,22 +119,15 @@ class Executor:
         scalars = {node: self.scalars[number] for node, number in step.scalars}
         value = evaluate(step.node, memory, scalars)
         node = step.node
-        dense = arrange(value, node)
-        flat = np.ndarray((size_of(node.shape),), dense.dtype, buffer=_base(dense))
+        flat = dense_memory(value, node)
         nbytes = sum(array.nbytes for array in memory.values())
-        events.add(bytes_read=nbytes, bytes_written=dense.nbytes)
+        events.add(bytes_read=nbytes, bytes_written=flat.nbytes)
         self.buffers[step.target] = self.backend.from_host(flat)
 
     def _array(self, node: Node, slot: int) -> np.ndarray:
         """The memory of a slot as an array of its node's shape and strides."""
         flat = self.backend.to_host(self._buffer(slot)).view(np.dtype(node.dtype))
         return view_of(flat, Layout(node.shape, node.strides, 0))
-
-
-def _base(array: np.ndarray) -> np.ndarray:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 _BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = (
