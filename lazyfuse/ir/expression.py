@@ -9,6 +9,7 @@ with equal maps are one computation.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from lazyfuse.ir.layout import IndexMap, access, broadcast_map, compose, index_map
@@ -47,17 +48,15 @@ class Expression:
     """`terms` in an order in which operands come first;
     `operands[term]` are a term's operands, Terms or Reads."""
 
-    __slots__ = ("terms", "operands", "roots", "axes")
-
     def __init__(self, axes: int) -> None:
         self.axes = axes
         self.terms: list[Term] = []
         self.operands: dict[Term, tuple[Term | Read, ...]] = {}
         self.roots: list[Term | Read] = []
 
-    @property
+    @cached_property
     def reads(self) -> list[Read]:
-        """Each distinct read, in order of first use."""
+        """Each distinct read, in order of first use; to be asked of a finished expression."""
         seen: dict[Read, None] = {}
         for term in self.terms:
             for operand in self.operands[term]:
@@ -67,6 +66,11 @@ class Expression:
             if isinstance(root, Read):
                 seen[root] = None
         return list(seen)
+
+    @cached_property
+    def operations(self) -> frozenset[Node]:
+        """The nodes that are computed; scalars are arguments."""
+        return frozenset(term.node for term in self.terms if not isinstance(term.node, Const))
 
 
 def walk(

@@ -68,12 +68,12 @@ class Fuser:
         self.readers: dict[Node, dict[Group, None]] = {}
         self.refusals: list[Refusal] = []
         self.position = {root: number for number, root in enumerate(stored)}
-        self.alone: dict[Node, frozenset[Node]] = {}
+        self.alone: dict[Node, Expression] = {}
 
     def place(self, root: Node) -> None:
         """Put a result into a group."""
         alone = join_alone(root, self.stored, self.limits)
-        self.alone[root] = _operation_nodes(alone.expression)
+        self.alone[root] = alone.expression
         producers = self._producers(alone)
         if not self.limits.fusion:
             self.refusals += [
@@ -119,7 +119,7 @@ class Fuser:
         group.phases[root] = joined.phase
         group.expressions[root] = joined.expression
         group.terms.update(joined.expression.terms)
-        group.nodes.update(_operation_nodes(joined.expression))
+        group.nodes.update(joined.expression.operations)
         if joined.level is Level.INNER:
             group.accesses |= _accesses(root, joined.expression)
         else:
@@ -174,7 +174,7 @@ class Fuser:
         if order and group.order and order != group.order and self.limits.exact_order:
             return WhyNot.ORDER_CLASS
         try:
-            expression = _expression(root, level, shape, axes, self.stored, inline=group.roots)
+            expression = self._expression_in(root, group, shape, axes, level)
         except NotAffineError:
             return WhyNot.NOT_AFFINE
         misread = _misread(expression, group)
@@ -185,13 +185,24 @@ class Fuser:
         joined = Joined(shape, axes, level, order, _phase(expression, group), expression)
         return self._limit(root, group, joined) or self._cycle(group, expression) or joined
 
+    def _expression_in(
+        self, root: Node, group: Group, shape: Shape, axes: frozenset[int], level: Level
+    ) -> Expression:
+        """What the root computes inside the group: what it does alone, if it reads none of the
+        group's results and runs over the whole space."""
+        alone = self.alone.get(root)
+        fills = home(root)[0] == shape
+        if alone and fills and not any(read.node in group.roots for read in alone.reads):
+            return alone
+        return _expression(root, level, shape, axes, self.stored, inline=group.roots)
+
     def _is_too_large(self, root: Node, group: Group) -> bool:
         """A bound from the nodes alone, before anything is walked:
         long chains are refused here."""
         own = self.alone.get(root)
         if own is None:
             return False
-        new = own - group.nodes
+        new = own.operations - group.nodes
         return len(group.nodes) + len(new) > self.limits.max_ops
 
     def _limit(self, root: Node, group: Group, joined: Joined) -> WhyNot | None:
@@ -336,11 +347,6 @@ def _expression(
 ) -> Expression:
     """What the root's body computes, in the axes of the space `shape`."""
     return walk([body_term(root, level, shape, axes)], len(shape), stored, {*inline, root})
-
-
-def _operation_nodes(expression: Expression) -> frozenset[Node]:
-    """The operations of an expression; scalars are arguments."""
-    return frozenset(term.node for term in expression.terms if not isinstance(term.node, Const))
 
 
 def _misread(expression: Expression, group: Group) -> WhyNot | None:
