@@ -19,7 +19,7 @@ from perf.peers import lazyfuse_call
 from perf.workloads import BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
-WARM_PROCESSES = 3
+WARM_PROCESSES = 5
 
 
 @dataclass(frozen=True, slots=True)
