@@ -27,6 +27,11 @@ def test_a_stored_result_may_not_split_the_run_of_a_sum() -> None:
     oracle.check(program, FORTRAN)
 
 
+def test_a_view_of_a_pending_operation_may_not_split_it_either() -> None:
+    """The sum of a transposed view of `-x[:, ::-1]` was added row by row."""
+    oracle.check(lambda np, a: (-a[:, ::-1]).T.sum(), host.ascontiguousarray(FORTRAN))
+
+
 @pytest.mark.parametrize("name", ("divmod", "modf", "frexp"))
 def test_outputs_that_are_operands(name: str) -> None:
     """The second result was computed from what the first had written."""

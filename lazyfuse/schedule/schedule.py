@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from lazyfuse.ir.graph import Graph, is_leaf
 from lazyfuse.ir.group import Group, collapses
-from lazyfuse.ir.node import Map, Node, Reduce, View
+from lazyfuse.ir.node import Map, Node, Reduce
 from lazyfuse.ir.plan import Refusal, WhyNot
 from lazyfuse.schedule import cost
 from lazyfuse.schedule.fusion import Limits, fuse, has_run, join_alone
-from lazyfuse.schedule.stores import required_stores
+from lazyfuse.schedule.stores import memory_of, required_stores
 
 #: Rounds of grouping; each stores what the round before would have computed several times.
 ROUNDS = 4
@@ -46,7 +46,7 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
             }
             if scattered:
                 refusals += [Refusal(node.srcs[0], node, WhyNot.ORDER_CLASS) for node in scattered]
-                extra |= {node.srcs[0] for node in scattered}
+                extra |= {memory_of(node.srcs[0]) for node in scattered}
                 continue
         groups, refused = fuse(stored, limits)
         repeated = _repeated(groups, stored)
@@ -59,8 +59,8 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
 
 def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> bool:
     """Whether the run of a pairwise sum would jump: its operand has to be stored densely first."""
-    src = node.srcs[0]
-    if not has_run(node) or src in stored or is_leaf(src) or isinstance(src, View):
+    src = memory_of(node.srcs[0])
+    if not has_run(node) or src in stored or is_leaf(src):
         return False
     alone = join_alone(node, stored, limits)
     runs = node.order.axes[-node.order.run_axes :]

@@ -17,7 +17,7 @@ def required_stores(
     graph: Graph, extra: set[Node], *, fusion: bool, max_ops: int
 ) -> dict[Node, None]:
     """The nodes that must be stored, in topological order; `extra` are asked for by the caller."""
-    stored = {_memory(node) for node in (*graph.outputs, *extra)}
+    stored = {memory_of(node) for node in (*graph.outputs, *extra)}
     for node in graph.nodes:
         if is_leaf(node):
             continue
@@ -26,11 +26,11 @@ def required_stores(
         ):
             stored.add(node)
         if isinstance(node, Opaque):
-            stored.update(_memory(src) for src in node.srcs)
+            stored.update(memory_of(src) for src in node.srcs)
         if isinstance(node, View) and _is_not_affine(node):
-            stored.add(_memory(node))
+            stored.add(memory_of(node))
         if isinstance(node, Update):
-            stored.add(_memory(node.srcs[0]))
+            stored.add(memory_of(node.srcs[0]))
     _store_broadcasts(graph, stored)
     _cut_large(graph, stored, max_ops)
     return {
@@ -40,7 +40,7 @@ def required_stores(
     }
 
 
-def _memory(node: Node) -> Node:
+def memory_of(node: Node) -> Node:
     """The node whose memory holds this one: views own none."""
     while isinstance(node, View) and node.buffer is None:
         node = node.srcs[0]
@@ -63,7 +63,7 @@ def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
         below = [costs[src] for src in node.srcs]
         costs[node] = cost.map_cost(node) + sum(below)
         for src in node.srcs:
-            own = _memory(src)
+            own = memory_of(src)
             if own in stored or is_leaf(own) or not isinstance(own, Map):
                 continue
             if cost.is_broadcast_waste(own, node, costs[own]) and not _reads_reduction(own):
@@ -97,7 +97,7 @@ def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
         ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
         if len(ops) > max_ops and isinstance(node, Map):
             largest = max(node.srcs, key=lambda src: len(inside[src]))
-            stored.add(_memory(largest))
+            stored.add(memory_of(largest))
             inside[largest] = frozenset()
             ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
         inside[node] = frozenset() if node in stored else ops
