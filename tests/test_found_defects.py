@@ -181,3 +181,9 @@ def test_state_that_is_only_written_is_stored_with_the_rest() -> None:
             w = w + h
         assert w._storage.node.depth <= 202 and h._storage.node.depth <= 402
     assert float(w[0]) == pytest.approx(9910.0)
+
+
+def test_memory_order_of_indices_and_constant_comparisons() -> None:
+    """argmax gave K order; a comparison with an unreachable integer gave C order."""
+    oracle.check(lambda np, x: [x.T.argmax(axis=0), x.T.argmin(axis=1)], host.ones((2, 3, 4)))
+    oracle.check(lambda np, x: [x.T > -1, np.where(x.T > -1, x.T, 0)], host.ones((4, 3), "u1"))

@@ -74,7 +74,7 @@ def record(
     loop, shape, strides = _outline(name, types, memory, asked, casting)
     device = common_device(operands)
     if int in types and name in _COMPARISONS and _is_out_of_range(operands, loop):
-        return _constant_comparison(name, operands), device
+        return Fill(shape, "b1", strides, (_constant_comparison(name, operands),)), device
     nodes = tuple(
         [
             item.node if item.node is not None else _scalar(name, item, dtype)
@@ -188,14 +188,12 @@ def _is_out_of_range(operands: Sequence[Operand], loop: Loop) -> bool:
     return False
 
 
-def _constant_comparison(name: str, operands: Sequence[Operand]) -> Node:
+def _constant_comparison(name: str, operands: Sequence[Operand]) -> Const:
     """The comparison with an unreachable integer: the same answer everywhere."""
     numbers = [0 if item.node is not None else item.value for item in operands]
     ufunc = OPS[name].ufunc
     assert ufunc is not None
-    answer = bool(ufunc(*(np.array(number, object) for number in numbers)))
-    shape = broadcast([item.node.shape for item in operands if item.node is not None])
-    return fill(Const(answer, "b1"), shape)
+    return Const(bool(ufunc(*(np.array(number, object) for number in numbers))), "b1")
 
 
 def fill(start: Const, shape: Shape) -> Node:

@@ -105,10 +105,13 @@ def reduce_node(
     dtype: str,
     keepdims: bool,  # noqa: FBT001  # NumPy's name
 ) -> Reduce:
-    """A Reduce over `axes` in NumPy's layout of the result."""
+    """A Reduce over `axes` in NumPy's layout of the result: K order, indices in C order."""
     source = srcs[0]
     shape = reduced(source.shape, axes, keepdims=keepdims)
-    strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
+    if REDUCTIONS[name].gives_index:
+        strides = c_strides(shape)
+    else:
+        strides = reduction_strides(source.shape, source.strides, axes, keepdims=keepdims)
     return Reduce(REDUCTIONS[name], axes, accumulate, dtype, shape, strides, srcs)
 
 
