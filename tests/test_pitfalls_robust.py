@@ -215,9 +215,7 @@ def test_p53_copies_instead_of_in_place() -> None:
     assert lf.asnumpy(x)[[0, 1, -1]].tolist() == [2, 7, 2]
 
 
-@pytest.mark.xfail(
-    reason="issue 3: errstate and RuntimeWarnings from inside fused kernels", strict=False
-)
+@pytest.mark.xfail(reason="errstate does not reach into fused kernels so far", strict=False)
 @pytest.mark.engine
 def test_p54_warnings_lost() -> None:
     """cupynumeric#1115: a division by zero warns at materialization, at the dividing line."""
