@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.base import Backend
 from lazyfuse.config import Options
-from lazyfuse.ir.graph import Graph, is_leaf, label
+from lazyfuse.ir.graph import Graph, is_leaf, label, topological
 from lazyfuse.ir.group import Group
 from lazyfuse.ir.kernel import Kernel, Role
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
@@ -214,39 +214,18 @@ class _Planner:
 
 def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Const]]:
     """The memory and the scalars that computing `node` op by op reads."""
-    reads: dict[Node, None] = {}
-    scalars: dict[Const, None] = {}
-    stack, seen = list(reversed(node.srcs)), set()
-    while stack:
-        current = stack.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if isinstance(current, Const):
-            scalars[current] = None
-        elif is_leaf(current) or current in stored:
-            reads[current] = None
-        else:
-            stack.extend(reversed(current.srcs))
-    return list(reads), list(scalars)
+    below = topological(node.srcs, stop=stored)
+    reads = [
+        src for src in below if not isinstance(src, Const) and (is_leaf(src) or src in stored)
+    ]
+    return reads, [src for src in below if isinstance(src, Const)]
 
 
 def _members(group: Group, stored: set[Node]) -> list[Node]:
     """All operations of a group, operands first."""
-    members: dict[Node, None] = {}
-    for root in group.roots:
-        stack = [(root, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                members[node] = None
-                continue
-            foreign = is_leaf(node) or (node in stored and node not in group.roots)
-            if foreign or node in members:
-                continue
-            stack.append((node, True))
-            stack.extend((src, False) for src in reversed(node.srcs))
-    return list(members)
+    foreign = stored - set(group.roots)
+    inside = topological(group.roots, stop=foreign)
+    return [node for node in inside if node not in foreign and not is_leaf(node)]
 
 
 def _traffic(lowered: Lowered, itemsizes: Sequence[int]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.group import Group, collapses
 from lazyfuse.ir.node import Map, Node, Reduce
 from lazyfuse.ir.plan import Refusal, WhyNot
@@ -80,15 +80,8 @@ def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
 
 def _tree_cost(node: Node, stored: dict[Node, None]) -> float:
     """Cost of computing a node from memory once."""
-    total, stack, seen = 0.0, [node], set()
-    while stack:
-        current = stack.pop()
-        if current in seen or is_leaf(current) or current in stored:
-            continue
-        seen.add(current)
-        total += cost.map_cost(current)
-        stack.extend(current.srcs)
-    return total
+    below = topological([node], stop=stored)
+    return sum(cost.map_cost(each) for each in below if each not in stored)
 
 
 def _outputs(graph: Graph, groups: list[Group]) -> frozenset[Node]:

@@ -7,7 +7,7 @@ stored = outputs, reductions, updates, library calls and their operands, nodes u
 
 from __future__ import annotations
 
-from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.layout import index_map
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Reduce, Update, View
 from lazyfuse.schedule import cost
@@ -72,16 +72,7 @@ def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
 
 def _reads_reduction(node: Node) -> bool:
     """Whether a pending reduction lies under a node: then it is cheap per kept index."""
-    stack, seen = [node], set()
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Reduce) and current.buffer is None:
-            return True
-        if current in seen or is_leaf(current):
-            continue
-        seen.add(current)
-        stack.extend(current.srcs)
-    return False
+    return any(isinstance(each, Reduce) and not is_leaf(each) for each in topological([node]))
 
 
 def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
