@@ -31,11 +31,6 @@ class Affine(NamedTuple):
 IndexMap = tuple[Affine, ...]
 
 
-def same_elements(shape: Shape, left: tuple[int, ...], right: tuple[int, ...]) -> bool:
-    """Whether two stride tuples address the same memory: axes of length 1 do not count."""
-    return all(x == y or extent <= 1 for extent, x, y in zip(shape, left, right, strict=True))
-
-
 def identity(shape: Shape) -> IndexMap:
     """Each axis is itself; axes of length 1 are pinned to 0, so that equal maps compare equal."""
     return tuple(

@@ -75,14 +75,10 @@ class Fuser:
         alone = join_alone(root, self.stored, self.limits)
         self.alone[root] = alone.expression
         producers = self._producers(alone)
-        if not self.limits.fusion:
-            self.refusals += [
-                Refusal(next(iter(p.roots)), root, WhyNot.DISABLED) for p in producers
-            ]
-        elif is_barrier(root):
-            self.refusals += [
-                Refusal(next(iter(p.roots)), root, _barrier(root)) for p in producers
-            ]
+        if not self.limits.fusion or is_barrier(root):
+            why = _barrier(root) if self.limits.fusion else WhyNot.DISABLED
+            for group in producers:
+                self._refuse(group, root, why)
         else:
             for group in [*producers, *self._siblings(alone, producers)]:
                 if self._try_join(root, group, is_producer=group in producers):
@@ -90,6 +86,11 @@ class Fuser:
                         self._try_merge(other, group)
                     return
         self._add(root, Group(alone.shape), alone)
+
+    def _refuse(self, group: Group, root: Node, why: WhyNot) -> None:
+        """Note why `root` is not in the group of a result that it reads."""
+        read = next(read.node for read in self.alone[root].reads if read.node in group.roots)
+        self.refusals.append(Refusal(read, root, why))
 
     def _producers(self, alone: Joined) -> dict[Group, None]:
         reads = [read.node for read in alone.expression.reads]
@@ -109,7 +110,7 @@ class Fuser:
             self._add(root, group, verdict)
             return True
         if is_producer:
-            self.refusals.append(Refusal(next(reversed(group.roots)), root, verdict))
+            self._refuse(group, root, verdict)
         return False
 
     def _add(self, root: Node, group: Group, joined: Joined) -> None:

@@ -60,12 +60,6 @@ def two_product(x: Value, y: Operand) -> Pair:
     return Pair(product, fma_exact(x, y, -product))
 
 
-def add_float(x: Operand, y: Pair) -> Pair:
-    """x + (hi, lo), |x| >= |hi| or x is 0."""
-    total = fast_two_sum(x, y.hi)
-    return Pair(total.hi, total.lo + y.lo)
-
-
 def multiply(x: Pair, y: Pair) -> Pair:
     """The product of two pairs, relative error about 2**-2p."""
     product = two_product(x.hi, y.hi)
