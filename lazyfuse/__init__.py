@@ -18,12 +18,14 @@ from lazyfuse.errors import (
     UnfusedWarning,
 )
 from lazyfuse.events import Stats, reset_stats, stats
-from lazyfuse.frontend.array import LazyArray
+from lazyfuse.frontend.array import LazyArray, LazyScalar
 from lazyfuse.frontend.control import devices, get_array_module, materialize
 from lazyfuse.frontend.export import asnumpy
-from lazyfuse.frontend.namespace import lookup as __getattr__
-from lazyfuse.frontend.namespace import names as __dir__
+from lazyfuse.frontend.namespace import lookup as __getattr__  # noqa: F401 - the module's own
+from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
+from lazyfuse.frontend.namespace import numpy_names as _numpy_names
 from lazyfuse.observe.explain import explain
+from lazyfuse.observe.report import report
 from lazyfuse.runtime.session import cache_clear, cache_info
 
 ndarray = LazyArray
@@ -35,11 +37,10 @@ __all__ = [
     "FallbackError",
     "FallbackWarning",
     "LazyArray",
+    "LazyScalar",
     "LazyfuseError",
     "Stats",
     "UnfusedWarning",
-    "__dir__",
-    "__getattr__",
     "asnumpy",
     "cache_clear",
     "cache_info",
@@ -49,6 +50,8 @@ __all__ = [
     "materialize",
     "ndarray",
     "options",
+    "report",
     "reset_stats",
     "stats",
+    *_numpy_names(),
 ]

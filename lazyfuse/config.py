@@ -23,7 +23,10 @@ class Options:
     """The options in force."""
 
     device: str = _option(
-        "auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host (tests), or auto"
+        "auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host or cuda-ptx (tests), or auto"
+    )
+    eager_size: int = _option(
+        0, "arrays of at most so many elements are computed at once, by NumPy; 0 means none"
     )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
@@ -49,6 +52,13 @@ class Options:
     )
     disk_cache: bool = _option(True, "keep compiled kernels on disk")
     cache_dir: str = _option("", "folder of the disk cache; empty means the user's cache folder")
+    float_errors: str = _option(
+        "flags",
+        "how overflow, division by zero... are noticed, for np.errstate: by the flags of the CPU "
+        "(a GPU has none), by evaluating everything with NumPy as well, or not at all",
+        ("flags", "check", "off"),
+    )
+    report: bool = _option(False, "print at exit which calls left the engine for NumPy")
     check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
 
     def __post_init__(self) -> None:

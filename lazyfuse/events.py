@@ -4,6 +4,7 @@ The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 
@@ -36,6 +37,7 @@ class Stats:
 
 
 _TOTAL = Stats()
+_FALLBACKS: Counter[str] = Counter()
 _LOCK = threading.Lock()
 
 
@@ -44,6 +46,20 @@ def add(**amounts: int | float) -> None:
     with _LOCK:
         for name, amount in amounts.items():
             setattr(_TOTAL, name, getattr(_TOTAL, name) + amount)
+
+
+def add_fallback(name: str) -> None:
+    """Count a call that left the engine for NumPy."""
+    with _LOCK:
+        _TOTAL.fallbacks += 1
+        _FALLBACKS[name] += 1
+
+
+def fallbacks() -> dict[str, int]:
+    """The calls that left the engine since the last `reset_stats()`, by name, most frequent
+    first."""
+    with _LOCK:
+        return dict(_FALLBACKS.most_common())
 
 
 def stats() -> Stats:
@@ -57,3 +73,4 @@ def reset_stats() -> None:
     with _LOCK:
         for item in fields(Stats):
             setattr(_TOTAL, item.name, item.default)
+        _FALLBACKS.clear()

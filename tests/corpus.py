@@ -216,6 +216,19 @@ def pair_values(left: str, right: str) -> tuple[Any, Any]:
     return first.copy(), second.copy()
 
 
+def usable(family: Family, x: Any, y: Any) -> tuple[Any, Any]:
+    """Replace values whose result NumPy leaves open, or that make it raise for the data (tested
+    elsewhere).
+    """
+    if family.name == "powers" and y.dtype.kind in "iu" and x.dtype.kind in "iu?":
+        y = abs(y // 2)  # no negative integer powers
+    if family.name == "log sums" and x.dtype.kind == y.dtype.kind == "f":
+        y = host.where(abs(host.logaddexp(x, y)) < 0.5 * abs(x), x, y).astype(
+            y.dtype
+        )  # no cancellation
+    return x, y
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """`prepare` makes a NumPy base from a 2-D array of values; `view` takes the values out of the

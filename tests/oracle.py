@@ -26,6 +26,8 @@ import numpy as host
 MODULE = os.environ.get("LAZYFUSE_TEST_MODULE", "lazyfuse")
 lf: Any = importlib.import_module(MODULE)
 IS_ENGINE = MODULE == "lazyfuse"
+#: What lazyfuse records: arrays and pending scalars.
+LAZY: tuple[type, ...] = (lf.LazyArray, lf.LazyScalar) if IS_ENGINE else ()
 ON_GPU = os.environ.get("LAZYFUSE_DEVICE", "cpu").startswith("cuda")
 
 Program = Callable[..., Any]
@@ -68,7 +70,7 @@ def to_lazy(value: Any) -> Any:
 
 def to_numpy(value: Any) -> Any:
     """Return a lazy array's values; anything else stays what it is."""
-    if IS_ENGINE and isinstance(value, lf.LazyArray) and not isinstance(value, host.ndarray):
+    if IS_ENGINE and isinstance(value, LAZY):
         return lf.asnumpy(value)
     return value
 
@@ -131,9 +133,9 @@ def evaluate(program: Program, *arrays: Any) -> Any:
 def differences(program: Program, *arrays: Any, rules: Rules = EXACT) -> Iterator[str]:
     """Yield one line per difference between NumPy and lazyfuse."""
     wanted = _run(program, host, [_copy(value) for value in arrays], lambda value: value)
-    given = _run(program, lf, [to_lazy(_copy(value)) for value in arrays], _observe)
+    given = _run(program, lf, [to_lazy(_copy(value)) for value in arrays], observe)
     if wanted.error or given.error:
-        yield from _compare_errors(wanted.error, given.error)
+        yield from compare_errors(wanted.error, given.error)
     else:
         yield from compare("result", wanted.value, given.value, rules)
     for index, (left, right) in enumerate(zip(wanted.arrays, given.arrays, strict=True)):
@@ -166,11 +168,7 @@ def _run(program: Program, module: Any, arrays: list[Any], read: Callable[[Any],
 def _lazy_leaves(value: Any) -> list[Any]:
     found: list[Any] = []
     _map(found.append, value)
-    return [
-        leaf
-        for leaf in found
-        if not isinstance(leaf, host.ndarray) and isinstance(leaf, lf.LazyArray)
-    ]
+    return [leaf for leaf in found if isinstance(leaf, LAZY)]
 
 
 def _copy(value: Any) -> Any:
@@ -185,7 +183,10 @@ def _map(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def _compare_errors(wanted: Exception | None, given: Exception | None) -> Iterator[str]:
+def compare_errors(wanted: Exception | None, given: Exception | None) -> Iterator[str]:
+    """Yield one line when lazyfuse raises what NumPy does not, or the other way round."""
+    if wanted is None and given is None:
+        return
     if wanted is None:
         yield f"NumPy raises nothing, lazyfuse raised {type(given).__name__}: {given}"
         return
@@ -205,8 +206,9 @@ class _Seen:
     strides: tuple[int, ...]
 
 
-def _observe(value: Any) -> Any:
-    if IS_ENGINE and isinstance(value, lf.LazyArray) and not isinstance(value, host.ndarray):
+def observe(value: Any) -> Any:
+    """Read a lazy array's values, and what it says about itself; all else stays what it is."""
+    if IS_ENGINE and isinstance(value, LAZY):
         shape, dtype, strides = value.shape, value.dtype, value.strides
         return _Seen(lf.asnumpy(value), shape, dtype, strides)
     return value

@@ -104,6 +104,13 @@ def mandelbrot(np: Any, c: Any) -> Any:
     return count
 
 
+def drawdown(np: Any, returns: Any) -> Any:
+    """Two scans down the columns of a table, and the worst fall of each."""
+    wealth = np.cumprod(1 + returns / 100, axis=0)
+    peak = np.maximum.accumulate(wealth, axis=0)
+    return (wealth / peak - 1).min(axis=0), np.cumsum(returns * returns, axis=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A program with its arrays; `ulp` and `normwise` as in `oracle.Rules`; `kernels` is how many
@@ -139,5 +146,6 @@ def examples(scale: int = 1) -> dict[str, Example]:
         "moments": Example(moments, (line,), 1),
         "pairwise_distance": Example(pairwise_distance, (points, points[:7] + 1), 2),
         "heat": Example(heat, (rng.random((20 * scale, 30)),), 6),
+        "drawdown": Example(drawdown, (single.astype("f8"),), 4),
         "mandelbrot": Example(mandelbrot, (plane,), 9),
     }

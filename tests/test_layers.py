@@ -22,10 +22,11 @@ IR = BASE | {"ops", "ir"}
 BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
     *("passes", "schedule", "lower", "cache", "backends"),
-    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.reference"),
+    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.cuda_ptx"),
+    "backends.reference",
     "backends.driver",
 }
-EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations"}
+EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations", "testing"}
 
 #: What each part may import, besides itself. Parts of one layer never import each other.
 ALLOWED: dict[str, set[str]] = {
@@ -47,14 +48,20 @@ ALLOWED: dict[str, set[str]] = {
     "backends.cpu": BACKEND,
     "backends.cuda": BACKEND,
     "backends.reference": BACKEND,
-    # runs the CUDA text on the host: the one edge between backends
+    # run the CUDA text without a GPU: the only edges between backends
     "backends.cuda_host": BACKEND | {"backends.cuda"},
+    "backends.cuda_ptx": BACKEND | {"backends.cuda"},
     "cache": BACKEND,
     # L5
     "runtime": ENGINE,
     # L6: records, and asks the runtime to run
     "frontend": IR | {"runtime"},
     # L7: leaves
+    # modules of NumPy's names, and its assertions
+    "linalg": {"frontend"},
+    "fft": {"frontend"},
+    "random": {"frontend"},
+    "testing": {"frontend"},
     "observe": EVERYTHING,
     "integrations": EVERYTHING,
     "": EVERYTHING,
@@ -68,6 +75,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "cupy_backends": ("backends/cuda/",),
     "cachetools": ("cache/memory.py",),
     "platformdirs": ("cache/disk.py",),
+    "pyarrow": ("frontend/exchange.py",),
     "dask": ("integrations/dask.py",),
     "distributed": ("integrations/dask.py",),
     "graphviz": ("observe/picture.py",),
@@ -76,7 +84,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 #: Own parts that are chosen when they are needed, most of which import an optional package at
 #: their top; they may be imported in functions.
 OPTIONAL_PARTS = {
-    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.reference"),
+    *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.cuda_ptx"),
+    "backends.reference",
     *("integrations", "observe"),
 }
 OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools", "platformdirs"}

@@ -6,17 +6,42 @@ from __future__ import annotations
 
 import threading
 import time
+import tracemalloc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as host
 import pytest
 
+from lazyfuse.runtime import session
 from tests import oracle, programs
 
 pytestmark = pytest.mark.engine
 
 lf = oracle.lf
+
+
+@pytest.fixture
+def peak() -> Callable[[Callable[[], Any]], float]:
+    """Return a function that says how many bytes a piece of work allocates at most; memory kept
+    for reuse is given back first.
+    """
+
+    def measure(work: Callable[[], Any]) -> float:
+        work()  # compiled, and everything imported
+        getattr(session.backend(lf.ones(1).device), "memory", _NOTHING).clear()
+        tracemalloc.start()
+        try:
+            work()
+            return float(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    return measure
+
+
+_NOTHING: dict[str, Any] = {}
 
 
 def launched() -> int:
@@ -25,13 +50,20 @@ def launched() -> int:
 
 
 def test_p15_too_many_kernel_inputs() -> None:
-    """arrayfire#1646: 200 inputs in one expression, computed in one go, some of them twice."""
+    """arrayfire#1646, tinygrad#1121: 700 inputs in one expression, computed in one go, some of
+    them twice; 40 inputs of five strided axes each, where bytes of arguments are the limit.
+    """
 
     def program(np: Any, *arrays: Any) -> Any:
         total = sum(arrays)
         return total * arrays[0] + arrays[-1]
 
-    oracle.check(program, *[host.arange(5.0) + k for k in range(200)])
+    oracle.check(program, *[host.arange(5.0) + k for k in range(700)])
+
+    def strided(np: Any, *arrays: Any) -> Any:
+        return sum(array[::-1, :, ::2, :, 1:] for array in arrays)
+
+    oracle.check(strided, *[host.random.default_rng(k).random((2, 3, 4, 2, 3)) for k in range(40)])
 
 
 def test_p16_over_conservative_splitting() -> None:
@@ -59,6 +91,20 @@ def test_p17_pending_graph_keeps_inputs_alive() -> None:
     assert sum(reference() is not None for reference in alive) <= 1
 
 
+def test_p17_peak_of_an_accumulation(peak: Callable[[Callable[[], Any]], float]) -> None:
+    """arrayfire#1709: `acc += random` in a loop holds five arrays at most, with default
+    budgets.
+    """
+
+    def work() -> Any:
+        acc = lf.zeros(1_000_000)
+        for _ in range(40):
+            acc += lf.random.rand(1_000_000)
+        return lf.materialize(acc)
+
+    assert peak(work) < 5.1 * 8_000_000
+
+
 def test_p18_peak_is_the_whole_graph() -> None:
     """mlx#2305: a long chain with fan-out 2 is cut by the budget and still right."""
 
@@ -70,6 +116,18 @@ def test_p18_peak_is_the_whole_graph() -> None:
 
     with oracle.options(max_pending_bytes=1 << 20):
         oracle.check(program, host.random.default_rng(0).random(20_000))
+
+
+def test_p18_peak_of_a_chain(peak: Callable[[Callable[[], Any]], float]) -> None:
+    """executorch#22932: 500 operations with fan-out 2 over 8 MB hold a few arrays, not 500."""
+
+    def work() -> Any:
+        y = lf.arange(1_000_000.0)
+        for _ in range(125):
+            y = lf.sqrt(y * y + y[::-1]) - y
+        return lf.materialize(y)
+
+    assert peak(work) < 12 * 8_000_000
 
 
 def test_p19_recursion_depth() -> None:
@@ -113,6 +171,22 @@ def test_p20_quadratic_graph_passes() -> None:
     assert time.perf_counter() - start < 15
 
 
+def test_p20_many_readers_of_one_scalar(full: bool) -> None:
+    """mlx#2643: thousands of operations on one scalar (40,000 with --full) take linear time."""
+
+    def seconds(count: int) -> float:
+        x = lf.ones(()) * 1
+        start = time.process_time()
+        results = [x + k for k in range(count)]
+        lf.materialize(results)
+        assert float(results[-1]) == count
+        return time.process_time() - start
+
+    count = 40_000 if full else 2_000
+    seconds(100)
+    assert seconds(count) < 8 * seconds(count // 4) + 1
+
+
 def test_p21_repeated_evaluation_of_shared_work() -> None:
     """pytato#164: a materialized intermediate is not computed again."""
     x = lf.array(host.arange(1000.0))
@@ -151,6 +225,19 @@ def test_p23_over_fusion_recomputes() -> None:
     lf.materialize(y)
     assert lf.stats().bytes_written <= 2 * 24_000 + 64
     assert abs(float(y[0]) - 800) < 1e-9
+
+
+def test_p23_no_temporary_of_all_pairs(peak: Callable[[Callable[[], Any]], float]) -> None:
+    """openxla#29620: a fold over 4000 x 4000 pairs makes no array of 128 MB."""
+    a, b = lf.linspace(0, 1, 4000), lf.linspace(1, 2, 4000)
+
+    def work() -> Any:
+        d = a[:, None] - b[None, :]
+        return lf.materialize(lf.exp(-d * d).sum(1))
+
+    assert peak(work) < 1_000_000
+    d = host.linspace(0, 1, 4000)[7] - host.linspace(1, 2, 4000)
+    assert abs(float(work()[7]) - host.exp(-d * d).sum()) < 1e-9
 
 
 def test_p24_32_bit_indices(full: bool) -> None:

@@ -77,10 +77,9 @@ def test_p48_fallback_hijacks_or_floods() -> None:
     the engine does itself.
     """
     x = lf.array(host.arange(12.0).reshape(3, 4))
-    assert host.allclose(
-        host.asarray(host.linalg.svd(host.asarray(x))[1]),
-        host.linalg.svd(host.arange(12.0).reshape(3, 4))[1],
-    )
+    wanted = host.linalg.svd(host.arange(12.0).reshape(3, 4))
+    for given, expected in zip(host.linalg.svd(x), wanted, strict=True):
+        assert host.allclose(host.asarray(given), expected)
     with lf.options(fallback="warn"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         y = x + 1
@@ -96,6 +95,23 @@ def test_p48_fallback_hijacks_or_floods() -> None:
         )
         float(y[0, 0]), list(y[0]), lf.zeros(3), lf.linspace(0, 1, 3), y.reshape(-1).std()
     assert not caught, [str(one.message) for one in caught]
+
+
+@pytest.mark.engine
+def test_p48_one_warning_per_call_site() -> None:
+    """cupynumeric#1185: three calls on one line warn once, another line warns again, both at the
+    user's line.
+    """
+    x = lf.array(host.arange(3.0))
+    with lf.options(fallback="warn"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            lf.polyfit(x, x, 1)
+        lf.polyfit(x, x, 1)
+    told = [one for one in caught if one.category is lf.FallbackWarning]
+    assert len(told) == 2 and {one.filename for one in told} == {__file__}
+    with lf.options(fallback="error"), pytest.raises(lf.FallbackError):
+        lf.polyfit(x, x, 1)
 
 
 def test_p49_singletons_zero_strides_and_0d() -> None:
@@ -127,15 +143,15 @@ def test_p50_small_arrays_and_element_access() -> None:
     """
     x, y = lf.ones(1024), lf.ones(1024)
     lf.materialize(x + 2 * y)
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(2000):
         x += 2 * y
     assert float(x[0]) == 4001
-    assert time.perf_counter() - start < 2
-    start = time.perf_counter()
+    assert time.process_time() - start < 2
+    start = time.process_time()
     for _ in range(40):
         assert sum(float(x[i]) for i in range(49)) == 49 * 4001
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.engine
@@ -215,7 +231,6 @@ def test_p53_copies_instead_of_in_place() -> None:
     assert lf.asnumpy(x)[[0, 1, -1]].tolist() == [2, 7, 2]
 
 
-@pytest.mark.xfail(reason="errstate does not reach into fused kernels so far", strict=False)
 @pytest.mark.engine
 def test_p54_warnings_lost() -> None:
     """cupynumeric#1115: a division by zero warns at materialization, at the dividing line."""

@@ -338,3 +338,24 @@ def test_half_precision_mean() -> None:
     _check(lambda np, x: [np.mean(x), np.sum(x), np.var(x)], host.ones(70_000, "f2"))
     _check(lambda np, x: [x.sum(), x.mean(), x.prod()], host.full(1000, 100, "i1"))
     _check(lambda np, x: [x.sum(), x.mean(), (x == 3).sum()], host.full(1000, 255, "u1"))
+
+
+def test_sums_of_counted_indices() -> None:
+    """A pairwise sum over two axes whose operand counts along them (a triangle from `arange`):
+    its run cannot be one loop, so it goes through memory.
+    """
+
+    def program(np: Any, x: Any) -> Any:
+        n, m = x.shape
+        i, j = np.arange(n), np.arange(m)
+        lower = np.where(i[:, None] >= j, x, 0)
+        weighted = x * (i[:, None] * 2.5 + j)
+        flat = x + np.arange(n * m).reshape(n, m)
+        return [
+            lower.sum(), weighted.sum(), flat.sum(), np.triu(x, 1).mean(), lower.sum(0),
+            lower.sum(1), (x[None] + j).sum((1, 2)), (x - i[:, None]).sum() + x.sum(),
+        ]  # fmt: skip
+
+    rng = host.random.default_rng(3)
+    for shape in ((8, 8), (130, 140), (300, 7), (1, 500)):
+        oracle.check_modes(program, rng.random(shape), sums=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -111,6 +113,113 @@ def test_disjoint_writes_to_one_array() -> None:
     in_threads(work)
     wanted = host.repeat(host.arange(WORKERS) * 10.0, 500).reshape(WORKERS, 500)
     assert (lf.asnumpy(x) == wanted).all()
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Switch threads as often as the interpreter can, which shows races that are else rare."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
+def test_no_write_is_lost() -> None:
+    """Two threads that wrote different rows at once made versions of the same one: one was lost.
+    Slices, masks, lists, elements and typed views, all into one pending array.
+    """
+    steps = 15
+
+    def work(index: int) -> None:
+        row = x[index]
+        for _ in range(steps):
+            row += 1
+            x[index, row < 0] = -1
+            x[index, [0, 1]] += 1
+            x[index, 2] = x[index, 2] + 1
+            x[index, 3:].view("f8")[...] += 1
+
+    for _ in range(3):
+        x = lf.zeros((WORKERS, 200))
+        in_threads(work)
+        wanted = host.full(200, 2.0 * steps)
+        assert (lf.asnumpy(x) == wanted).all()
+
+
+@pytest.mark.usefixtures("restless")
+def test_one_writes_and_others_read() -> None:
+    """Readers of an array that a thread writes see each write as a whole, in order, whether they
+    copy it out, compute with it or read elements.
+    """
+    count, length = 150, 20_000
+    x = lf.zeros(length)
+    done = threading.Event()
+
+    def write() -> None:
+        for step in range(count):
+            x[...] += 1
+            if step % 3 == 0:
+                x.materialize()
+        done.set()
+
+    def reuse_memory() -> None:
+        while not done.is_set():
+            lf.materialize(lf.zeros(length) - 7777)
+
+    def read(look: Callable[[], Any]) -> None:
+        last = 0
+        while not done.is_set():
+            values = host.asarray(look())
+            assert (values == values[0]).all() and last <= values[0] <= count
+            last = values[0]
+
+    looks: list[Callable[[], Any]] = [
+        lambda: x, lambda: x + 0, lambda: x[::2] * 1, lambda: [x[5], x[7]][:1], lambda: x.copy(),
+    ]  # fmt: skip
+
+    def work(index: int) -> None:
+        if index < 2:
+            (write, reuse_memory)[index]()
+        else:
+            read(looks[index % len(looks)])
+
+    in_threads(work, 10)
+    assert (lf.asnumpy(x) == count).all()
+
+
+@pytest.mark.usefixtures("restless")
+def test_pending_arrays_forced_in_every_way() -> None:
+    """Threads force one pending array by printing, converting, pickling and iterating."""
+    values = corpus.random_values("f8", 2000)
+    ways: list[Callable[[Any], Any]] = [
+        lambda x: repr(x), lambda x: float(x[3]), lambda x: pickle.dumps(x), lambda x: list(x),
+        lambda x: x.tolist(), lambda x: float(x.sum()), lambda x: host.asarray(x[::-1]).tobytes(),
+        lambda x: x.__dask_tokenize__()[0],
+    ]  # fmt: skip
+    for _ in range(5):
+        x = lf.array(values) * 2 + 1
+        given = in_threads(lambda k: ways[k % len(ways)](x))  # noqa: B023
+        wanted = lf.array(values * 2 + 1)
+        for k, result in enumerate(given):
+            assert result == ways[k % len(ways)](wanted)
+
+
+def test_errstate_is_per_thread() -> None:
+    """An errstate that raises in one thread leaves another alone, also when both wait for the same
+    lock.
+    """
+    zeros = lf.array(host.zeros(5000))
+
+    def work(index: int) -> str:
+        with host.errstate(divide="raise" if index % 2 else "ignore"):
+            try:
+                lf.materialize(1.0 / zeros)
+            except FloatingPointError:
+                return "raised"
+            return "ignored"
+
+    assert in_threads(work) == ["ignored", "raised"] * (WORKERS // 2)
 
 
 def test_options_are_per_thread() -> None:

@@ -481,7 +481,6 @@ def test_program(program: Program, arrays: tuple[Any, ...]) -> None:
     oracle.check(program, *arrays)
 
 
-@pytest.mark.xfail(reason="real and imag are copies, not views, so far", strict=True)
 def test_complex_parts_are_views() -> None:
     """Strides and item assignment through `real` and `imag`."""
     oracle.check(complex_parts_are_views, host.array([1 + 2j, 3 - 4j]))

@@ -32,11 +32,15 @@ class Buffer(Protocol):
 
 class Launch(Protocol):
     """A kernel with fixed extents and strides.
-    `buffers` has one entry per non-scratch argument of the kernel."""
+    `buffers` has one entry per non-scratch argument of the kernel.
+
+    Returns the floating point conditions that it met, as bits of `ops/float_flags.py`: all that
+    happened, possibly more (the engine then looks closer); 0 where the device has no flags.
+    """
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
-    ) -> None: ...
+    ) -> int: ...
 
 
 class Executable(Protocol):

@@ -8,48 +8,45 @@ never computes anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import (
+    creation,
+    exchange,
     export,
+    files,
     indexing,
     linalg,
     manipulation,
     methods,
     operators,
+    picking,
     protocols,
+    recasting,
     reductions,
+    scalars,
+    scans,
+    small,
+    small_methods,
+    sorting,
     statistics,
     text,
     views,
 )
+from lazyfuse.frontend.flags import Flags, setflags
+from lazyfuse.frontend.flat import FlatIterator, set_flat
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.ir.order import is_contiguous, is_f_contiguous
 from lazyfuse.ops.shapes import size_of
 
 
-class ArrayType(type):
-    """Makes `isinstance(x, lazyfuse.ndarray)` true for NumPy's arrays too:
-    programs ask for any array."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type.__instancecheck__(cls, instance) or isinstance(instance, np.ndarray)
-
-
-class LazyArray(Handle, metaclass=ArrayType):
-    """An n-dimensional array that records what is done to it and computes it in fused kernels when
-    it is needed.
-
-    Made by `lazyfuse.array`, `asarray`, `zeros`, ... and by operations on arrays.
-    Aliasing: as NumPy's. Basic slices, transposes and reshapes without copy share memory:
-    a write is seen by all views.
-    """
+class ArrayInterface(Handle):
+    """What arrays and pending scalars have in common: ndarray's attributes and methods."""
 
     __slots__ = ()
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]  # as ndarray: mutable, and == is elementwise
 
     # ---- metadata
 
@@ -63,7 +60,11 @@ class LazyArray(Handle, metaclass=ArrayType):
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self._storage.node.dtype)
+        return np.dtype(self._code)
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        recasting.set_dtype(self, value)
 
     @property
     def ndim(self) -> int:
@@ -75,7 +76,7 @@ class LazyArray(Handle, metaclass=ArrayType):
 
     @property
     def itemsize(self) -> int:
-        return int(self._storage.node.dtype[1:])
+        return int(self._code[1:])
 
     @property
     def nbytes(self) -> int:
@@ -84,21 +85,28 @@ class LazyArray(Handle, metaclass=ArrayType):
     @property
     def strides(self) -> tuple[int, ...]:
         """In bytes, as NumPy would have laid the array out, whether or not it is stored yet."""
-        return tuple(stride * self.itemsize for stride in self._layout.strides)
+        itemsize = self.itemsize
+        return tuple(stride * itemsize for stride in self._layout.strides)
+
+    @strides.setter
+    def strides(self, value: Any) -> None:
+        recasting.set_strides(self, value)
 
     @property
     def flags(self) -> Flags:
         return Flags(self)
 
+    setflags = setflags
+
     @property
     def device(self) -> str:
         """Where the array lives: "cpu", "cuda:0", ..."""
-        return self._storage.device
+        return self._storage.device if self._host is None else "cpu"
 
     @property
-    def base(self) -> LazyArray | None:
-        """An array of the whole memory when this is a view of part of it, else None."""
-        return None if self._layout == self._storage.layout else LazyArray(self._storage)
+    def base(self) -> Any:
+        """The array whose memory this view shares; None for an array with memory of its own."""
+        return self._owner
 
     def __delitem__(self, key: Any) -> None:
         raise ValueError("cannot delete array elements")
@@ -108,7 +116,7 @@ class LazyArray(Handle, metaclass=ArrayType):
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def materialize(self) -> LazyArray:
+    def materialize(self) -> ArrayInterface:
         """Compute the array if it is pending, and return it."""
         self._flush()
         return self
@@ -124,6 +132,7 @@ class LazyArray(Handle, metaclass=ArrayType):
     __repr__ = text.array_repr
     __str__ = text.array_str
     __format__ = text.array_format
+    _repr_inline_ = text.inline
 
     __array__ = export.to_array
     __bool__ = export.to_bool
@@ -137,15 +146,24 @@ class LazyArray(Handle, metaclass=ArrayType):
     tolist = export.tolist
     tobytes = export.tobytes
     to_device = export.to_device
-    __dlpack__ = protocols.dlpack
-    __dlpack_device__ = protocols.dlpack_device
+    __buffer__ = exchange.buffer
+    __dlpack__ = exchange.dlpack
+    __dlpack_device__ = exchange.dlpack_device
+    __cuda_array_interface__ = property(exchange.cuda_array_interface)
+    __arrow_array__ = exchange.arrow_array
+    __arrow_c_array__ = property(exchange.arrow_c_array)
+    __dask_tokenize__ = exchange.dask_tokenize
+    __reduce_ex__ = exchange.reduce_ex
+    __class_getitem__: Any = classmethod(GenericAlias)
+    data = property(exchange.data)
+    ctypes = property(exchange.ctypes)
     __array_ufunc__ = protocols.array_ufunc
     __array_function__ = protocols.array_function
     __array_namespace__ = protocols.array_namespace
-    __reduce_ex__ = protocols.reduce_ex
     __copy__ = protocols.shallow_copy
     __deepcopy__ = protocols.deep_copy
     __contains__ = protocols.contains
+    __round__ = protocols.python_round
     __sizeof__ = protocols.sizeof
 
     __add__ = operators.operator("add")
@@ -204,8 +222,9 @@ class LazyArray(Handle, metaclass=ArrayType):
     clip = methods.clip_method
     conj = conjugate = methods.conjugate_method
     round = methods.round_method
-    real = property(methods.real, methods.set_real)
-    imag = property(methods.imag, methods.set_imag)
+    real = property(recasting.real, recasting.set_real)
+    imag = property(recasting.imag, recasting.set_imag)
+    flat = property(FlatIterator, set_flat)
 
     sum = reductions.sum_method
     prod = reductions.prod_method
@@ -219,6 +238,19 @@ class LazyArray(Handle, metaclass=ArrayType):
     trace = statistics.trace_method
     argmin = reductions.argmin_method
     argmax = reductions.argmax_method
+    cumsum = scans.cumsum_method
+    cumprod = scans.cumprod_method
+    sort = sorting.sort_method
+    argsort = sorting.argsort_method
+    partition = sorting.partition_method
+    argpartition = sorting.argpartition_method
+    searchsorted = sorting.searchsorted_method
+
+    take = picking.take_method
+    compress = picking.compress_method
+    choose = picking.choose_method
+    nonzero = picking.nonzero_method
+    put = picking.put_method
 
     dot = linalg.dot_method
     copy = manipulation.copy_method
@@ -229,73 +261,87 @@ class LazyArray(Handle, metaclass=ArrayType):
     transpose = manipulation.transpose_method
     swapaxes = manipulation.swapaxes_method
     squeeze = manipulation.squeeze_method
+    repeat = manipulation.repeat_method
     diagonal = views.diagonal_method
-    view = manipulation.view_method
+    view = recasting.view_method
     T = property(manipulation.transposed)
     mT = property(manipulation.matrix_transposed)
 
+    getfield = recasting.getfield
+    setfield = recasting.setfield
+    byteswap = recasting.swapped_bytes
+    resize = manipulation.resize_method
+    tofile = files.tofile
+    dump = files.dump
+    dumps = files.dumps
+
+
+class ArrayType(type):
+    """The class of `lazyfuse.ndarray`.
+
+    `isinstance(x, lazyfuse.ndarray)` is true for NumPy's arrays too: programs ask for any array.
+    A class that a program derives from it is a subclass of NumPy's ndarray.
+    `lazyfuse.ndarray(shape, dtype)` makes an array, as NumPy's constructor does.
+    """
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        if any(isinstance(base, ArrayType) for base in bases):
+            real = tuple(np.ndarray if isinstance(base, ArrayType) else base for base in bases)
+            return type(name, real, namespace, **options)
+        return super().__new__(cls, name, bases, namespace)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is cls or isinstance(instance, np.ndarray)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, np.ndarray)
+
+
+class LazyArray(ArrayInterface, metaclass=ArrayType):
+    """An n-dimensional array that records what is done to it and computes it in fused kernels when
+    it is needed.
+
+    Made by `lazyfuse.array`, `asarray`, `zeros`, ... and by operations on arrays.
+    Aliasing: as NumPy's. Basic slices, transposes and reshapes without copy share memory:
+    a write is seen by all views.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # as ndarray: mutable, and == is elementwise
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return creation.ndarray(*args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
-        """Methods of ndarray that are not native:
-        they run through NumPy (`frontend/fallback.py`)."""
-        return protocols.fallback_attribute(self, name)
+        if name in Handle.__slots__:
+            return small.missing(self, name)
+        raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._host is None or self._host.ndim != 1:
+            return super().__iter__()
+        return iter(self._host)
 
 
-class Flags:
-    """The flags of an array, without computing it;
-    `a.flags["C_CONTIGUOUS"]` and `a.flags.c_contiguous`."""
+small_methods.install(LazyArray, ArrayInterface)
 
-    __slots__ = ("_array",)
-    _NAMES = ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned", "writebackifcopy")
 
-    def __init__(self, array: LazyArray) -> None:
-        self._array = array
+class LazyScalar(ArrayInterface):
+    """A pending value of shape (): what NumPy gives as a scalar (an element, a full reduction).
 
-    @property
-    def c_contiguous(self) -> bool:
-        return is_contiguous(self._array._layout.shape, self._array._layout.strides)
+    It is a value: operators make new ones, nothing writes into it. To `isinstance` and `hash` it
+    is NumPy's scalar of its dtype.
+    """
 
-    @property
-    def f_contiguous(self) -> bool:
-        return is_f_contiguous(self._array._layout.shape, self._array._layout.strides)
+    __slots__ = ()
+    _is_scalar = True
+    __class__ = property(scalars.class_of)  # see scalars.class_of
+    __hash__ = scalars.hash_of
 
-    contiguous = c_contiguous
+    def __getattr__(self, name: str) -> Any:
+        return scalars.attribute(self, name)
 
-    @property
-    def forc(self) -> bool:
-        return self.c_contiguous or self.f_contiguous
 
-    @property
-    def fnc(self) -> bool:
-        return self.f_contiguous and not self.c_contiguous
-
-    @property
-    def owndata(self) -> bool:
-        return self._array._layout == self._array._storage.layout
-
-    @property
-    def writeable(self) -> bool:
-        return self._array._writeable
-
-    @writeable.setter
-    def writeable(self, value: bool) -> None:
-        self._array._writeable = bool(value)
-
-    aligned = property(lambda self: True)
-    writebackifcopy = property(lambda self: False)
-
-    def __getitem__(self, name: str) -> bool:
-        short = {
-            "C": "c_contiguous",
-            "F": "f_contiguous",
-            "O": "owndata",
-            "W": "writeable",
-            "A": "aligned",
-        }
-        attribute = short.get(name, name.lower())
-        if attribute not in (*self._NAMES, "contiguous", "forc", "fnc"):
-            raise KeyError("Unknown flag")
-        value = getattr(self, attribute)
-        return bool(value)
-
-    def __repr__(self) -> str:
-        return "\n".join(f"  {name.upper()} : {self[name]}" for name in self._NAMES)
+Handle._concrete, Handle._scalar = LazyArray, LazyScalar

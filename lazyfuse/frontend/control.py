@@ -21,7 +21,8 @@ def materialize(*arrays: Any) -> Any:
     while stack:
         value = stack.pop()
         if isinstance(value, Handle):
-            pending.setdefault(value._storage.device, []).append(value._storage.node)
+            if value._host is None:
+                pending.setdefault(value._storage.device, []).append(value._storage.current())
         elif isinstance(value, list | tuple):
             stack.extend(reversed(value))
         elif isinstance(value, dict):

@@ -7,16 +7,20 @@ because the caller writes its array later).
 
 from __future__ import annotations
 
+import math
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse import config
+from lazyfuse.frontend.handle import Handle, new, small_array
 from lazyfuse.ir.node import Const, Node, ScalarValue, Source
 from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import OperandType, code
 from lazyfuse.runtime import session
+from lazyfuse.runtime.caller import call_as_user
 
 
 class Operand(NamedTuple):
@@ -50,12 +54,39 @@ def operand(value: Any) -> Operand:
         return Operand(dtype, None, value.item(), None)
     if hasattr(value, "__array_ufunc__") and not isinstance(value, np.ndarray):
         raise ForeignError(kind.__name__)
-    array = np.asarray(value)
+    array = plain(value)
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
     node = source(array, session.default_device(), owned=isinstance(value, list | tuple))
     return Operand(node.dtype, node, None, session.default_device())
+
+
+def plain(value: Any, dtype: Any = None) -> np.ndarray:
+    """An array of NumPy's own class.
+    Raises: ForeignError for its subclasses (masked arrays, matrices), which know better."""
+    if is_subclass(value):
+        raise ForeignError(type(value).__name__)
+    return host_array(value, dtype, copy=None)
+
+
+def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
+    """`np.array(value, ...)`, which may also be an object whose `__array__` gives a LazyArray."""
+    try:
+        if dtype is not None and not isinstance(value, np.ndarray):
+            return call_as_user(np.array, value, dtype, **options)  # type: ignore[no-any-return]
+        return np.array(value, dtype, **options)
+    except ValueError:
+        made = value.__array__() if hasattr(type(value), "__array__") else None
+        if not isinstance(made, Handle):
+            raise
+    return np.array(made, dtype, **options)
+
+
+def is_subclass(value: Any) -> bool:
+    """Whether a value is an array of a class derived from NumPy's; files in memory do not
+    count."""
+    return isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
 
 
 def _known(dtype: np.dtype) -> str:
@@ -80,9 +111,14 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
         if type(value) is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError("Python int too large to convert to C long")
         return Const(bool(value), dtype)
-    if kind == "c":
-        return Const(complex(value), dtype)
-    return Const(float(value.real if isinstance(value, complex) else value), dtype)
+    inexact = complex(value) if kind == "c" else float(value.real)
+    if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(inexact) < math.inf:
+        call_as_user(np.asarray(inexact).astype, dtype)  # warns as np.errstate says
+    return Const(inexact, dtype)
+
+
+#: Magnitudes from which a number rounds to infinity in the smaller float dtypes.
+_TOO_LARGE = {"f2": 65520.0, "f4": 2.0**128 - 2.0**103, "c8": 2.0**128 - 2.0**103}
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
@@ -138,12 +174,21 @@ def _flat(dense: np.ndarray) -> np.ndarray:
 
 
 def _is_frozen(array: np.ndarray) -> bool:
-    """Whether nobody can ever write: the memory under the array is that of bytes. A read-only flag
-    alone can be taken back, and older views may be writable."""
+    """Whether nobody can ever write: the memory under the array is that of bytes, or of a file
+    mapped for reading. A read-only flag alone can be taken back, and older views may be writable;
+    Arrow's, pandas' and polars' arrays may lie over memory that is written elsewhere."""
     current: Any = array
-    while isinstance(current, np.ndarray):
-        current = current.base
+    while isinstance(current, np.ndarray | memoryview):
+        current = current.base if isinstance(current, np.ndarray) else current.obj
+    if isinstance(current, mmap):
+        return memoryview(current).readonly
     return isinstance(current, bytes)
+
+
+def eager_size() -> int:
+    """The largest size of an array that is computed at once; 0 where arrays live on a GPU."""
+    size = config.current().eager_size
+    return size if size and session.default_device() == "cpu" else 0
 
 
 def to_array(
@@ -156,9 +201,12 @@ def to_array(
 ) -> Any:
     """A new LazyArray from host data; `borrow` and `owned` as in `source`.
     Raises ForeignError for dtypes that only NumPy handles."""
-    array = np.asarray(value, dtype=dtype)
-    if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
+    array = plain(value, dtype)
+    if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm" or not array.dtype.isnative:
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()
     fresh = owned or (array is not value and array.base is None and array.flags.owndata)
+    if array.size <= eager_size() and target == "cpu" and not borrow:
+        native = array.dtype.isnative and fresh
+        return small_array(array if native else array.astype(array.dtype.newbyteorder("=")))
     return new(source(array, target, borrow=borrow, owned=fresh), target)

@@ -4,19 +4,28 @@ the rest comes from NumPy."""
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import fallback, methods
-from lazyfuse.frontend.convert import ForeignError, operand, scalar, source, to_array
+from lazyfuse.frontend.convert import (
+    ForeignError,
+    host_array,
+    is_subclass,
+    scalar,
+    source,
+    to_array,
+)
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides
-from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.shapes import Shape, integer
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
+from lazyfuse.runtime.caller import call_as_user
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
@@ -29,9 +38,12 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     """
     if isinstance(object, Handle):
         return _from_lazy(object, dtype, copy, order, ndmin, device)
-    values = np.array(fallback.lower(object), dtype=dtype, order=order, ndmin=ndmin, **options)  # type: ignore[call-overload]  # NumPy checks it
+    host_copy = copy is not False
+    values = host_array(
+        fallback.lower(object), dtype, copy=host_copy, order=order, ndmin=ndmin, **options
+    )
     try:
-        return to_array(values, owned=True, device=_device(device))
+        return to_array(values, owned=host_copy, borrow=not host_copy, device=_device(device))
     except ForeignError:
         return values
 
@@ -40,12 +52,13 @@ def _from_lazy(
     object: Any, dtype: Any, copy: bool | None, order: str, ndmin: int, device: str | None
 ) -> Any:
     result = methods.as_array(object)
-    if dtype is not None and np.dtype(dtype) != object.dtype:
-        if copy is False:
-            raise ValueError("Unable to avoid copy while creating an array as requested.")
-        result = methods.astype(object, dtype, order)
-    elif copy:
-        result = methods.converted(object, object._code, order)
+    converts = dtype is not None and np.dtype(dtype) != object.dtype
+    converts |= order == "C" and not object.flags.c_contiguous
+    converts |= order == "F" and not object.flags.f_contiguous
+    if copy is False and (converts or object._is_scalar):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    if converts or copy:
+        result = methods.astype(result, object.dtype if dtype is None else dtype, order)
     if ndmin > result.ndim:
         result = result[(None,) * (ndmin - result.ndim)]
     return result if device is None else result.to_device(device)
@@ -56,27 +69,47 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     """An array of the values of `a`.
 
     Aliasing: `a` itself when it is a LazyArray of this dtype. Memory of a NumPy array is shared
-    only when nobody can write to it, or when `copy` is False: the caller promises not to write to
-    it then.
+    only when nobody can write to it (bytes, a file mapped for reading), or when `copy` is False:
+    the memory is borrowed then, and the caller promises not to write to it. Writing to the
+    LazyArray never writes to memory from outside.
     """
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
-    values = np.asarray(fallback.lower(a), dtype=dtype, order=order)  # type: ignore[arg-type]  # NumPy checks it
+    values = host_array(fallback.lower(a), dtype, copy=copy, order=order)
     try:
-        fresh = (
-            values is not a and values.base is None and isinstance(a, list | tuple | int | float)
-        )
+        made_here = isinstance(a, list | tuple | int | float | np.ndarray) and values is not a
+        fresh = made_here and values.base is None and values.flags.owndata
         return to_array(values, borrow=copy is False, owned=fresh, device=_device(device))
     except ForeignError:
         return values
 
 
+def asanyarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str | None = None,
+               copy: bool | None = None, like: Any = None) -> Any:  # fmt: skip
+    """As `asarray`; arrays of NumPy's subclasses (masked arrays, matrices) stay what they are."""
+    if is_subclass(a):
+        return np.asanyarray(a, dtype, order)  # type: ignore[arg-type]  # NumPy checks it
+    return asarray(a, dtype, order, device=device, copy=copy)
+
+
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    """A C-contiguous array: itself when it is one."""
-    result = asarray(a, dtype)
+    """A C-contiguous array of at least one axis: itself when it is one."""
+    result = _with_axis(asarray(a, dtype))
     if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
         return methods.converted(result, result._code, "C")
     return result
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """An F-contiguous array of at least one axis: itself when it is one."""
+    result = _with_axis(asarray(a, dtype))
+    if isinstance(result, Handle) and not result.flags.f_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
+        return methods.converted(result, result._code, "F")
+    return result
+
+
+def _with_axis(array: Any) -> Any:
+    return array if array.shape else array.reshape(1)
 
 
 def _device(device: str | None) -> str:
@@ -84,8 +117,13 @@ def _device(device: str | None) -> str:
 
 
 def _shape(shape: Any) -> Shape:
-    extents = shape if isinstance(shape, tuple | list) else (shape,)
-    result = tuple(int(extent.__index__()) for extent in extents)
+    """The extents that a shape argument names: an integer, or a sequence of integers."""
+    single = not isinstance(shape, bool) and hasattr(shape, "__index__") and not np.ndim(shape)
+    if not single and not hasattr(shape, "__iter__"):
+        raise TypeError(f"expected a sequence of integers or a single integer, got '{shape!r}'")
+    result = tuple(integer(extent) for extent in ((shape,) if single else shape))
+    if any(extent > sys.maxsize for extent in result):
+        raise ValueError("Maximum allowed dimension exceeded")
     if any(extent < 0 for extent in result):
         raise ValueError("negative dimensions are not allowed")
     return result
@@ -93,16 +131,43 @@ def _shape(shape: Any) -> Shape:
 
 def _filled(shape: Any, value: Any, dtype: str, order: str, device: str | None) -> Any:
     extents = _shape(shape)
-    strides = f_strides(extents) if order == "F" else c_strides(extents)
+    if math.prod(extent or 1 for extent in extents) * int(dtype[1:]) > sys.maxsize:
+        raise ValueError(
+            "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum "
+            "possible size."
+        )
+    strides = f_strides(extents) if _is_fortran(order) else c_strides(extents)
     node = Fill(extents, dtype, strides, (Const(value, dtype),))
     return new(node, _device(device))
 
 
+def _is_fortran(order: str | None) -> bool:
+    """Whether a new array is laid out in F order. Raises: ValueError for other than C and F."""
+    if order in ("K", "k", "A", "a"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    if order not in ("C", "c", "F", "f", None):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    return order in ("F", "f")
+
+
 def _constant(shape: Any, value: Any, dtype: Any, order: str, device: str | None) -> Any:
-    kind = np.dtype(float if dtype is None else dtype)
-    if code(kind) not in fallback.KNOWN or not kind.isnative or kind.kind in "OSUVMm":
-        return fallback.call(np.full, shape, value, kind, order)
-    return _filled(shape, scalar(value, code(kind)).value, code(kind), order, device)
+    kind = _code_of(float if dtype is None else dtype)
+    return _filled(shape, scalar(value, kind).value, kind, order, device)
+
+
+def _code_of(dtype: Any) -> str:
+    """The engine's name of a dtype. Raises: ForeignError for a dtype that only NumPy has."""
+    kind = np.dtype(dtype)
+    if not fallback.is_known(kind):
+        raise ForeignError(str(kind))
+    return code(kind)
+
+
+def _converted(value: Any, dtype: str) -> Any:
+    """The Python value of a fill value in a dtype; integers are checked, all else is cast."""
+    if type(value) is int and dtype[0] in "iu":
+        return scalar(value, dtype).value
+    return call_as_user(np.asarray(value).astype, dtype).item()
 
 
 def zeros(
@@ -129,17 +194,9 @@ def empty(
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *,
          device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """An array of one value, or of `fill_value` broadcast to the shape."""
-    kind = np.dtype(dtype) if dtype is not None else np.asarray(fill_value).dtype
-    given = None
-    try:
-        given = operand(fill_value)
-    except ForeignError:
-        return fallback.call(np.full, shape, fill_value, dtype, order)
-    if given.node is None and code(kind) in fallback.KNOWN:
-        value = (
-            np.asarray(given.value).astype(kind).item() if given.type is not int else given.value
-        )
-        return _constant(shape, value, kind, order, device)
+    kind = _code_of(np.asarray(fill_value).dtype if dtype is None else dtype)
+    if np.ndim(fill_value) == 0:
+        return _filled(shape, _converted(fill_value, kind), kind, order, device)
     result = empty(shape, kind, order, device=device)
     result[...] = fill_value
     return result
@@ -150,27 +207,21 @@ def _like(
 ) -> Any:
     if not isinstance(prototype, Handle):
         prototype = np.asarray(prototype)
-    kind = prototype.dtype if dtype is None else dtype
-    if not isinstance(prototype, Handle):
-        return full(
-            prototype.shape if shape is None else shape,
-            value,
-            kind,
-            order if order == "F" else "C",
-            device=device,
-        )
-    own = prototype._layout
+    kind = _code_of(prototype.dtype if dtype is None else dtype)
+    own = Layout(
+        prototype.shape, tuple(stride // prototype.itemsize for stride in prototype.strides), 0
+    )
+    order = methods.order_letter(order)
+    if order == "A":
+        order = "F" if prototype.flags.fnc else "C"
     if shape is not None:
         target = _shape(shape)
         kept = order == "K" and len(target) == len(own.shape)
         own = Layout(target, _reordered(target, own.strides) if kept else c_strides(target), 0)
     strides = methods.order_strides(own.shape, own.strides, order)
-    dtype_code = code(np.dtype(kind))
-    if dtype_code not in fallback.KNOWN:
-        return fallback.call(np.full, own.shape, value, kind)
-    const = scalar(np.asarray(value).astype(np.dtype(kind)).item(), dtype_code)
-    node = Fill(own.shape, dtype_code, strides, (const,))
-    return new(node, prototype._storage.device if device is None else _device(device))
+    node = Fill(own.shape, kind, strides, (Const(_converted(value, kind), kind),))
+    home = prototype._storage.device if isinstance(prototype, Handle) else None
+    return new(node, home if home and device is None else _device(device))
 
 
 def _reordered(shape: Shape, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -207,22 +258,32 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
     return _like(a, fill_value, dtype, order, shape, device)
 
 
-def arange(*args: Any, dtype: Any = None, device: str | None = None, like: Any = None) -> Any:
-    """start, start + step, ... before stop, as NumPy's arange:
-    recorded, no memory until it is needed."""
-    start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}.get(
-        len(args[:3]), (None, None, None)
-    )
-    plain = all(type(item) in (int, float) for item in (start, stop, step)) and len(args) <= 3
+def arange(first: Any = None, /, stop: Any = None, step: Any = None, dtype: Any = None, *,
+           start: Any = None, device: str | None = None, like: Any = None) -> Any:  # fmt: skip
+    """start, start + step, ... before stop, as NumPy's arange; one number alone is the stop.
+    Recorded, no memory until it is needed. Raises: TypeError without a stop."""
+    twice = first is not None and start is not None
+    if stop is None:
+        first, stop = None, first
+    if stop is None or twice:
+        raise TypeError("arange() requires stop to be specified.")
+    start = 0 if start is None else start
+    start = start if first is None else first
+    step = 1 if step is None else step
+    plain = all(type(item) in (int, float) for item in (start, stop, step))
     if not plain or step == 0 or (dtype is not None and np.dtype(dtype).kind not in "iuf"):
-        return _owned(np.arange(*fallback.lower(args), dtype=dtype), device)
-    assert start is not None and stop is not None and step is not None
+        values = np.arange(*fallback.lower((start, stop, step)), dtype=dtype)
+        return _owned(values, device)
     kind = (
         np.dtype(dtype)
         if dtype is not None
         else np.result_type(*(type(x) for x in (start, stop, step)))
     )
-    length = max(math.ceil((stop - start) / step), 0)
+    _code_of(kind)
+    count = (stop - start) / step
+    if not abs(count) * kind.itemsize < sys.maxsize:  # NaN among them
+        return np.arange(start, stop, step, dtype=kind)  # raises
+    length = max(math.ceil(count), 0)
     if length <= _SMALL_RANGE:
         return _owned(np.arange(start, stop, step, dtype=kind), device)
     first, second = np.asarray(start).astype(kind), np.asarray(start + step).astype(kind)
@@ -245,6 +306,8 @@ def _wide(dtype: str) -> str:
 
 
 def _owned(values: np.ndarray, device: str | None = None) -> Any:
+    """An array around NumPy's new one. Raises: ForeignError for a dtype that only NumPy has."""
+    _code_of(values.dtype)
     return new(source(values, _device(device), owned=True), _device(device))
 
 
@@ -260,6 +323,15 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str
         device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """Ones on a diagonal."""
     return _owned(np.eye(N, M, k, dtype, order), device)  # type: ignore[call-overload]  # NumPy checks the order
+
+
+def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
+            strides: Any = None, order: Any = None) -> Any:  # fmt: skip
+    """NumPy's constructor: uninitialized memory, or the elements in a buffer, copied."""
+    if buffer is None and strides is None:
+        return empty(shape, dtype, order or "C")
+    made = np.ndarray(shape, dtype, fallback.lower(buffer), offset, strides, order)
+    return array(made, order="K")
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:

@@ -1,8 +1,8 @@
 """Elementwise operations: operands in, one recorded Map out. Nothing runs here.
 
-`apply(name, operands)` is the one way in, for operators, ufuncs and functions alike; out=, where=,
-dtype= and casting= have NumPy's meaning. What the engine has no code for goes to NumPy as a
-recorded call, or at once when the dtypes are foreign (object, string, long double...).
+`apply(name, operands)` is the one way in, for operators, ufuncs and functions alike; its keywords
+have NumPy's meaning. What the engine has no code for goes to NumPy as a recorded call, or at once
+when the dtypes are foreign (object, string, long double...).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
 from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.outputs import check_output, check_outputs, deliver, ordered_strides
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
 from lazyfuse.ops.table import MULTIPLE, OPS
-from lazyfuse.ops.types import Loop, OperandType, can_cast, code, resolve
+from lazyfuse.ops.types import Loop, OperandType, Types, resolve, resolve_fixed
 from lazyfuse.runtime import session
 
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
@@ -32,48 +33,69 @@ def apply(
     *,
     out: Any = None,
     where: Any = True,
-    dtype: Any = None,
     casting: str = "same_kind",
+    types: Types | None = None,
+    order: str = "K",
 ) -> Any:
-    """Record op `name`. Raises what the ufunc raises: TypeError, ValueError, OverflowError."""
+    """Record op `name`; `types` are the dtypes that `signature=` and `dtype=` fix.
+
+    Raises what the ufunc raises: TypeError, ValueError, OverflowError.
+    """
+    if isinstance(out, Handle):
+        out._check_writeable()
     try:
         operands = [operand(value) for value in values]
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
-        node, device = record(name, operands, dtype=dtype, casting=casting)
+        node, device = record(name, operands, types=types, casting=casting, order=order)
     except ForeignError:
-        return _foreign(name, values, out=out, where=where, dtype=dtype, casting=casting)
+        options = _given(out=out, where=where, casting=casting, types=types, order=order)
+        return _foreign(name, values, options)
+    except ValueError:
+        if out is not None:  # shapes do not fit; NumPy looks at dtypes first
+            loop = _loop(name, tuple(item.type for item in operands), types, casting)
+            check_output(name, loop.result, out, casting)
+        raise
     if out is None and where is True:
         return new(node, device) if name == "where" else result(node, device)
-    return _deliver(name, node, device, out=out, where=where, casting=casting)
+    return deliver(name, node, device, out=out, where=where, casting=casting, order=order)
 
 
-def _foreign(name: str, values: Sequence[Any], **options: Any) -> Any:
+def _given(
+    *, out: Any, where: Any, casting: str, types: Types | None, order: str
+) -> dict[str, Any]:
+    """The keywords of a call that say something, for NumPy."""
+    options = {"out": out, "signature": types}
+    given = {key: value for key, value in options.items() if value is not None}
+    given |= {} if where is True else {"where": where, "out": out}
+    given |= {} if casting == "same_kind" else {"casting": casting}
+    return given | ({} if order == "K" else {"order": order})
+
+
+def _foreign(name: str, values: Sequence[Any], options: dict[str, Any]) -> Any:
     op = OPS[name]
     if op.ufunc is None:
-        function = getattr(np, name)
-        return fallback.call(function, *values)
-    given = {
-        key: value for key, value in options.items() if value is not None and value is not True
-    }
-    if given.get("casting") == "same_kind":
-        del given["casting"]
-    found = fallback.call(op.ufunc, *values, **given)
+        return fallback.call(getattr(np, name), *values)
+    found = fallback.call(op.ufunc, *values, **options)
     return found[op.output] if op.ufunc.nout > 1 else found
 
 
 def record(
-    name: str, operands: Sequence[Operand], *, dtype: Any = None, casting: str = "same_kind"
+    name: str,
+    operands: Sequence[Operand],
+    *,
+    types: Types | None = None,
+    casting: str = "same_kind",
+    order: str = "K",
 ) -> tuple[Node, str]:
     """The node of op `name` on converted operands, and its device."""
     memory = tuple(
         [None if item.node is None else (item.node.shape, item.node.strides) for item in operands]
     )
-    types = tuple([item.type for item in operands])
-    asked = None if dtype is None else np.dtype(dtype)
-    loop, shape, strides = _outline(name, types, memory, asked, casting)
+    given = tuple([item.type for item in operands])
+    loop, shape, strides = _outline(name, given, memory, types, casting, order)
     device = common_device(operands)
-    if int in types and name in _COMPARISONS and _is_out_of_range(operands, loop):
+    if int in given and name in _COMPARISONS and _is_out_of_range(operands, loop):
         return Fill(shape, "b1", strides, (_constant_comparison(name, operands),)), device
     nodes = tuple(
         [
@@ -97,21 +119,24 @@ class Outline(NamedTuple):
 @lru_cache(maxsize=8192)
 def _outline(
     name: str,
-    types: tuple[OperandType, ...],
+    given: tuple[OperandType, ...],
     memory: tuple[tuple[Shape, tuple[int, ...]] | None, ...],
-    dtype: np.dtype | None,
+    types: Types | None,
     casting: str,
+    order: str,
 ) -> Outline:
     """The outline of an op on operands of these types; memory is shape and strides, None for
     scalars. Programs ask the same again and again, so the answers are kept."""
-    loop = _loop(name, types, dtype, casting)
+    loop = _loop(name, given, types, casting)
     arrays = [item for item in memory if item is not None]
     shape = broadcast([own for own, _ in arrays]) if arrays else ()
     casts = any(
         item is not None and item[0] and kind != wanted
-        for item, kind, wanted in zip(memory, types, loop.operands, strict=True)
+        for item, kind, wanted in zip(memory, given, loop.operands, strict=True)
     )
-    return Outline(loop, shape, _strides(name, arrays, shape, casts=casts))
+    if order == "K":
+        return Outline(loop, shape, _strides(name, arrays, shape, casts=casts))
+    return Outline(loop, shape, ordered_strides(arrays, shape, order, trivial=False))
 
 
 def _scalar(name: str, item: Operand, dtype: str) -> Const:
@@ -124,27 +149,14 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
     return scalar(item.value, dtype)
 
 
-def _loop(name: str, types: tuple[OperandType, ...], dtype: np.dtype | None, casting: str) -> Loop:
-    loop = resolve(name, types) if dtype is None else _loop_of_dtype(name, types, dtype, casting)
-    if loop.result not in fallback.KNOWN:
+def _loop(name: str, given: tuple[OperandType, ...], types: Types | None, casting: str) -> Loop:
+    if types is None and casting == "same_kind":
+        loop = resolve(name, given)
+    else:
+        loop = resolve_fixed(name, given, types, casting)
+    if not fallback.KNOWN.issuperset((*loop.operands, loop.result)):
         raise ForeignError(loop.result)
     return loop
-
-
-def _loop_of_dtype(name: str, signature: tuple[Any, ...], dtype: np.dtype, casting: str) -> Loop:
-    """The loop that dtype= selects: its result has that dtype, its operands must be castable."""
-    ufunc = OPS[name].ufunc
-    if ufunc is None or ufunc.nout > 1:
-        raise ForeignError("dtype=")
-    asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
-    resolved = ufunc.resolve_dtypes(
-        (*asked, None),
-        signature=(None,) * ufunc.nin + (dtype,),
-        casting=casting,  # type: ignore[arg-type]  # NumPy checks the word
-    )
-    operands = tuple(code(item) for item in resolved[:-1])
-    native = OPS[name].body_for(operands) is not None
-    return Loop(operands, code(resolved[-1]), native)
 
 
 def common_device(operands: Sequence[Operand]) -> str:
@@ -206,7 +218,7 @@ def _call(
 ) -> Node:
     """A recorded NumPy call, for dtypes that kernels have no code for."""
     op = OPS[name]
-    function = _OutputOf(op.ufunc, op.output, loop.operands) if op.ufunc else getattr(np, name)
+    function = OutputOf(op.ufunc, op.output, loop.operands) if op.ufunc else getattr(np, name)
     if name == "power" and loop.operands[1][0] == "i":
         _check_integer_power(nodes)
     return Opaque(
@@ -220,7 +232,7 @@ def _call(
     )
 
 
-class _OutputOf:
+class OutputOf:
     """One output of a ufunc in a fixed loop; equal to its likes, so that plans are found again."""
 
     __slots__ = ("ufunc", "output", "loop")
@@ -230,12 +242,11 @@ class _OutputOf:
 
     def __call__(self, *arrays: Any) -> Any:
         cast = [np.asarray(a).astype(np.dtype(d)) for a, d in zip(arrays, self.loop, strict=True)]
-        with np.errstate(all="ignore"):
-            found = self.ufunc(*cast)
+        found = self.ufunc(*cast)
         return found[self.output] if self.ufunc.nout > 1 else found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OutputOf) and self._key == other._key
+        return isinstance(other, OutputOf) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -261,59 +272,6 @@ def _check_integer_power(nodes: tuple[Node, ...]) -> None:
         raise ValueError("Integers to negative integer powers are not allowed.")
 
 
-def _deliver(name: str, node: Node, device: str, *, out: Any, where: Any, casting: str) -> Any:
-    """Write a result through out= and where=."""
-    shape = node.shape if out is None else out.shape
-    if where is not True:
-        mask = operand(where)
-        if mask.type != "b1":
-            raise TypeError(
-                f"Cannot cast array data from {mask.type} to bool according to the rule 'safe'"
-            )
-        shape = broadcast([shape, mask.node.shape if mask.node is not None else ()])
-    if broadcast([node.shape, shape]) != shape or (out is not None and shape != out.shape):
-        target = out.shape if out is not None else shape
-        raise ValueError(
-            f"non-broadcastable output operand with shape {_shown(target)} doesn't match the "
-            f"broadcast shape {_shown(broadcast([node.shape, shape]))}"
-        )
-    if out is not None:
-        out._check_writeable()
-        check_cast(name, node.dtype, out._code, casting)
-    dtype = node.dtype if out is None else out._code
-    if where is not True:
-        old = scalar(0, dtype) if out is None else out._read()
-        node = _convert(node, dtype)
-        chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
-        node = Map(
-            OPS["where"], ("b1", dtype, dtype), dtype, shape, c_strides(shape), (chosen, node, old)
-        )
-    if out is None:
-        return result(node, device)
-    out._write(_convert(node, dtype))
-    return out
-
-
-def _shown(shape: Shape) -> str:
-    return "(" + ",".join(map(str, shape)) + ")"
-
-
-def check_cast(name: str, source: str, target: str, casting: str) -> None:
-    """Raises NumPy's UFuncTypeError when a result may not be cast to the output."""
-    if can_cast(source, target, casting):
-        return
-    ufunc = OPS[name].ufunc or np.positive
-    from_dtype, to_dtype = np.dtype(source), np.dtype(target)
-    error = np._core._exceptions._UFuncOutputCastingError  # type: ignore[attr-defined]  # private
-    raise error(ufunc, casting, from_dtype, to_dtype, 0)
-
-
-def _convert(node: Node, dtype: str) -> Node:
-    if node.dtype == dtype:
-        return node
-    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
-
-
 def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:
     """A ufunc of several results: one recorded op each; they fuse into one kernel.
 
@@ -323,30 +281,19 @@ def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...
     parts = MULTIPLE[name]
     outs = options.pop("out", None) or (None,) * len(parts)
     where, casting = options.pop("where", True), options.pop("casting", "same_kind")
+    types, order = options.pop("types", None), options.pop("order", "K")
     try:
         if any(out is not None and not isinstance(out, Handle) for out in outs):
             raise ForeignError("out")
         operands = [operand(value) for value in values]
-        recorded = [record(part, operands, casting=casting, **options) for part in parts]
+        how = {"types": types, "casting": casting, "order": order}
+        recorded = [record(part, operands, **how) for part in parts]
     except ForeignError:
-        given = {"out": outs} if any(out is not None for out in outs) else {}
-        ufunc = OPS[parts[0]].ufunc
-        return tuple(fallback.call(ufunc, *values, **given, **options))
-    for part, (node, _), out in zip(parts, recorded, outs, strict=True):
-        if out is not None:
-            check_output(part, node, out, casting)
+        given = outs if any(out is not None for out in outs) else None
+        called = _given(out=given, where=where, casting=casting, types=types, order=order)
+        return tuple(fallback.call(OPS[parts[0]].ufunc, *values, **called))
+    check_outputs(parts[0], [node for node, _ in recorded], outs, casting)
     return tuple(
-        _deliver(part, node, device, out=out, where=where, casting=casting)
+        deliver(part, node, device, out=out, where=where, casting=casting, order=order)
         for part, (node, device), out in zip(parts, recorded, outs, strict=True)
     )
-
-
-def check_output(name: str, node: Node, out: Any, casting: str) -> None:
-    """Raises what NumPy raises when a result cannot be written to `out`."""
-    out._check_writeable()
-    check_cast(name, node.dtype, out._code, casting)
-    if broadcast([node.shape, out.shape]) != out.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {_shown(out.shape)} doesn't match the "
-            f"broadcast shape {_shown(broadcast([node.shape, out.shape]))}"
-        )

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.handle import Handle, handle, new
 from lazyfuse.ir.interp import view_of
-from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Source
-from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import session
+from lazyfuse.ir.node import Node, Source
+from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.caller import call_as_user
 
 
 def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -28,20 +27,38 @@ def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarr
         return values
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    return values.astype(target)
+    return call_as_user(values.astype, target)  # type: ignore[no-any-return]  # an array
 
 
 def _host_view(self: Any) -> np.ndarray:
-    """A read-only array of the current values;
+    """A read-only array of the current values, also when another thread writes meanwhile;
     the memory is not written by the engine any more."""
-    self._flush()
-    node = self._storage.node
-    buffer = node.buffer
-    buffer.exclusive = False
-    flat = session.backend(self._storage.device).to_host(buffer).view(np.dtype(node.dtype))
-    values = view_of(flat[: size_of(node.shape)], self._layout)
+    if self._host is not None:
+        snapshot: np.ndarray = self._host.copy(order="K")  # this memory is written in place
+        snapshot.flags.writeable = False
+        return snapshot
+    device = self._storage.device
+    with session.flush_lock:  # before the memory is marked no run may reuse it
+        node = self._storage.node
+        engine.flush([node], device)
+        node.buffer.exclusive = False
+    values = view_of(_elements_of(device, node.buffer, self._code), self._layout)
     values.flags.writeable = False
     return values
+
+
+def _elements_of(device: str, buffer: Any, dtype: str) -> np.ndarray:
+    """Memory as one axis of a dtype; bytes that fill no element are left."""
+    flat = session.backend(device).to_host(buffer)
+    flat.flags.writeable = False  # of this view: its own base must not make it writeable again
+    size = int(dtype[1:])
+    return flat[: flat.size // size * size].view(dtype)
+
+
+def element(node: Node, dtype: str, offset: int) -> np.generic:
+    """The element of a dtype at an offset of a computed node in host memory, as NumPy's scalar."""
+    found: np.generic = _elements_of("cpu", node.buffer, dtype)[offset]
+    return found
 
 
 def to_numpy(self: Any) -> np.ndarray:
@@ -141,11 +158,13 @@ def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     if target == self._storage.device:
         return self
     session.backend(target)
-    self._flush()
-    node = self._storage.node
+    node = self._storage.current()
+    engine.flush([node], self._storage.device)
     host = session.backend(self._storage.device).to_host(node.buffer)
     buffer = session.backend(target).from_host(
         np.ascontiguousarray(host).view(np.dtype(node.dtype))
     )
     moved = new(Source(node.shape, node.dtype, node.strides, buffer), target)
-    return Handle._concrete(moved._storage, Layout(*self._layout), writeable=self._writeable)
+    copy = handle(Handle._concrete, moved._storage, self._layout)
+    copy._writeable = self._writeable
+    return copy

@@ -17,9 +17,11 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend.convert import to_array
-from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.handle import Handle, view
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
+from lazyfuse.runtime.caller import call_as_user
 
 KNOWN = frozenset(DTYPES)
 
@@ -40,26 +42,26 @@ _SEEN: set[tuple[str, int]] = set()
 
 
 def call(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
-    """Run a NumPy function on materialized arrays and wrap its results."""
+    """Run a NumPy function on materialized arrays and wrap its results; counted and announced."""
     assert function is not None
-    return _run(getattr(function, "__name__", str(function)), function, args, kwargs)
+    _announce(_name(function))
+    return run(function, *args, **kwargs)
 
 
 def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Run a method of ndarray on the materialized array."""
-
-    def function(values: np.ndarray, *rest: Any, **options: Any) -> Any:
-        return getattr(values, name)(*rest, **options)
-
-    function.__name__ = name
-    return _run(name, function, (array, *args), kwargs)
+    """Run a method of ndarray, or of NumPy's scalar, on the materialized value; counted and
+    announced."""
+    owner = np.dtype(array._code).type if array._is_scalar else np.ndarray
+    return call(getattr(owner, name), array, *args, **kwargs)
 
 
-def _run(
-    name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
-    _announce(name)
-    events.add(fallbacks=1)
+def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As `call`, for what is NumPy's by nature (random numbers, files): not counted.
+
+    `out=` arrays are written and given back; functions that write into their first argument write
+    through.
+    """
+    name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
@@ -67,12 +69,21 @@ def _run(
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
     lowered = [lower(arg) for arg in args]
-    result = function(*lowered, **{k: lower(v) for k, v in options.items()})
+    if name in _WRITES_FIRST and args and type(args[0]) is list:
+        lowered[0] = args[0]  # the user's own list, which a shuffle reorders
+    given = {key: lower(value) for key, value in options.items()}
+    result = call_as_user(function, *lowered, **given)
     for handle, array in written.values():
         handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
-    owners: dict[int, Any] = {id(array): handle for handle, array in written.values()}
-    owners.update((id(array), array) for array in _arrays((options.get("out"), *args[:1])))
-    return lift(result, owners, lowered)
+    owners: dict[int, Any] = {
+        id(array): array for array in _arrays((options.get("out"), *args[:1]))
+    }
+    owners.update((id(array), handle) for handle, array in written.values())
+    return _Results(owners, lowered).lift(result)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", str(function))
 
 
 def _writable(array: Handle, written: dict[int, tuple[Handle, np.ndarray]]) -> np.ndarray:
@@ -92,13 +103,15 @@ def _writable_tree(out: Any, written: dict[int, tuple[Handle, np.ndarray]]) -> A
 
 
 def _announce(name: str) -> None:
+    """Count a call that leaves the engine; warn once per line of the user, or refuse."""
     policy = config.current().fallback
-    if policy == "silent":
-        return
     if policy == "error":
         raise FallbackError(f"{name} is not native and options(fallback='error') is set")
+    events.add_fallback(name)
+    if policy == "silent":
+        return
     depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lazyfuse."):
+    while frame.f_back is not None and _is_inner(frame.f_globals.get("__name__", "")):
         frame, depth = frame.f_back, depth + 1
     place = (frame.f_code.co_filename, frame.f_lineno)
     if place not in _SEEN:
@@ -110,10 +123,16 @@ def _announce(name: str) -> None:
         )
 
 
+def _is_inner(module: str) -> bool:
+    """Whether a module is this package's, or NumPy's, which called back through a protocol."""
+    return module.startswith(("lazyfuse.", "numpy."))
+
+
 def lower(value: Any) -> Any:
-    """Arrays inside lists, tuples and dicts as NumPy arrays."""
+    """Arrays inside lists, tuples and dicts as NumPy arrays, scalars as NumPy scalars."""
     if isinstance(value, Handle):
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array[()] if value._is_scalar else array
     if type(value) is list:
         return [lower(item) for item in value]
     if type(value) is tuple:
@@ -129,27 +148,64 @@ def _arrays(values: Any) -> list[np.ndarray]:
     return [item for item in flat if type(item) is np.ndarray]
 
 
-def lift(value: Any, owners: Mapping[int, Any] | None = None, operands: Sequence[Any] = ()) -> Any:
-    """NumPy arrays of known dtypes inside results as LazyArrays; scalars and all else stay as
-    they are. What shares memory with an operand in NumPy is a copy here, and read-only."""
-    if owners and id(value) in owners:
-        return owners[id(value)]
-    if (
-        type(value) is np.ndarray
-        and code(value.dtype) in KNOWN
-        and value.dtype.kind not in "OSUVMm"
-    ):
-        lifted = to_array(value, owned=value.base is None and value.flags.owndata)
-        if value.base is not None and any(_shares(value, operand) for operand in operands):
-            lifted._writeable = False
-        return lifted
-    if type(value) is list:
-        return [lift(item, owners, operands) for item in value]
-    if isinstance(value, tuple):
-        items = [lift(item, owners, operands) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+class _Results:
+    """The results of one call: NumPy arrays of known dtypes inside them as LazyArrays, scalars and
+    all else as they are. `owners` are given back for their arrays. What shares memory with an
+    operand in NumPy is a copy here, and read-only; views of one new array stay views of one
+    array."""
+
+    def __init__(self, owners: Mapping[int, Any], operands: Sequence[Any]) -> None:
+        self._owners = owners
+        self._operands = [item for item in _leaves(operands) if isinstance(item, np.ndarray)]
+        self._whole: dict[int, Any] = {}
+
+    def lift(self, value: Any) -> Any:
+        if id(value) in self._owners:
+            return self._owners[id(value)]
+        if type(value) is np.memmap and value.flags.writeable:
+            return value  # what is written to it goes to its file
+        if type(value) in (np.ndarray, np.memmap):
+            return self._array(value) if is_known(value.dtype) else value
+        if type(value) is list:
+            return [self.lift(item) for item in value]
+        if isinstance(value, tuple):
+            items = [self.lift(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return value
+
+    def _array(self, value: np.ndarray) -> Any:
+        base = value.base
+        if base is None:
+            return to_array(value, owned=value.flags.owndata)
+        if any(np.may_share_memory(value, operand) for operand in self._operands):
+            copied = to_array(value)
+            copied._writeable = False
+            return copied
+        plain = type(base) is np.ndarray and base.flags.owndata and is_known(base.dtype)
+        if not plain or not base.dtype.isnative or not value.dtype.isnative:
+            return to_array(value)
+        if id(base) not in self._whole:
+            self._whole[id(base)] = to_array(base, owned=True)
+        start = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        strides = tuple(stride // value.itemsize for stride in value.strides)
+        layout = Layout(value.shape, strides, start // value.itemsize)
+        return view(
+            self._whole[id(base)], layout, writeable=value.flags.writeable, cast=code(value.dtype)
+        )
 
 
-def _shares(value: np.ndarray, operand: Any) -> bool:
-    return isinstance(operand, np.ndarray) and np.may_share_memory(value, operand)
+def _leaves(values: Sequence[Any]) -> list[Any]:
+    """Everything in lists and tuples, however deep."""
+    found, pending = [], list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list | tuple):
+            pending.extend(value)
+        else:
+            found.append(value)
+    return found
+
+
+def is_known(dtype: np.dtype) -> bool:
+    """Whether arrays of a dtype can be LazyArrays: of numbers in this machine's byte order."""
+    return code(dtype) in KNOWN and dtype.isnative and dtype.kind not in "OSUVMm"

@@ -10,56 +10,70 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lazyfuse.ir import recast
+from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Map, Node, Update, View
-from lazyfuse.ir.order import c_strides
+from lazyfuse.ir.node import Map, Node, Opaque, Update, View
+from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, session
 
 
 class Handle:
     """See the module.
 
     `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar`
-    marks what NumPy gives as a scalar (an element, a 0-d result): a value of its own that in-place
-    operators replace, not write.
+    is true of the class of what NumPy gives as a scalar (an element, a 0-d result): a value of its
+    own that in-place operators replace, not write. `_owner` is the array whose view this is, None
+    for an array with memory of its own. `_cast` is the dtype of a view that reads the memory as
+    another one than the storage has; its layout counts in elements of that dtype. `_host` is the
+    NumPy array of a small array (`small.py`), which has none of the others.
     """
 
-    __slots__ = ("_storage", "_layout", "_writeable", "_is_scalar", "__weakref__")
+    __slots__ = (
+        "_storage", "_layout", "_writeable", "_owner", "_cast", "_host", "__weakref__",
+    )  # fmt: skip
+    _is_scalar: ClassVar[bool] = False
     _concrete: ClassVar[type[Handle]]
-
-    def __init_subclass__(cls) -> None:
-        Handle._concrete = cls
-
-    def __init__(
-        self, storage: Storage, layout: Layout | None = None, *, writeable: bool = True
-    ) -> None:
-        self._storage = storage
-        self._layout = layout if layout is not None else storage.layout
-        self._writeable = writeable
-        self._is_scalar = False
+    _scalar: ClassVar[type[Handle]]
+    _storage: Storage
+    _layout: Layout
+    _writeable: bool
+    _owner: Handle | None
+    _cast: str | None
+    _host: Any
 
     @property
     def _is_whole(self) -> bool:
         node = self._storage.node
-        return self._layout == (node.shape, node.strides, 0)
+        return self._cast is None and self._layout == (node.shape, node.strides, 0)
 
     @property
     def _code(self) -> str:
-        return self._storage.node.dtype
+        return self._cast or self._storage.node.dtype
 
     def _read(self) -> Node:
         """The node of the array's value now."""
-        node = self._storage.node
+        if self._host is not None:
+            return self._storage.node  # of a copy
+        node = self._storage.current()
         layout = self._layout
+        if self._cast is not None:
+            return recast.read(node, self._cast, layout)
         if layout.strides == node.strides and layout.shape == node.shape and layout.offset == 0:
             return node
         return View(node, layout)
 
+    def is_same_memory(self, other: Handle) -> bool:
+        """Whether two arrays are the same elements in the same order."""
+        mine = (self._storage, self._layout, self._code)
+        return mine == (other._storage, other._layout, other._code)
+
     def _flush(self) -> None:
-        engine.flush([self._storage.node], self._storage.device)
+        if self._host is None:
+            engine.flush([self._storage.current()], self._storage.device)
 
     def _write(self, value: Node) -> None:
         """Replace the elements by `value`, of this dtype and broadcast to this shape.
@@ -67,19 +81,24 @@ class Handle:
         Raises: ValueError when the array is read-only.
         """
         self._check_writeable()
-        storage = self._storage
-        base = storage.node
+        if self._host is not None:
+            self._host[...] = _computed(value)
+            return
         if self._is_whole:
-            engine.write(storage, _version(value, base))
+            engine.write(self._storage, lambda base: _version(value, base))
         elif size_of(self._layout.shape):
-            engine.write(storage, Update(base, self._layout, value))
+            engine.write(self._storage, lambda base: self._updated(base, value))
+
+    def _updated(self, base: Node, value: Node) -> Node:
+        """The next version of the memory: this part of it replaced."""
+        layout = self._layout
+        if recast.repeats(layout):
+            return recast.overwritten(base, self._code, layout, value)
+        if self._cast is not None:
+            return recast.written(base, self._cast, layout, value)
+        return Update(base, layout, value)
 
     def _check_writeable(self) -> None:
-        if self._is_scalar and self._layout.shape:
-            raise TypeError(
-                "the parts of a complex array are copies here; "
-                "assign to z.real or z.imag as a whole"
-            )
         if self._is_scalar:
             raise TypeError(
                 f"'numpy.{np.dtype(self._code).name}' object does not support item assignment"
@@ -91,7 +110,8 @@ class Handle:
 def _version(value: Node, base: Node) -> Node:
     """A new node in the base's memory order: the value itself when it was recorded for this."""
     fresh = (
-        isinstance(value, Map)
+        isinstance(value, Map | Opaque)
+        and value.dtype == base.dtype
         and value.handle is None
         and value.users == 0
         and value.buffer is None
@@ -103,28 +123,69 @@ def _version(value: Node, base: Node) -> Node:
     return Map(OPS["astype"], (value.dtype,), base.dtype, base.shape, base.strides, (value,))
 
 
+def _computed(value: Node) -> np.ndarray:
+    """The values of a node in host memory, computed now."""
+    strides = copy_strides(value.shape, value.strides)
+    copy = Map(OPS["astype"], (value.dtype,), value.dtype, value.shape, strides, (value,))
+    device = session.default_device()
+    engine.flush([copy], device)
+    flat = session.backend(device).to_host(copy.buffer).view(np.dtype(copy.dtype))
+    return view_of(flat, Layout(copy.shape, copy.strides, 0))
+
+
 def new(node: Node, device: str) -> Any:
     """A new array of its own memory whose value is `node`."""
     if isinstance(node, View):
         raise AssertionError("a view has no memory of its own")
-    return Handle._concrete(engine.new_storage(node, device))
+    return handle(Handle._concrete, engine.new_storage(node, device))
+
+
+def handle(kind: type[Handle], storage: Storage, layout: Layout | None = None) -> Any:
+    """An array object of a class: of the whole storage, or of a part."""
+    made = _new(kind)
+    made._storage = storage
+    made._layout = storage.layout if layout is None else layout
+    made._writeable = True
+    made._owner = made._cast = made._host = None
+    return made
+
+
+def small_array(value: np.ndarray, owner: Handle | None = None) -> Any:
+    """A small array around NumPy's, which nobody else writes; or a view of `owner`'s memory."""
+    made = _new(Handle._concrete)
+    made._host = value
+    made._owner = owner
+    return made
+
+
+_new = object.__new__
 
 
 def result(node: Node, device: str) -> Any:
     """The result of an operation: an array, or a scalar where NumPy gives one."""
-    array = new(node, device)
-    array._is_scalar = not node.shape
-    return array
+    return new(node, device) if node.shape else new_scalar(node, device)
 
 
-def view(array: Handle, layout: Layout, *, writeable: bool | None = None) -> Any:
-    """An array that shares memory with `array`; of a scalar, which is a value, a copy."""
-    if array._is_scalar and not array._layout.shape:
+def new_scalar(node: Node, device: str) -> Any:
+    """A pending scalar whose value is `node`, of shape ()."""
+    return handle(Handle._scalar, engine.new_storage(node, device))
+
+
+def view(
+    array: Handle, layout: Layout, *, writeable: bool | None = None, cast: str | None = None
+) -> Any:
+    """An array that shares memory with `array`; of a scalar, which is a value, a copy. `cast`: the
+    dtype as which the memory is read, the array's own when None."""
+    if array._is_scalar:
         value = array._read()
         copied = Map(OPS["astype"], (value.dtype,), value.dtype, (), (), (value,))
         array = new(copied, array._storage.device)
-    allowed = array._writeable if writeable is None else writeable
-    return Handle._concrete(array._storage, layout, writeable=allowed)
+    made = handle(Handle._concrete, array._storage, layout)
+    made._writeable = array._writeable if writeable is None else writeable
+    made._owner = array if array._owner is None else array._owner
+    cast = cast or array._cast
+    made._cast = None if cast == array._storage.node.dtype else cast
+    return made
 
 
 def whole(shape: Shape) -> Layout:

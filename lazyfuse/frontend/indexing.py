@@ -1,7 +1,8 @@
-"""Indexing: basic indices make views and region writes; everything else goes through NumPy.
+"""Indexing: slices and integers make views and writes of regions, keys with arrays in them gathers
+and scattering writes (`selection.py`).
 
-Basic: integers, slices, Ellipsis, newaxis. A boolean mask of the array's shape that is assigned a
-scalar is recorded as well (a `where`).
+`x[mask] = scalar` is recorded as a `where`. What is at hand and small is read and written at once:
+recording it would cost more than NumPy needs.
 """
 
 from __future__ import annotations
@@ -11,29 +12,81 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, operand, scalar
-from lazyfuse.frontend.handle import Handle, result, view
+from lazyfuse.frontend import export
+from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
+from lazyfuse.frontend.duplicates import last_values
+from lazyfuse.frontend.handle import Handle, new, result, view
+from lazyfuse.frontend.memory import is_computed, is_settled, look, mutate, poke
+from lazyfuse.frontend.selection import (
+    Empty,
+    Selection,
+    in_written_order,
+    refuse,
+    select,
+    values_in,
+)
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Map, Node, View
+from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
 from lazyfuse.ir.order import copy_strides
-from lazyfuse.ops.shapes import broadcast
+from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
+from lazyfuse.runtime import engine
 
 
 def getitem(self: Any, key: Any) -> Any:
     """A view for basic indices, a copy for others. Raises IndexError as NumPy does."""
+    if self._host is not None:  # a small table that a large index reads
+        self = new(self._read(), "cpu")
     layout = basic_layout(self._layout, key)
     if layout is None:
-        return fallback.call_method(self, "__getitem__", key)
-    if not layout.shape and Ellipsis not in (key if type(key) is tuple else (key,)):
+        few = _few_elements(self, key)
+        return _picked(self, key) if few is None else few
+    if not layout.shape and not _has_ellipsis(key):
         return _element(self, layout)
     return view(self, layout)
 
 
+def _has_ellipsis(key: Any) -> bool:
+    return any(item is Ellipsis for item in (key if type(key) is tuple else (key,)))
+
+
+def _few_elements(array: Any, key: Any) -> Any:
+    """What a short index picks from one computed axis: copied at once, for recording it would cost
+    more. None for everything else."""
+    is_short = isinstance(key, list | np.ndarray) and np.size(key) <= _FEW
+    if not is_short or array.ndim != 1 or not is_computed(array):
+        return None
+    found = look(array, lambda values: values[key])
+    return to_array(found, owned=True) if isinstance(found, np.ndarray) else found
+
+
+def _picked(array: Any, key: Any) -> Any:
+    """A copy of what a key with arrays picks, not yet made."""
+    found = select(array, key)
+    if isinstance(found, Layout):  # 0-d arrays only: as integers, but a copy
+        if not found.shape:
+            return _element(array, found)
+        node = view(array, found)._read()
+        strides = copy_strides(found.shape, found.strides)
+        copied = Map(OPS["astype"], (node.dtype,), node.dtype, found.shape, strides, (node,))
+        return new(copied, array._storage.device)
+    if isinstance(found, Empty):
+        return new(nothing(found.shape, array._code), array._storage.device)
+    return new(found.gather(), array._storage.device)
+
+
+def nothing(shape: tuple[int, ...], dtype: str) -> Node:
+    """The value of an array without elements."""
+    return Fill(shape, dtype, (0,) * len(shape), (Const(0, dtype),))
+
+
 def _element(array: Any, layout: Layout) -> Any:
-    """One element as a value of its own: later writes to the array do not change it."""
-    node = View(array._storage.node, layout)
+    """One element as a value of its own: later writes to the array do not change it. It is NumPy's
+    scalar where the array is computed in host memory, else pending."""
+    current = array._storage.current()  # asked once: another thread may write meanwhile
+    if current.buffer is not None and array._storage.device == "cpu":
+        return export.element(current, array._code, layout.offset)
+    node = view(array, layout)._read()
     return result(
         Map(OPS["astype"], (node.dtype,), node.dtype, (), (), (node,)), array._storage.device
     )
@@ -48,19 +101,107 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     self._check_writeable()
     layout = basic_layout(self._layout, key)
     if layout is not None:
-        assign(view(self, layout), value)
+        _assign_region(self, layout, key, value)
         return
     if _is_scalar_mask(self, key, value):
-        _assign_where(self, key, value)
+        assign_where(self, key, value)
         return
-    copy = np.array(np.asarray(self))
-    copy[fallback.lower(key)] = fallback.lower(value)
-    assign(self, copy)
+    _assign_picked(self, key, value)
+
+
+#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
+_FEW = 256
+
+
+def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
+    """array[key] = value for a key of slices and integers: at once where few elements of settled
+    memory change, else recorded."""
+    is_element = not layout.shape and not _has_ellipsis(key)
+    if size_of(layout.shape) <= _FEW and _is_written_piecewise(array):
+        for each in (array, value):
+            if isinstance(each, Handle):
+                look(each, lambda values: None)
+    if size_of(layout.shape) <= _FEW and is_settled(array) and _is_at_hand(value):
+        if is_element and array._host is None:
+            poke(array, layout.offset, values_in(value))
+        else:
+            index = () if is_element else ...
+            mutate(array, lambda values: values.__setitem__(index, values_in(value)), layout)
+        return
+    if is_element and _has_axes(value):
+        refuse(array, key, value)
+    assign(view(array, layout), value)
+
+
+#: Recorded writes in a row after which an array is computed, so that more of them happen at once.
+_IN_A_ROW = 4
+
+
+def _is_written_piecewise(array: Any) -> bool:
+    """Whether the last operations on an array are writes of some of its elements, as in a loop."""
+    if array._host is not None or array._storage.device != "cpu":
+        return False
+    node = array._storage.node
+    for _ in range(_IN_A_ROW):
+        if not isinstance(node, Update) or not node.srcs:
+            return False
+        node = node.srcs[0]
+    return True
+
+
+def _assign_picked(array: Any, key: Any, value: Any) -> None:
+    """array[key] = value for a key with arrays: at once where NumPy can do it in place, else
+    recorded as a scattering write."""
+    if is_settled(array) and _is_at_hand(value):
+        mutate(array, lambda values: values.__setitem__(values_in(key), values_in(value)))
+        return
+    try:
+        found = select(array, key)
+    except IndexError:  # NumPy looks at the shape of the value before the bounds
+        refuse(array, key, value)
+    if isinstance(found, Layout):
+        if not found.shape and _has_axes(value) and not _has_ellipsis(key):
+            refuse(array, key, value)
+        assign(view(array, found), value)
+    elif isinstance(found, Empty) or array._cast is not None:
+        mutate(array, lambda values: values.__setitem__(values_in(key), values_in(value)))
+    else:
+        _scatter(array, key, value, found)
+
+
+def _has_axes(value: Any) -> bool:
+    """Whether a value is an array that is not 0-d."""
+    return isinstance(value, Handle | np.ndarray) and value.shape != ()  # type: ignore[union-attr]  # every Handle is a LazyArray
+
+
+def _is_at_hand(value: Any) -> bool:
+    """Whether nothing has to be computed for a value."""
+    return not isinstance(value, Handle) or value._storage.node.buffer is not None
+
+
+def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
+    try:
+        node = value_node(value, array._code, found.shape)
+        _check_fits(node.shape, found.shape)
+        if _is_mask_of(array, key) and np.ndim(value) > 1:
+            raise ValueError("more than one axis")
+    except ValueError:
+        refuse(array, key, value)
+    layout, node, index = in_written_order(found, node)
+    if not found.unique:
+        node, index = last_values(layout, node, index, array._storage.device)
+
+    def update(base: Node) -> Node:
+        return Update(base, layout, node, index, found.reach, unique=found.unique)
+
+    engine.write(array._storage, update)
 
 
 def assign(target: Any, value: Any) -> None:
     """target[...] = value, with NumPy's unsafe cast and broadcasting into the target's shape."""
     target._check_writeable()
+    if isinstance(value, Handle) and value.is_same_memory(target):
+        return  # what `x[1:3] += y` assigns last: the view that was written already
     node = value_node(value, target._code, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
@@ -78,10 +219,9 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
         assert given.value is not None
         return _scalar_node(given, dtype)
     node = given.node
-    while len(node.shape) > len(shape) and node.shape[0] == 1:
-        node = operand(view_without_first(value)).node  # type: ignore[assignment]  # asserted below
-        value = view_without_first(value)
-        assert node is not None
+    extra = len(node.shape) - len(shape)
+    if extra > 0 and set(node.shape[:extra]) == {1}:
+        node = _without_axes(node, extra)
     strides = copy_strides(node.shape, node.strides)
     return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
 
@@ -107,10 +247,11 @@ def _scalar_node(given: Any, dtype: str) -> Node:
     return scalar(cell.item(), dtype)
 
 
-def view_without_first(array: Any) -> Any:
-    if isinstance(array, Handle):
-        return array[0]  # type: ignore[index]  # every Handle is a LazyArray
-    return np.asarray(array)[0]
+def _without_axes(node: Node, count: int) -> View:
+    """A node without its first axes, which have length 1."""
+    start = node.layout.offset if isinstance(node, View) else 0
+    memory = node.srcs[0] if isinstance(node, View) else node
+    return View(memory, Layout(node.shape[count:], node.strides[count:], start))
 
 
 def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -129,15 +270,23 @@ def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
-    mask = isinstance(key, Handle) and key._code == "b1" and key.shape == array.shape  # type: ignore[attr-defined]  # every Handle is a LazyArray
-    return mask and array.ndim > 0 and type(value) in (bool, int, float, complex)
+    is_scalar = type(value) in (bool, int, float, complex) or isinstance(value, np.generic)
+    return is_scalar and array.ndim > 0 and _is_mask_of(array, key)
 
 
-def _assign_where(array: Any, mask: Any, value: Any) -> None:
-    dtype = array._code
-    old = array._read()
-    new = _scalar_node(operand(value), dtype)
-    operands = (mask._read(), new, old)
+def _is_mask_of(array: Any, key: Any) -> bool:
+    """Whether a key is one mask of the shape of the array."""
+    is_array = isinstance(key, Handle | np.ndarray)
+    return is_array and key.dtype == bool and key.shape == array.shape
+
+
+def assign_where(array: Any, mask: Any, value: Any) -> None:
+    """array[mask] = value for a mask of the array's shape and one value: recorded as a `where`."""
+    array._check_writeable()
+    dtype, old = array._code, array._read()
+    chosen = operand(mask).node
+    assert chosen is not None
+    operands = (chosen, value_node(value, dtype, ()), old)
     strides = copy_strides(old.shape, old.strides)
     array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, strides, operands))
 
@@ -145,6 +294,9 @@ def _assign_where(array: Any, mask: Any, value: Any) -> None:
 def basic_layout(layout: Layout, key: Any) -> Layout | None:
     """The layout of a basic index; None when the index is advanced.
     Raises IndexError as NumPy does."""
+    if type(key) is int and len(layout.shape) == 1:
+        place = _integer(key, 0, layout.shape[0]) * layout.strides[0]
+        return Layout((), (), layout.offset + place)
     keys = key if type(key) is tuple else (key,)
     if not all(_is_basic(item) for item in keys):
         return None

@@ -18,6 +18,7 @@ from lazyfuse.frontend.manipulation import (
     ravel,
     transpose,
 )
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.shapes import normalize_axis
 
 
@@ -41,7 +42,7 @@ def concatenate(
     if not items:
         raise ValueError("need at least one array to concatenate")
     if out is not None or len({item._storage.device for item in items}) > 1:
-        return fallback.call(np.concatenate, items, axis, out, dtype=dtype, casting=casting)
+        return fallback.call(np.concatenate, items, axis, out=out, dtype=dtype, casting=casting)
     if axis is None:
         items, axis = [ravel(item) for item in items], 0
     _check_joinable(items, axis)
@@ -60,9 +61,9 @@ def _check_joinable(items: Sequence[Any], axis: int) -> None:
     for number, item in enumerate(items):
         if item.ndim != first.ndim:
             raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match "
-                f"exactly, but along dimension {0}, the array at index 0 has {first.ndim} "
-                f"dimension(s) and the array at index {number} has {item.ndim} dimension(s)"
+                "all the input arrays must have same number of dimensions, but the array at index "
+                f"0 has {first.ndim} dimension(s) and the array at index {number} has {item.ndim} "
+                "dimension(s)"
             )
         for other in range(first.ndim):
             if other != axis and item.shape[other] != first.shape[other]:
@@ -91,22 +92,25 @@ def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
     (PyArray_ConcatenateArrays)."""
     shape = list(items[0].shape)
     shape[axis] = sum(item.shape[axis] for item in items)
-    slowest_first = sorted_axes([item._layout.strides for item in items], items[0].shape)
+    slowest_first = sorted_axes([item._layout for item in items], len(shape))
     result = empty(tuple(shape[number] for number in slowest_first), dtype, device=items[0].device)
     return transpose(result, np.argsort(slowest_first).tolist())
 
 
-def sorted_axes(strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> list[int]:
-    """Axes by |stride|, slowest first; arrays that disagree leave C order
-    (PyArray_CreateMultiSortedStridePerm)."""
-    order = [0] if shape else []
-    for axis in range(1, len(shape)):
+def sorted_axes(layouts: Sequence[Layout], ndim: int) -> list[int]:
+    """Axes by |stride|, slowest first; arrays that disagree leave C order, and arrays of length 1
+    along one of two axes have no say (PyArray_CreateMultiSortedStridePerm)."""
+    order = [0] if ndim else []
+    for axis in range(1, ndim):
         place = axis
         for position in range(axis - 1, -1, -1):
             other = order[position]
-            if shape[axis] == 1 or shape[other] == 1:
+            moving = [
+                own.strides for own in layouts if 1 not in (own.shape[axis], own.shape[other])
+            ]
+            if not moving:
                 continue
-            if not all(abs(own[axis]) > abs(own[other]) for own in strides):
+            if not all(abs(own[axis]) > abs(own[other]) for own in moving):
                 break
             place = position
         order.insert(place, axis)

@@ -6,87 +6,134 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy._core import multiarray
+from numpy.lib.stride_tricks import as_strided
 
-from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, operand
-from lazyfuse.frontend.elementwise import common_device
-from lazyfuse.frontend.handle import new
+from lazyfuse.frontend import fallback, products
+from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.handle import Handle, new, view
+from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
 from lazyfuse.frontend.operators import defers
-from lazyfuse.ir.node import Opaque
-from lazyfuse.ir.order import c_strides
-from lazyfuse.ops.shapes import Shape, broadcast
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ops.shapes import shape_text
 from lazyfuse.ops.types import code
 
-
-def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
-    """Matrix product, as `np.matmul`: recorded, run by BLAS.
-    Raises: ValueError when the core axes do not match."""
-    return _product("matmul", x1, x2, out, options)
+_REASON = "matrix products run in BLAS"
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """Dot product, as `np.dot`; recorded for operands of one or two axes."""
-    return _product("dot", a, b, out, {})
+    """Dot product, as `np.dot`: sums over the last axis of `a` and the last but one of `b`.
+    Raises: ValueError when these differ."""
+    return _product(np.dot, (a, b), out, {})
 
 
-def _product(name: str, x1: Any, x2: Any, out: Any, options: dict[str, Any]) -> Any:
-    function = getattr(np, name)
+def inner(a: Any, b: Any, /) -> Any:
+    """Sums of products over the last axes. Raises: ValueError when these differ."""
+    return _product(np.inner, (a, b), None, {})
+
+
+def vdot(a: Any, b: Any, /) -> Any:
+    """Dot product of all elements of two arrays in C order; `a` is conjugated."""
+    return _product(np.vdot, (a, b), None, {})
+
+
+def det(a: Any) -> Any:
+    """Determinants of square matrices over the last two axes; recorded.
+    Raises: LinAlgError for what is not square."""
     try:
-        left, right = operand(x1), operand(x2)
+        return record(Call(np.linalg.det), (a,), reason="linear algebra runs in LAPACK")
     except ForeignError:
-        return _called(function, x1, x2, out, options)
-    if left.node is None or right.node is None or out is not None or options:
-        return _called(function, x1, x2, out, options)
-    if name == "dot" and max(len(left.node.shape), len(right.node.shape)) > 2:
-        return _called(function, x1, x2, out, options)
-    shape = product_shape(left.node.shape, right.node.shape)
-    dtypes = (np.dtype(left.node.dtype), np.dtype(right.node.dtype), None)
-    dtype = code(np.matmul.resolve_dtypes(dtypes)[2])
-    node = Opaque(
-        name,
-        function,
-        "matrix products run in BLAS",
-        shape=shape,
-        dtype=dtype,
-        strides=c_strides(shape),
-        srcs=(left.node, right.node),
-    )
-    return new(node, common_device((left, right)))
+        return fallback.call(np.linalg.det, a)
 
 
-def _called(function: Any, x1: Any, x2: Any, out: Any, options: dict[str, Any]) -> Any:
+def _product(function: Any, operands: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
     given = dict(options) if out is None else {**options, "out": out}
-    return fallback.call(function, x1, x2, **given)
+    if given:
+        return fallback.call(function, *operands, **given)
+    try:
+        return record(Call(function), operands, reason=_REASON)
+    except ForeignError:
+        return fallback.call(function, *operands)
 
 
-def product_shape(left: Shape, right: Shape) -> Shape:
-    """The shape of a matrix product. Raises: ValueError in NumPy's words."""
-    if not left or not right:
-        number = 0 if not left else 1
-        raise ValueError(
-            f"matmul: Input operand {number} does not have enough dimensions "
-            "(has 0, gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
-        )
-    inner = right[0] if len(right) == 1 else right[-2]
-    if left[-1] != inner:
-        raise ValueError(
-            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc "
-            f"signature (n?,k),(k,m?)->(n?,m?) (size {inner} is different from {left[-1]})"
-        )
-    stack = broadcast([left[:-2], right[:-2]])
-    return stack + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
+def correlate(a: Any, v: Any, mode: Any) -> Any:
+    """`multiarray.correlate`, the sums of products that `np.convolve` asks for."""
+    return _correlated(multiarray.correlate, a, v, mode)
+
+
+def correlate2(a: Any, v: Any, mode: Any) -> Any:
+    """`multiarray.correlate2`, as `correlate` with `v` conjugated, for `np.correlate`."""
+    return _correlated(multiarray.correlate2, a, v, mode)
+
+
+def _correlated(function: Any, a: Any, v: Any, mode: Any) -> Any:
+    try:
+        device = device_of((a, v))
+        left, right = node_of(a, device), node_of(v, device)
+    except ForeignError:
+        return fallback.call(function, a, v, mode)
+    if any(len(node.shape) != 1 or not node.shape[0] for node in (left, right)):
+        return fallback.call(function, a, v, mode)
+    long, short = sorted((left.shape[0], right.shape[0]), reverse=True)
+    lengths = {"valid": long - short + 1, "same": long, "full": long + short - 1}
+    if mode not in lengths:
+        return fallback.call(function, a, v, mode)
+    dtype = code(np.result_type(np.dtype(left.dtype), np.dtype(right.dtype)))
+    call = Call(function, options=(("mode", mode),))
+    node = opaque(call, (left, right), (lengths[mode],), dtype, (1,), "sliding sums run in NumPy")
+    return new(node, device)
+
+
+def einsum(*operands: Any, out: Any = None, **options: Any) -> Any:
+    """`np.einsum` without optimization: subscripts and arrays, or arrays and lists of axes.
+
+    Aliasing: a view where NumPy gives one, for one operand and no sum. Raises: ValueError for
+    subscripts that do not fit.
+    """
+    function = multiarray.c_einsum
+    if out is not None or not operands or not isinstance(operands[0], str):
+        given = dict(options) if out is None else {**options, "out": out}
+        return fallback.call(function, *operands, **given)
+    subscripts, *arrays = operands
+    if len(arrays) == 1 and isinstance(arrays[0], Handle) and not options:
+        found = _einsum_view(subscripts, arrays[0])
+        if found is not None:
+            return found
+    try:
+        call = Call(function, (subscripts,), tuple(sorted(options.items())))
+        return record(call, arrays, reason=_REASON)
+    except ForeignError:
+        return fallback.call(function, *operands, **options)
+
+
+def _einsum_view(subscripts: str, array: Any) -> Any:
+    """The view that NumPy gives for these subscripts, or None where it gives a new array. NumPy
+    is asked on one element with the strides of the array: it only looks at them."""
+    one = np.broadcast_to(np.ones((), array.dtype), (1,) * array.ndim)
+    if not np.may_share_memory(multiarray.c_einsum(subscripts, one), one):
+        return None
+    hollow = as_strided(np.ones((), array.dtype), array.shape, array.strides)
+    seen = multiarray.c_einsum(subscripts, hollow)
+    strides = tuple(stride // array.itemsize for stride in seen.strides)
+    return view(array, Layout(seen.shape, strides, array._layout.offset))
 
 
 def matmul_operator(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else matmul(self, other)
+    return NotImplemented if defers(other) else products.call(np.matmul, (self, other), {})
 
 
 def reflected_matmul(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else matmul(other, self)
+    return NotImplemented if defers(other) else products.call(np.matmul, (other, self), {})
 
 
 def in_place_matmul(self: Any, other: Any) -> Any:
-    self[...] = matmul(self, other)
+    product = products.call(np.matmul, (self, other), {})
+    if product.shape != self.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {shape_text(self.shape)} doesn't match "
+            f"the broadcast shape {shape_text(product.shape)}"
+        )
+    self[...] = product
     return self
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, to_array
-from lazyfuse.frontend.handle import Handle, view
+from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.order import c_strides, is_contiguous
-from lazyfuse.ops.shapes import Shape, normalize_axis, size_of
+from lazyfuse.ir.node import Const, Fill
+from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
+from lazyfuse.ops.shapes import Shape, integer, normalize_axis, size_of
 
 
 def asarray(value: Any) -> Any:
@@ -25,7 +26,7 @@ def asarray(value: Any) -> Any:
 # ---- reshape
 
 
-def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Any:
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Give a new shape. Aliasing: a view when the memory allows it,
     else a copy (as NumPy decides).
 
@@ -37,6 +38,9 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None
         except ForeignError:
             return fallback.call(np.reshape, a, shape, order)
     target = _target_shape(shape, a.size)
+    order = (order or "C").upper()
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
     if order == "A":
         order = "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
     layout = None if copy else reshaped_layout(a._layout, target, order)
@@ -55,9 +59,8 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None =
 
 
 def _target_shape(shape: Any, size: int) -> Shape:
-    extents = [
-        int(n.__index__()) for n in (shape if isinstance(shape, tuple | list) else (shape,))
-    ]
+    several = isinstance(shape, tuple | list) or getattr(shape, "ndim", False)
+    extents = [integer(n) for n in (shape if several else (shape,))]
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
     wrong = f"cannot reshape array of size {size} into shape {_shown(extents)}"
@@ -125,14 +128,24 @@ def reshaped_in_place(array: Any, shape: Any) -> Layout:
 
 def ravel(a: Any, order: str = "C") -> Any:
     """One axis. Aliasing: a view when the elements lie in this order."""
+    order = methods.order_letter(order or "C")
     if order == "K":
         a = asarray(a)
-        axes = sorted(range(a.ndim), key=lambda axis: -abs(a._layout.strides[axis]))
-        return reshape(transpose(a, axes), (-1,))
+        dense = a if _is_dense(a._layout) else methods.converted(a, a._code, "K")
+        axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
+        return dense if dense.ndim == 1 else reshape(transpose(dense, axes), (-1,))
     a = asarray(a)
-    if order == "C" and not a.flags.c_contiguous:
-        a = methods.converted(a, a._code, "C")
+    flags = a.flags
+    if order == "A":
+        order = "F" if flags.fnc else "C"
+    if not (flags.c_contiguous if order == "C" else flags.f_contiguous):
+        a = methods.converted(a, a._code, order)
     return reshape(a, (a.size,), order)
+
+
+def _is_dense(layout: Layout) -> bool:
+    """Whether elements lie one after the other, in some order of the axes."""
+    return size_of(layout.shape) == 0 or layout.strides == copy_strides(*layout[:2])
 
 
 def ravel_method(self: Any, order: str = "C") -> Any:
@@ -203,27 +216,6 @@ def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
     return swapaxes(self, axis1, axis2)
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """Move axes to new positions. Aliasing: a view."""
-    a = asarray(a)
-    sources = [
-        normalize_axis(x, a.ndim)
-        for x in (source if isinstance(source, tuple | list) else (source,))
-    ]
-    targets = [
-        normalize_axis(x, a.ndim)
-        for x in (destination if isinstance(destination, tuple | list) else (destination,))
-    ]
-    if len(sources) != len(targets):
-        raise ValueError(
-            "`source` and `destination` arguments must have the same number of elements"
-        )
-    order = [axis for axis in range(a.ndim) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return transpose(a, order)
-
-
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Drop axes of length 1. Aliasing: a view. Raises: ValueError when a named axis is longer."""
     a = asarray(a)
@@ -253,17 +245,6 @@ def expand_dims(a: Any, axis: Any) -> Any:
         raise ValueError("repeated axis")
     rest = iter([slice(None)] * a.ndim)
     return a[tuple(None if number in places else next(rest) for number in range(ndim))]
-
-
-def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
-    """The same memory as another array object. Aliasing: shared.
-    Another dtype gives a read-only copy of the bits."""
-    if dtype is None or np.dtype(dtype) == self.dtype:
-        return view(self, self._layout)
-    bits = fallback.call_method(self, "view", dtype)
-    if isinstance(bits, Handle):
-        bits._writeable = False
-    return bits
 
 
 def atleast_1d(*arys: Any) -> Any:
@@ -299,13 +280,70 @@ def _each(arrays: Sequence[Any], function: Any) -> Any:
 # ---- copies
 
 
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Repeat each element. Recorded when all are repeated as often; a copy in C order.
+
+    Raises: ValueError for a negative number, AxisError.
+    """
+    try:
+        a = asarray(a)
+    except ForeignError:
+        return fallback.call(np.repeat, a, repeats, axis)
+    if not isinstance(repeats, int | np.integer) or repeats < 0:
+        return fallback.call(np.repeat, a, repeats, axis)
+    if axis is None:
+        a, axis = ravel(a), 0
+    place = normalize_axis(operator.index(axis), a.ndim)
+    inner = view(a, _repeated(a._layout, place, int(repeats)))
+    shape = (*a.shape[:place], a.shape[place] * int(repeats), *a.shape[place + 1 :])
+    return reshape(methods.converted(inner, a._code, "C"), shape)
+
+
+def _repeated(layout: Layout, axis: int, repeats: int) -> Layout:
+    """A layout with an axis of equal elements behind `axis`."""
+    shape = (*layout.shape[: axis + 1], repeats, *layout.shape[axis + 1 :])
+    strides = (*layout.strides[: axis + 1], 0, *layout.strides[axis + 1 :])
+    return Layout(shape, strides, layout.offset)
+
+
+def repeat_method(self: Any, repeats: Any, axis: int | None = None) -> Any:
+    return repeat(self, repeats, axis)
+
+
 def copy_method(self: Any, order: str = "C") -> Any:
     """A copy that shares nothing."""
     return methods.converted(self, self._code, order)
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return methods.converted(asarray(a), asarray(a)._code, order)
+    """A copy of anything array-like; of a scalar, a 0-d array."""
+    array = methods.as_array(asarray(a))
+    return methods.converted(array, array._code, order)
+
+
+def resize_method(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Change shape and size in place: the memory keeps its order, what is added is zero.
+
+    Raises: ValueError for a view, whose memory is another array's, and for an array whose memory
+    is neither in C nor in F order. Views of this array keep the memory that it had.
+    """
+    given = new_shape[0] if len(new_shape) == 1 else new_shape
+    operator.index(refcheck)
+    if given is None or not new_shape:
+        return
+    if self._owner is not None:
+        raise ValueError("cannot resize this array: it does not own its data")
+    if not self.flags.forc:
+        raise ValueError("resize only works on single-segment arrays")
+    target = tuple(operator.index(n) for n in (given if np.ndim(given) else (given,)))
+    if any(extent < 0 for extent in target):
+        raise ValueError("all elements of 'new_shape' must be non-negative")
+    strides = f_strides(target) if self.flags.fnc else c_strides(target)
+    zeros = Fill(target, self._code, strides, (Const(0, self._code),))
+    resized = new(zeros, self._storage.device)
+    memory, kept = ravel(resized, "K"), min(self.size, resized.size)
+    memory[:kept] = ravel(self, "K")[:kept]
+    self._storage, self._layout = resized._storage, resized._layout
 
 
 def fill(self: Any, value: Any) -> None:

@@ -1,72 +1,127 @@
-"""The names of `lazyfuse`: native ones, NumPy's own unchanged ones, and a fallback for the rest.
+"""The names of `lazyfuse`: what each name of NumPy is here.
 
-`lookup(name)` is the module `__getattr__`: it decides once per name and keeps the answer.
+`lookup(name)` is the module's `__getattr__`. `kind(name)` tells how a name is made, one of
+
+    native      recorded by own code: operations, views, creation
+    composed    NumPy's own Python code over native names (`rehost.py`)
+    call        a library call that is recorded; its neighbours still fuse (`library.py`)
+    numpy's     NumPy draws, reads or makes it at once: random numbers, files, windows
+    fallback    computed at once by NumPy, counted, and refused when asked (`fallback.py`)
+    same        the very object of NumPy: dtypes, constants, printing, errors
+
+The first table that lists a name decides. Names of submodules are dotted: `linalg.norm`.
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import sys
 import types
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial, wraps
 from typing import Any
 
 import numpy as np
+from numpy._core import multiarray
 
 from lazyfuse.frontend import (
+    converter,
     creation,
+    exchange,
     fallback,
+    files,
     functions,
     joining,
     linalg,
     manipulation,
+    picking,
+    quantiles,
     reductions,
     registry,
+    sampling,
+    scans,
+    small,
+    sorting,
     statistics,
+    transforms,
     views,
 )
 from lazyfuse.frontend.array import LazyArray
-from lazyfuse.frontend.ufunc import UFUNCS
+from lazyfuse.frontend.array_api import ArrayNamespaceInfo
+from lazyfuse.frontend.convert import ForeignError, is_subclass
+from lazyfuse.frontend.grids import Grid
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.iteration import nditer
+from lazyfuse.frontend.lib import lib
+from lazyfuse.frontend.rehost import Host
+from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
 
-_CREATION = (
-    "array asarray ascontiguousarray zeros ones empty full zeros_like ones_like empty_like "
-    "full_like arange linspace eye identity"
+#: Names of own modules; what NumPy calls the same is the same object.
+_OWN: Mapping[types.ModuleType, str] = {
+    creation: "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full "
+    "zeros_like ones_like empty_like full_like arange eye identity",
+    exchange: "from_dlpack",
+    files: "load",
+    manipulation: "reshape ravel transpose permute_dims matrix_transpose swapaxes "
+    "squeeze expand_dims atleast_1d atleast_2d atleast_3d copy repeat",
+    views: "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays",
+    joining: "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack",
+    picking: "take compress choose nonzero put putmask place",
+    reductions: "sum prod max min amax amin any all count_nonzero argmax argmin",
+    scans: "cumsum cumprod cumulative_sum cumulative_prod",
+    statistics: "mean var std trace",
+    functions: "where round astype copyto shape ndim size result_type "
+    "can_cast isscalar may_share_memory shares_memory",
+}
+
+#: Recorded library calls.
+_CALLS: Mapping[types.ModuleType, str] = {
+    linalg: "dot inner vdot",
+    quantiles: "median quantile percentile",
+    sorting: "sort argsort partition argpartition lexsort searchsorted",
+}
+
+#: NumPy's Python code over the names above.
+_COMPOSED = (
+    "clip moveaxis real imag nan_to_num apply_along_axis "
+    "allclose angle append apply_over_axes argwhere array_equal array_equiv average block "
+    "column_stack convolve corrcoef correlate cov cross delete diag diag_indices "
+    "diag_indices_from diagflat diff digitize dstack ediff1d einsum extract fill_diagonal fix "
+    "flatnonzero fromfunction geomspace gradient histogram2d i0 indices insert interp isclose "
+    "iscomplex iscomplexobj isfortran isneginf isposinf isreal isrealobj iterable ix_ kron "
+    "linspace logspace mask_indices meshgrid nanargmax nanargmin nancumprod nancumsum "
+    "nanmax nanmean nanmin nanprod nanstd nansum nanvar "
+    "outer pad piecewise polyadd polyder polyint polymul polysub polyval ptp "
+    "put_along_axis real_if_close require resize roll rollaxis select sinc sort_complex "
+    "take_along_axis tensordot tile trapezoid tri tril tril_indices_from trim_zeros triu "
+    "triu_indices_from unwrap vander "
+    "linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power "
+    "linalg.matrix_transpose linalg.multi_dot linalg.norm linalg.outer linalg.tensordot "
+    "linalg.trace linalg.vecdot linalg.vector_norm "
+    "fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn "
+    "fft.ifftshift fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn"
 ).split()
-_MANIPULATION = (
-    "reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis squeeze expand_dims "
-    "atleast_1d atleast_2d atleast_3d copy"
-).split()
-_VIEWS = "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays".split()
-_JOINING = "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack".split()
-_LINALG = "matmul dot".split()
-_REDUCTIONS = "sum prod max min amax amin any all count_nonzero argmax argmin".split()
-_STATISTICS = "mean var std trace".split()
-_FUNCTIONS = (
-    "where clip nan_to_num round astype real imag copyto shape ndim size result_type can_cast "
-    "isscalar may_share_memory shares_memory"
+
+#: What NumPy draws, reads or makes: arrays come back as LazyArrays, and nothing is counted.
+_NUMPYS = (
+    "bartlett blackman hamming hanning kaiser tril_indices triu_indices frombuffer fromfile "
+    "fromiter fromregex fromstring genfromtxt loadtxt save savetxt savez savez_compressed "
+    "array2string array_repr array_str einsum_path nested_iters bmat asmatrix asarray_chkfinite "
+    "busday_count busday_offset datetime_as_string datetime_data is_busday isnat "
 ).split()
 
+#: Objects whose index expressions make arrays.
+GRIDS = ("r_", "c_", "mgrid", "ogrid")
 
-def _native() -> dict[str, Any]:
-    names: dict[str, Any] = dict(UFUNCS)
-    for module, listed in (
-        (creation, _CREATION),
-        (manipulation, _MANIPULATION),
-        (joining, _JOINING),
-        (linalg, _LINALG),
-        (reductions, _REDUCTIONS),
-        (statistics, _STATISTICS),
-        (views, _VIEWS),
-        (functions, _FUNCTIONS),
-    ):
-        names.update({name: getattr(module, name) for name in listed})
-    names["asanyarray"] = creation.asarray
-    names["concat"] = joining.concatenate
-    names["around"] = functions.round
-    for alias, name in _ALIASES.items():
-        names[alias] = names[name]
-    names["ndarray"] = LazyArray
-    return names
-
+#: Functions about dtypes, errors and printing, which take no arrays.
+_SAME = frozenset(
+    "dtype errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions "
+    "set_printoptions get_printoptions finfo iinfo promote_types issubdtype min_scalar_type "
+    "show_config show_runtime test info broadcast_shapes typename isdtype get_include vectorize "
+    "frompyfunc mintypecode ndindex format_float_positional format_float_scientific "
+    "base_repr binary_repr common_type".split()
+)
 
 #: NumPy's second names.
 _ALIASES = {
@@ -74,14 +129,103 @@ _ALIASES = {
     "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
     "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
     "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
-    "pow": "power", "true_divide": "divide",
+    "pow": "power", "true_divide": "divide", "concat": "concatenate", "around": "round",
 }  # fmt: skip
 
-NATIVE: Mapping[str, Any] = _native()
-registry.NATIVE.update(NATIVE)
+_COMPILED: Any = importlib.import_module("numpy._core._multiarray_umath")
 
-#: Submodules whose functions take and give arrays: each name falls back on its own.
-_WRAPPED_MODULES = ("linalg", "fft", "random")
+#: Private C functions of NumPy that its Python code calls, and ours.
+_PRIMITIVES = {
+    id(multiarray.c_einsum): linalg.einsum,
+    id(multiarray.correlate): linalg.correlate,
+    id(multiarray.correlate2): linalg.correlate2,
+    id(multiarray.interp): sorting.interp,
+    id(_COMPILED._monotonicity): sorting.monotonicity,
+    id(_COMPILED._array_converter): converter.ArrayConverter,
+    **transforms.TRANSFORMS,
+}
+
+#: Functions that NumPy's code applies to its own numbers, not to the user's arrays.
+_ON_NUMBERS = {
+    "numpy.fft._pocketfft": ("sqrt", "reciprocal", "take"),
+    "numpy.lib._arraypad_impl": ("_as_pairs",),
+}
+
+SUBMODULES = ("linalg", "fft", "random")
+_MEMBERS = {
+    "linalg.det": linalg.det,
+    "fft.fftfreq": transforms.fftfreq,
+    "fft.rfftfreq": transforms.rfftfreq,
+    "random.Generator": sampling.Generator,
+    "random.RandomState": sampling.RandomState,
+    "random.default_rng": sampling.default_rng,
+}
+_MEMBER_KINDS = {"linalg": "call", "fft": "native", "random": "numpy's"}
+
+
+def _listed(table: Mapping[types.ModuleType, str]) -> dict[str, Any]:
+    return {
+        name: getattr(module, name) for module, names in table.items() for name in names.split()
+    }
+
+
+def _guarded(name: str, function: Any) -> Any:
+    """A function of the namespace: arrays that only NumPy knows (objects, strings, dates, masked)
+    go to NumPy's. It has NumPy's signature, unless it takes more than NumPy's function does, and
+    its docstring when it has none of its own."""
+    public = getattr(np, name)
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if _dispatches(public, args, kwargs):
+            return public(*args, **kwargs)
+        if args and is_subclass(args[0]):
+            return fallback.call(public, *args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except ForeignError:
+            return fallback.call(public, *args, **kwargs)
+
+    guarded.__module__, guarded.__qualname__ = "lazyfuse", name
+    guarded.__doc__ = function.__doc__ or public.__doc__
+    inner = getattr(public, "__wrapped__", None)
+    if isinstance(inner, types.FunctionType) and not _takes_more(function, inner):
+        guarded.__wrapped__ = inner
+    return guarded
+
+
+def _dispatches(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether another library's array is among the arguments of a function that asks
+    `__array_function__`: NumPy's finds out whose turn it is."""
+    return hasattr(public, "_implementation") and any(
+        hasattr(type(value), "__array_function__") and not isinstance(value, Handle | np.ndarray)
+        for value in (*args, *kwargs.values())
+    )
+
+
+def _takes_more(function: Any, numpys: Any) -> bool:
+    """Whether a function has keywords that NumPy's does not have (the Array API's)."""
+    own = inspect.signature(function).parameters.values()
+    known = inspect.signature(numpys).parameters
+    return any(item.kind is item.KEYWORD_ONLY and item.name not in known for item in own)
+
+
+def _native() -> dict[str, Any]:
+    own = {
+        name: small.function(name, _guarded(name, function), getattr(np, name))
+        for name, function in {**_listed(_OWN), **_listed(_CALLS)}.items()
+    }
+    names = {**UFUNCS, **own}
+    names.update({alias: names[name] for alias, name in _ALIASES.items()})
+    names["ndarray"] = LazyArray
+    names["ufunc"] = Ufunc
+    names["lib"] = lib
+    names["nditer"] = nditer
+    names["__array_namespace_info__"] = ArrayNamespaceInfo
+    return names
+
+
+NATIVE: Mapping[str, Any] = _native()
 
 
 @cache
@@ -90,81 +234,110 @@ def lookup(name: str) -> Any:
     Raises: AttributeError for names that NumPy does not have either."""
     if name in NATIVE:
         return NATIVE[name]
+    if name in GRIDS:
+        return Grid(getattr(np, name), HOST)
+    if name in (*SUBMODULES, "testing"):
+        return importlib.import_module(f"lazyfuse.{name}")
     if name.startswith("_") or name in ("core", "f2py") or not hasattr(np, name):
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
-    return _adapt(getattr(np, name), name)
+    return _adapted(name, getattr(np, name))
 
 
-def _adapt(value: Any, name: str) -> Any:
-    """NumPy's value: functions fall back, modules of functions are wrapped,
-    all else is taken as it is."""
-    if isinstance(value, types.ModuleType):
-        return Wrapped(value) if name in _WRAPPED_MODULES else value
-    if isinstance(value, type) or not callable(value) or name in _AS_THEY_ARE:
-        return value
-    return _Fallback(value)
+@cache
+def member(module: str, name: str) -> Any:
+    """What `lazyfuse.<module>.<name>` is, for a submodule of functions.
+    Raises: AttributeError for names that NumPy does not have either."""
+    dotted = f"{module}.{name}"
+    if dotted in _MEMBERS:
+        return _MEMBERS[dotted]
+    return _adapted(dotted, getattr(getattr(np, module), name))
 
 
-#: Functions about dtypes, errors and printing, which take no arrays.
-_AS_THEY_ARE = frozenset(
-    "dtype errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions "
-    "set_printoptions get_printoptions finfo iinfo promote_types issubdtype min_scalar_type "
-    "show_config show_runtime test info broadcast_shapes typename isdtype get_include vectorize "
-    "frompyfunc mintypecode ndindex format_float_positional format_float_scientific "
-    "base_repr binary_repr common_type".split()
-)
+def _adapted(name: str, value: Any) -> Any:
+    """Our version of NumPy's value, by the tables."""
+    match kind(name, value):
+        case "composed":
+            return small.function(name, _spared(value, HOST.function(value)), value)
+        case "numpy's":
+            return Outside(name, value, fallback.run)
+        case "fallback":
+            return Outside(name, value, fallback.call)
+    return value
 
 
-class _Fallback:
-    """A NumPy function on LazyArrays: arguments are materialized, results wrapped."""
+def _spared(public: Any, composed: Any) -> Any:
+    """NumPy's code on our names; an array that only NumPy knows goes to NumPy's own function."""
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self.__name__ = getattr(function, "__name__", str(function))
+    @wraps(composed)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _dispatches(public, args, kwargs):
+            return public(*args, **kwargs)
+        if args and isinstance(args[0], np.ndarray) and not fallback.is_known(args[0].dtype):
+            return fallback.call(public, *args, **kwargs)
+        return composed(*args, **kwargs)
+
+    return call
+
+
+def kind(name: str, value: Any) -> str:
+    """How a name of NumPy is made here; see the module."""
+    if name in NATIVE:
+        recorded = name in _listed(_CALLS) or isinstance(NATIVE[name], Product)
+        return "call" if recorded else "native"
+    if name in _COMPOSED or name in GRIDS:
+        return "composed"
+    if name in (*SUBMODULES, "testing"):
+        return "native"
+    if name in _MEMBERS:
+        return _MEMBER_KINDS[name.partition(".")[0]]
+    if isinstance(value, type | types.ModuleType) or not callable(value) or name in _SAME:
+        return "same"
+    return "numpy's" if name in _NUMPYS or name.startswith("random.") else "fallback"
+
+
+def _find(name: str) -> Any:
+    """Our object for a public name, for NumPy's code."""
+    module, _, inner = name.rpartition(".")
+    return member(module, inner) if module else lookup(name)
+
+
+HOST = Host(_find, _PRIMITIVES, _ON_NUMBERS)
+
+
+class Outside:
+    """A NumPy function on LazyArrays: arguments are materialized, results wrapped. `run` says
+    whether its calls are counted."""
+
+    def __init__(self, name: str, function: Any, run: Any) -> None:
+        self._name = name
+        self._call = small.function(name, partial(run, function), function)
+        self.__name__ = getattr(function, "__name__", name)
         self.__doc__ = function.__doc__
+        self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return fallback.call(self._function, *args, **kwargs)
+        return self._call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
+        return getattr(self.__wrapped__, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self._name,)
 
     def __repr__(self) -> str:
-        return f"<lazyfuse fallback of {self._function!r}>"
+        return f"<lazyfuse's {self._name}, by NumPy>"
 
 
-class Wrapped:
-    """A NumPy submodule whose functions fall back. Generators of `random` wrap their samples."""
-
-    def __init__(self, module: types.ModuleType) -> None:
-        self._module = module
-        self.__name__ = f"lazyfuse.{module.__name__.rpartition('.')[2]}"
-        self.__doc__ = module.__doc__
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._module, name)
-        if name == "default_rng":
-            return lambda *args, **kwargs: RandomGenerator(value(*args, **kwargs))
-        if isinstance(value, type | types.ModuleType) or not callable(value):
-            return value
-        return _Fallback(value)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._module)
-
-
-class RandomGenerator:
-    """NumPy's Generator with LazyArrays as samples:
-    drawn at once, so streams do not depend on evaluation order."""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._generator, name)
-        return _Fallback(value) if callable(value) else value
+def numpy_names() -> list[str]:
+    """The names of NumPy that are names here."""
+    return sorted({*NATIVE, *np.__all__} - {"core", "f2py"})
 
 
 def names() -> list[str]:
     """All names, for `dir(lazyfuse)`."""
-    return sorted({*NATIVE, *np.__all__})
+    own = (name for name in vars(sys.modules["lazyfuse"]) if not name.startswith("_"))
+    return sorted({*own, *numpy_names()})
+
+
+registry.NATIVE.update(NATIVE)
+registry.NATIVE.update({name: _find(name) for name in (*_COMPOSED, *_MEMBERS)})

@@ -42,13 +42,13 @@ _PLAIN = (Handle, bool, int, float, complex, np.ndarray, np.generic, list, tuple
 
 
 def defers(other: Any) -> bool:
-    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask):
-    it goes first."""
+    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask; by priority
+    scipy.sparse): it goes first."""
     if isinstance(other, _PLAIN):
         return False
-    return getattr(other, "__array_ufunc__", False) is None or (
-        hasattr(other, "__array_ufunc__") and not isinstance(other, np.ndarray)
-    )
+    if hasattr(other, "__array_ufunc__"):
+        return True
+    return getattr(type(other), "__array_priority__", 0.0) > 0.0  # that of ndarray
 
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:
@@ -97,7 +97,7 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:
-    if self._is_scalar:
+    if self._is_scalar or defers(exponent):
         return NotImplemented
     shortcut = _power_shortcut(self, exponent)
     if shortcut is None:
@@ -121,8 +121,8 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
 
 
 def divmod_operator(self: Any, other: Any) -> Any:
-    return multiple("divmod", (self, other))
+    return NotImplemented if defers(other) else multiple("divmod", (self, other))
 
 
 def reflected_divmod(self: Any, other: Any) -> Any:
-    return multiple("divmod", (other, self))
+    return NotImplemented if defers(other) else multiple("divmod", (other, self))

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback
-from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
+from lazyfuse.frontend import elementwise, fallback, recorded
+from lazyfuse.frontend.convert import ForeignError, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.library import Call, record
+from lazyfuse.frontend.outputs import mask_node
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
-from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides
-from lazyfuse.ops.shapes import normalize_axis, reduced
+from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides, result_strides
+from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
 from lazyfuse.ops.table import OPS, REDUCTIONS
 from lazyfuse.ops.table_reduce import ReduceDef
 from lazyfuse.ops.types import Loop, code, resolve_reduction
@@ -43,6 +45,7 @@ def reduce(
     row = REDUCTIONS[name]
     assert row.ufunc is not None, name
     keep = bool(keepdims) if keepdims is not _MISSING else False
+    where = True if where is _MISSING else where
     array = None if out is not None and not isinstance(out, Handle) else native(a)
     if array is not None:
         axes = normalize(axis, len(array._layout.shape))
@@ -51,6 +54,12 @@ def reduce(
         if loop is not None and loop.native and _computes(row, loop.operands[0], initial, where):
             node = _fold(row, array._read(), axes, loop, initial=initial, where=where, keep=keep)
             return finish(node, array._storage.device, out)
+        found = recorded.reduction(
+            row.ufunc, array, axis=axis, dtype=dtype, keepdims=keep, initial=initial, where=where,
+            like=like if out is None else out._code,
+        )  # fmt: skip
+        if found is not None:
+            return found if out is None else finish(found._read(), array._storage.device, out)
     options = {"axis": axis, "dtype": dtype, "keepdims": keep}
     options |= {} if initial is _MISSING else {"initial": initial}
     options |= {} if where is True else {"where": where}
@@ -157,11 +166,15 @@ def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
 
 def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
     """The operand with the fold's identity where the mask is false."""
-    mask = operand(where)
-    chosen = mask.node if mask.node is not None else scalar(mask.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
+    chosen = mask_node(where)
+    if broadcast([source.shape, chosen.shape]) != source.shape:
+        raise ValueError(
+            f"where= of shape {chosen.shape} does not broadcast to the operand's {source.shape}"
+        )
     identity = scalar(_identity(row.fold, accumulate), accumulate)
     loop = ("b1", accumulate, accumulate)
-    strides = copy_strides(source.shape, source.strides)
+    memory = [(node.shape, node.strides) for node in (source, chosen)]
+    strides = result_strides(memory, source.shape, trivial=False)
     return Map(OPS["where"], loop, accumulate, source.shape, strides, (chosen, source, identity))
 
 
@@ -187,14 +200,19 @@ def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
 def finish(node: Node, device: str, out: Any) -> Any:
     if out is None:
         return result(node, device)
-    if out.shape != node.shape:
-        raise ValueError(
-            f"output parameter for reduction operation has the wrong shape {out.shape}; "
-            f"expected {node.shape}"
-        )
+    check_shape(node.shape, out)
     out._check_writeable()  # any cast is allowed here, as in NumPy
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out
+
+
+def check_shape(shape: tuple[int, ...], out: Any) -> None:
+    """Raises ValueError when `out` has not the shape of the folded result."""
+    if out.shape != shape:
+        raise ValueError(
+            f"output parameter for reduction operation has the wrong shape {out.shape}; "
+            f"expected {shape}"
+        )
 
 
 # ---- NumPy's functions
@@ -293,8 +311,11 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSIN
 def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     array = native(a)
     keep = keepdims is not _MISSING and bool(keepdims)
-    if array is None or out is not None or array._code[0] == "c":
+    if array is None or (out is not None and not _takes_index(out, array)):
         return fallback.call(getattr(np, name), a, axis, out=out, keepdims=keep)
+    if array._code[0] == "c" and out is None:
+        call = Call(getattr(np, name), options=(("axis", axis), ("keepdims", keep)))
+        return record(call, (array,), reason="kernels do not order complex numbers")
     if axis is not None:
         axis = operator.index(axis)
     axes = normalize(axis, array.ndim)
@@ -308,7 +329,12 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         )
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
-    return result(node, array._storage.device)
+    return finish(node, array._storage.device, out)
+
+
+def _takes_index(out: Any, array: Any) -> bool:
+    """Whether positions in `array` can be written to `out` by a kernel."""
+    return isinstance(out, Handle) and out._code == "i8" and array.ndim and array._code[0] != "c"
 
 
 # ---- methods of LazyArray

@@ -1,4 +1,4 @@
-"""Names -> native functions, for `__array_function__`;
+"""Names -> our functions, for `__array_function__`: those of submodules are dotted.
 `namespace.py` fills it from its tables when it is imported."""
 
 from __future__ import annotations

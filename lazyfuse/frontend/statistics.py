@@ -12,13 +12,16 @@ import numpy as np
 
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.handle import Handle, result
-from lazyfuse.frontend.reductions import _MISSING, finish, native, normalize, reduce
+from lazyfuse.frontend.library import Call, record
+from lazyfuse.frontend.outputs import check_cast, check_output
+from lazyfuse.frontend.reductions import _MISSING, check_shape, finish, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
 from lazyfuse.ir.node import Const, Map
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
+from lazyfuse.runtime.caller import warn_here
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *,
@@ -35,9 +38,11 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     wide = (
         np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
     )
-    total = _sum(array, axes, wide, keepdims, out)
-    quotient = _divided(total, size_of(tuple(array.shape[x] for x in axes)))
-    if half:
+    count = size_of(tuple(array.shape[x] for x in axes))
+    if not count:
+        warn_here("Mean of empty slice")
+    quotient = _divided(_sum(array, axes, wide, keepdims, out), count)
+    if half and out is None:
         quotient = methods.astype(quotient, "f2")
     return _into(quotient, out)
 
@@ -49,7 +54,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     options = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims,
                "where": where, "mean": mean, "correction": correction}  # fmt: skip
     value = _variance(a, **options)
-    return fallback.call(np.var, a, **_given(**options)) if value is None else _into(value, out)
+    return _called(np.var, a, options) if value is None else _into(value, out)
 
 
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
@@ -60,15 +65,54 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
                "where": where, "mean": mean, "correction": correction}  # fmt: skip
     value = _variance(a, **options)
     if value is None:
-        return fallback.call(np.std, a, **_given(**options))
+        return _called(np.std, a, options)
+    root = elementwise.apply("sqrt", (value,))
     if out is not None:
-        elementwise.check_cast("sqrt", value._code, out._code, "same_kind")
-    return _into(elementwise.apply("sqrt", (value,)), out)
+        check_shape(value.shape, out)
+        check_output("sqrt", root._code, out, "same_kind")
+        return _into(root, out)
+    return _rooted(root, value)
+
+
+def _called(function: Any, a: Any, options: dict[str, Any]) -> Any:
+    """The variance by NumPy: recorded where nothing about it depends on values."""
+    given = _given(**options)
+    array = native(a)
+    free = given.get("correction", given.get("ddof", 0))
+    plain = array is not None and array.size and not {"where", "out"} & given.keys()
+    if plain and isinstance(free, int | float) and not _is_foreign(given.get("dtype"), None):
+        center = given.pop("mean", None)
+        axes = normalize(given.get("axis"), array.ndim, strict=True)
+        if free < size_of(tuple(array.shape[axis] for axis in axes)):
+            named = tuple(given.items())
+            operands = (array,) if center is None else (array, center)
+            return record(
+                Call(_with_mean, (function,), named, function.__name__),
+                operands,
+                reason="NumPy folds it",
+            )
+        given |= {} if center is None else {"mean": center}
+    return fallback.call(function, a, **given)
+
+
+def _with_mean(function: Any, array: Any, center: Any = None, **options: Any) -> Any:
+    return function(array, **options, **({} if center is None else {"mean": center}))
+
+
+def _rooted(root: Any, variance: Any) -> Any:
+    """The root as NumPy leaves it: written over the variance, or a scalar of its dtype."""
+    if root._code == variance._code:
+        return root
+    if variance.shape:
+        check_cast(np.sqrt, root._code, variance._code, "same_kind")
+    return methods.astype(root, variance._code)
 
 
 def _variance(a: Any, *, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any,
               mean: Any, correction: Any) -> Any:  # fmt: skip
     """The variance as recorded operations; None for what only NumPy does."""
+    if correction is not _MISSING and ddof:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
     array = native(a)
     masked = where is not _MISSING and where is not True
     if array is None or masked or mean is not _MISSING or _is_foreign(dtype, out):
@@ -77,19 +121,23 @@ def _variance(a: Any, *, axis: Any, dtype: Any, out: Any, ddof: float, keepdims:
         return None
     axes = normalize(axis, array.ndim, strict=True)
     count = size_of(tuple(array.shape[x] for x in axes))
+    divisor = count - (correction if correction is not _MISSING else ddof)
+    if divisor <= 0:
+        warn_here("Degrees of freedom <= 0 for slice")
     wide = np.float64 if dtype is None and array._code[0] in "iub" else dtype
     center = _divided(sum_over(array, axis=axes, dtype=wide, keepdims=True), count)
     distance = elementwise.apply("subtract", (array, center))
     squares = elementwise.apply("square", (distance,))
     total = _sum(squares, axes, wide, keepdims, out)
-    divisor = count - (correction if correction is not _MISSING else ddof)
     return _divided(total, divisor if divisor > 0 else 0)
 
 
 def _sum(array: Any, axes: tuple[int, ...], dtype: Any, keepdims: Any, out: Any) -> Any:
-    """The sum that NumPy would write into `out`: its dtype takes part in the loop's."""
+    """The sum as NumPy writes it into `out`, where it goes on: its dtype takes part in the
+    loop's."""
     like = None if out is None else out._code
-    return reduce("add", array, axis=axes, dtype=dtype, keepdims=keepdims, like=like)
+    total = reduce("add", array, axis=axes, dtype=dtype, keepdims=keepdims, like=like)
+    return total if like in (None, total._code) else methods.astype(total, like)
 
 
 def _divided(total: Any, count: float) -> Any:

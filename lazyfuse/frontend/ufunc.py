@@ -1,108 +1,157 @@
-"""The ufuncs of the namespace: callable as NumPy's, with reduce, accumulate, outer,
-at and reduceat."""
+"""The ufuncs of the namespace: callable as NumPy's, with reduce, accumulate, reduceat, outer, at.
+
+What a call means is in `call_form.py`; methods that kernels do not compute are recorded NumPy
+calls where their outcome is known, else they run at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, reductions
-from lazyfuse.frontend.handle import Handle
-from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
+from lazyfuse.frontend import (
+    elementwise,
+    fallback,
+    folds,
+    picking,
+    products,
+    registry,
+    scans,
+    small,
+)
+from lazyfuse.frontend.call_form import as_arrays, call
+from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.ops.table import MULTIPLE, OPS
+
+#: Axes that an array of NumPy can have.
+_MOST_AXES = 64
 
 
-class Ufunc:
-    """A NumPy ufunc that records.
-    Attributes that are not calls (nin, types, identity...) are NumPy's."""
+class UfuncType(type):
+    """Makes `isinstance(f, lazyfuse.ufunc)` true for NumPy's ufuncs too: programs ask for any."""
 
-    def __init__(self, ufunc: np.ufunc) -> None:
-        self._ufunc = ufunc
-        self.__name__ = ufunc.__name__
-        self.__doc__ = ufunc.__doc__
-
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        values, given = self._split(args, out)
-        if len(values) != self._ufunc.nin:
-            raise TypeError(
-                f"{self.__name__}() takes from {self._ufunc.nin} to {self._ufunc.nargs} "
-                f"positional arguments but {len(args)} were given"
-            )
-        if set(kwargs) - {"where", "dtype", "casting"} or kwargs.get("where", True) is None:
-            return fallback.call(
-                self._ufunc, *values, **({"out": given} if given else {}), **kwargs
-            )
-        if self._ufunc.nout > 1:
-            return self._several(values, given, kwargs)
-        return elementwise.apply(self.__name__, values, out=given[0] if given else None, **kwargs)
-
-    def _split(
-        self, args: tuple[Any, ...], out: Any
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-        """Operands, and outputs given by position or keyword."""
-        values, positional = args[: self._ufunc.nin], args[self._ufunc.nin :]
-        given = positional or (out if isinstance(out, tuple) else None if out is None else (out,))
-        return values, given
-
-    def _several(
-        self, values: tuple[Any, ...], given: Any, kwargs: dict[str, Any]
-    ) -> tuple[Any, ...]:
-        outs = tuple(given) + (None,) * (self._ufunc.nout - len(given)) if given else None
-        return elementwise.multiple(self.__name__, values, out=outs, **kwargs)
-
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-               keepdims: bool = False, initial: Any = np._NoValue,
-               where: Any = True) -> Any:  # fmt: skip
-        """Fold over axes; by default the first."""
-        if isinstance(out, tuple):
-            (out,) = out
-        if self.__name__ not in REDUCTIONS:
-            options = {} if initial is np._NoValue else {"initial": initial}
-            if where is not True:
-                options["where"] = where
-            return fallback.call(self._ufunc.reduce, array, axis, dtype, out, keepdims, **options)
-        return reductions.reduce(
-            self.__name__,
-            array,
-            axis=axis,
-            dtype=dtype,
-            out=out,
-            keepdims=keepdims,
-            initial=initial,
-            where=where,
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is Ufunc and isinstance(instance, np.ufunc)
         )
 
-    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        return fallback.call(self._ufunc.accumulate, array, axis, dtype, out=out)
 
+def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a ufunc that NumPy computes at once on small operands."""
+    name = engine.__name__
+
+    @wraps(engine)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._is_exact:
+            found = small.ufunc(getattr(self._ufunc, name), args, kwargs)
+            if found is not small.LARGE:
+                return found
+        return engine(self, *args, **kwargs)
+
+    return method
+
+
+class Ufunc(metaclass=UfuncType):
+    """A NumPy ufunc that records.
+
+    Attributes that are not calls (nin, types, identity, resolve_dtypes...) are NumPy's.
+    """
+
+    def __init__(self, ufunc: np.ufunc, name: str) -> None:
+        self._ufunc = ufunc
+        self._name = name
+        self._is_exact = small.is_exact(MULTIPLE.get(name, (name,)))
+        self.__name__ = self.__qualname__ = ufunc.__name__
+        self.__doc__ = ufunc.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = small.ufunc(self._ufunc, args, kwargs) if self._is_exact else small.LARGE
+        if found is not small.LARGE:
+            return found
+        if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:
+            return call(self._name, self._ufunc, args, kwargs)
+        return elementwise.apply(self._name, args)
+
+    @_at_once
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+               keepdims: Any = False, initial: Any = np._NoValue,
+               where: Any = True) -> Any:  # fmt: skip
+        """Fold over axes; by default the first."""
+        options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "initial": initial}
+        if out is Ellipsis:
+            return as_arrays(folds.reduce(self._ufunc, array, out=None, where=where, **options))
+        return folds.reduce(self._ufunc, array, out=out, where=where, **options)
+
+    @_at_once
+    def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        """The running folds along an axis."""
+        return scans.accumulate(self._ufunc, array, axis, dtype, None if out is ... else out)
+
+    @_at_once
     def reduceat(
-        self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+        self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
     ) -> Any:
-        return fallback.call(self._ufunc.reduceat, array, indices, axis, dtype, out=out)
+        """Folds of the slices that begin at `indices` along an axis."""
+        out = None if out is Ellipsis else out
+        return folds.reduceat(self._ufunc, array, indices, axis, dtype, out)
 
-    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
+    @_at_once
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The op on all pairs: recorded through broadcasting."""
-        if not isinstance(a, Handle) or not isinstance(b, Handle):
-            return fallback.call(self._ufunc.outer, a, b, **kwargs)
-        left = a[(..., *(None,) * len(b._layout.shape))]  # type: ignore[index]  # every Handle is a LazyArray
-        return self(left, b, **kwargs)
+        is_plain = len(args) == self._ufunc.nin == 2 and self._ufunc.signature is None
+        try:
+            if not is_plain:
+                raise ForeignError("outer")
+            left, right = asarray(args[0]), asarray(args[1])
+            if left.ndim + right.ndim > _MOST_AXES:
+                raise ForeignError("too many axes")
+        except ForeignError:
+            return fallback.call(self._ufunc.outer, *args, **kwargs)
+        return self(left[(..., *(None,) * right.ndim)], right, **kwargs)
 
+    @_at_once
     def at(self, a: Any, indices: Any, *values: Any) -> None:
         """Unbuffered in-place operation on indexed elements."""
-        if not isinstance(a, Handle):
-            self._ufunc.at(a, fallback.lower(indices), *fallback.lower(values))
-            return
-        a._check_writeable()
-        copy = np.array(a)
-        self._ufunc.at(copy, fallback.lower(indices), *fallback.lower(values))
-        a[...] = copy  # type: ignore[index]  # every Handle is a LazyArray
+        picking.at(self._ufunc, a, indices, *values)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__signature__", "__text_signature__"):
+            raise AttributeError(name)
         return getattr(self._ufunc, name)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are one ufunc; NumPy's own is the same one."""
+        return self._ufunc is getattr(other, "_ufunc", other)
+
+    def __hash__(self) -> int:
+        return hash(self._ufunc)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self._name,)
+
     def __repr__(self) -> str:
-        return f"<ufunc '{self.__name__}'>"
+        return repr(self._ufunc)
+
+
+class Product(Ufunc):
+    """A ufunc over whole vectors or matrices (matmul, vecdot...): a recorded library call."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = small.ufunc(self._ufunc, args, kwargs)
+        if found is not small.LARGE:
+            return found
+        if kwargs.get("out") is Ellipsis:
+            return as_arrays(products.call(self._ufunc, args, {**kwargs, "out": None}))
+        return products.call(self._ufunc, args, kwargs)
+
+
+def named(name: str) -> Any:
+    """The ufunc of this name: what a pickle of one names."""
+    return registry.NATIVE[name]
 
 
 def _elementwise_ufuncs() -> dict[str, np.ufunc]:
@@ -118,4 +167,7 @@ def _elementwise_ufuncs() -> dict[str, np.ufunc]:
     return found
 
 
-UFUNCS: Mapping[str, Ufunc] = {name: Ufunc(ufunc) for name, ufunc in _elementwise_ufuncs().items()}
+UFUNCS: Mapping[str, Ufunc] = {
+    **{name: Ufunc(ufunc, name) for name, ufunc in _elementwise_ufuncs().items()},
+    **{name: Product(getattr(np, name), name) for name in products.NAMES},
+}

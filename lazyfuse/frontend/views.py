@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
+
+import numpy as np
 
 from lazyfuse.frontend.handle import view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
@@ -76,7 +79,10 @@ def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
     array = asarray(array)
-    target = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)
+    given = tuple(shape) if np.iterable(shape) else (shape,)
+    if any(extent < 0 for extent in given):
+        raise ValueError("all elements of broadcast shape must be non-negative")
+    target = tuple(map(operator.index, given))
     try:
         fits = broadcast([array.shape, target]) == target
     except ValueError:
@@ -97,7 +103,18 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    """Read-only views of the common shape."""
+    """The arrays at their common shape: themselves where they have it, else views, which may be
+    written as NumPy's may (an element of theirs can be several of the result)."""
     arrays = [asarray(arg) for arg in args]
+    if not arrays:
+        return ()
     shape = broadcast([array.shape for array in arrays])
-    return tuple(broadcast_to(array, shape) for array in arrays)
+    return tuple(
+        array if array.shape == shape else _broadcast_view(array, shape) for array in arrays
+    )
+
+
+def _broadcast_view(array: Any, shape: Any) -> Any:
+    found = broadcast_to(array, shape)
+    found._writeable = array._writeable
+    return found

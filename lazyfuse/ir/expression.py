@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lazyfuse.ir.layout import IndexMap, access, broadcast_map, compose, index_map
-from lazyfuse.ir.node import Const, Fill, Node, Reduce, View
+from lazyfuse.ir.node import Const, Fill, Gather, Node, Reduce, View
 
 
 class Term(NamedTuple):
@@ -44,6 +44,10 @@ class NotAffineError(Exception):
         self.node = node
 
 
+class NotStoredError(NotAffineError):
+    """A node is read through an index: all of it has to be stored."""
+
+
 class Expression:
     """`terms` in an order in which operands come first;
     `operands[term]` are a term's operands, Terms or Reads."""
@@ -66,6 +70,18 @@ class Expression:
             if isinstance(root, Read):
                 seen[root] = None
         return list(seen)
+
+    @cached_property
+    def counted(self) -> frozenset[int]:
+        """The axes whose index is a value (`arange`): each is a loop of its own."""
+        fills = [t for t in self.terms if isinstance(t.node, Fill) and len(t.node.srcs) > 1]
+        return frozenset(axis for t in fills for affine in t.map for axis, _ in affine.terms)
+
+    @cached_property
+    def accesses(self) -> frozenset[tuple[int, ...]]:
+        """Strides per axis of all that is read; a counted axis stands as a read along it alone."""
+        counts = [tuple(int(axis == one) for axis in range(self.axes)) for one in self.counted]
+        return frozenset([*(read.strides for read in self.reads), *counts])
 
     @cached_property
     def operations(self) -> frozenset[Node]:
@@ -123,9 +139,20 @@ class _Walker:
         if isinstance(node, Reduce | Fill):
             return ()
         shape = node.shape
+        if isinstance(node, Gather):
+            base, index = node.srcs
+            moved = self.resolve(index, broadcast_map(outer, index.shape, shape))
+            return self._indexed(node, base, outer), moved
         return tuple(
             [self.resolve(src, broadcast_map(outer, src.shape, shape)) for src in node.srcs]
         )
+
+    def _indexed(self, node: Gather, base: Node, outer: IndexMap) -> Read:
+        """The memory that a gather reads, where its index is 0."""
+        if not self.is_memory(base):
+            raise NotStoredError(base)
+        strides, offset = access(outer, node.layout.strides, self.axes)
+        return Read(base, strides, offset + node.layout.offset, None)
 
     def resolve(self, node: Node, outer: IndexMap) -> Term | Read:
         """Dissolve views until an operation or memory is met."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from lazyfuse.ir.node import Const, Node
+from lazyfuse.ir.node import Const, Node, Scan, Update
 
 
 class Graph:
@@ -101,7 +101,11 @@ def graph_text(graph: Graph) -> str:
 def label(node: Node) -> str:
     """The name of what a node does."""
     op = getattr(node, "op", None)
+    if isinstance(node, Scan):
+        return f"scan.{node.op.name}[{node.axis}]"
     if op is not None:
         axes = getattr(node, "axes", None)
         return f"{op.name}" if axes is None else f"reduce.{op.name}{list(axes)}"
+    if isinstance(node, Update) and node.index is not None:
+        return "scatter"
     return getattr(node, "name", node.kind)

@@ -7,7 +7,7 @@ from enum import Enum
 
 from lazyfuse.ir.expression import Expression, Term
 from lazyfuse.ir.layout import Affine, IndexMap, broadcast_map, identity
-from lazyfuse.ir.node import Node, Reduce, Update
+from lazyfuse.ir.node import Node, Reduce, Scan, Update
 from lazyfuse.ir.order import ReductionOrder
 from lazyfuse.ops.shapes import Shape
 
@@ -81,21 +81,23 @@ def result_map(result: Shape, level: Level, shape: Shape, axes: frozenset[int]) 
 
 
 def home(root: Node) -> tuple[Shape, frozenset[int]]:
-    """The space in which a result is computed by itself, and the axes that it folds."""
+    """The space in which a result is computed by itself, and the axes that it folds or scans."""
     if isinstance(root, Reduce):
         return root.srcs[0].shape, frozenset(root.axes)
+    if isinstance(root, Scan):
+        return root.shape, frozenset((root.axis,))
     return (root.layout.shape if isinstance(root, Update) else root.shape), frozenset()
 
 
-def body_term(root: Node, level: Level, shape: Shape, axes: frozenset[int]) -> Term:
-    """What is evaluated for a result: the folded operand, the written value,
-    or the result itself."""
-    if isinstance(root, Reduce):
-        return Term(root.srcs[0], identity(shape))
+def body_terms(root: Node, level: Level, shape: Shape, axes: frozenset[int]) -> list[Term]:
+    """What is evaluated for a result: the folded or scanned operand, the written value (and the
+    index that moves it), or the result itself."""
+    if isinstance(root, Reduce | Scan):
+        return [Term(root.srcs[0], identity(shape))]
     if isinstance(root, Update):
-        value = root.srcs[1]
-        return Term(value, broadcast_map(identity(shape), value.shape, shape))
-    return Term(root, result_map(root.shape, level, shape, axes))
+        whole = identity(shape)
+        return [Term(src, broadcast_map(whole, src.shape, shape)) for src in root.srcs[1:]]
+    return [Term(root, result_map(root.shape, level, shape, axes))]
 
 
 def collapses(accesses: list[tuple[int, ...]], shape: Shape, axes: tuple[int, ...]) -> bool:

@@ -15,7 +15,9 @@ the phases run in order:
 
 Accumulators are numbered through the whole kernel; `acc #k` reads the finished accumulator k in a
 later phase. `index #axis` is the i8 position along an axis, `load #k` reads argument k,
-`scalar #k` reads scalar argument k.
+`scalar #k` reads scalar argument k. `gather #k` of an i8 value reads argument k that many elements
+further on; a store may be moved by an i8 value too. Whoever writes such a kernel has proved that
+these values stay inside the memory. Moved stores happen in index order, on one thread.
 
 `lanes` says which axis runs across SIMD lanes and, with it, the order in which floats are added:
 
@@ -24,6 +26,10 @@ later phase. `index #axis` is the i8 position along an axis, `load #k` reads arg
   inner axes are added one by one;
 * OUTER: lanes along the last outer axis;
   every lane adds its own values one by one, in index order.
+
+A `Scan` walks the only inner axis in order: body value `first` is written at index 0, `next` at
+each later index, where `carry` reads what was written one index before. With lanes along the inner
+axis everything that does not read the carry is evaluated in vectors, and the steps lane by lane.
 
 Argument roles: `in`, `out`, and `scratch` (one value per inner index, private to a worker, written
 in one inner phase and read in a later one of the same outer index). An `out` may be the same
@@ -115,20 +121,52 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write body value `value` to argument `arg` at the current index."""
+    """Write body value `value` to argument `arg` at the current index,
+    moved by the body value `index`, if any, in elements."""
 
     arg: int
     value: int
+    index: int | None = None
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The body values that it uses."""
+        return (self.value,) if self.index is None else (self.value, self.index)
+
+    def __str__(self) -> str:
+        moved = "" if self.index is None else f" at v{self.index}"
+        return f"store {self.arg} v{self.value}{moved}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Write body value `first` to argument `arg` at inner index 0, `next` at each later one.
+
+    associative: parts may be scanned apart and joined by the step, where the order of float
+    additions is the backend's own.
+    """
+
+    arg: int
+    first: int
+    next: int
+    associative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One loop (or none) with its body, accumulators and stores."""
+    """One loop (or none) with its body, accumulators and stores, or its scan."""
 
     level: Level
     body: tuple[Instr, ...]
     accumulators: tuple[Accumulator, ...] = ()
     stores: tuple[Store, ...] = ()
+    scan: Scan | None = None
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The arguments that the phase writes."""
+        scanned = () if self.scan is None else (self.scan.arg,)
+        return (*(store.arg for store in self.stores), *scanned)
 
 
 @dataclass(frozen=True)
@@ -161,9 +199,26 @@ class Kernel:
     def outputs(self) -> tuple[int, ...]:
         return tuple(i for i, arg in enumerate(self.args) if arg.role is Role.OUT)
 
+    @cached_property
+    def gathered(self) -> frozenset[int]:
+        """The arguments that are read through an index."""
+        instrs = (instr for phase in self.phases for instr in phase.body)
+        return frozenset(int(i.attr) for i in instrs if i.op == "gather" and i.attr is not None)
+
+    @cached_property
+    def scattered(self) -> frozenset[int]:
+        """The arguments that are written through an index."""
+        stores = (store for phase in self.phases for store in phase.stores)
+        return frozenset(store.arg for store in stores if store.index is not None)
+
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
         return tuple(acc for phase in self.phases for acc in phase.accumulators)
+
+    @property
+    def scan(self) -> Scan | None:
+        """The scan of a kernel that is one; it has no other phase."""
+        return self.phases[0].scan
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -188,7 +243,10 @@ def _lines(kernel: Kernel) -> list[str]:
         for acc in phase.accumulators:
             lines.append(f"  {_accumulator_line(number, acc)}")
             number += 1
-        lines += [f"  store {store.arg} v{store.value}" for store in phase.stores]
+        lines += [f"  {store}" for store in phase.stores]
+        if phase.scan is not None:
+            tree = " associative" if phase.scan.associative else ""
+            lines.append(f"  scan {phase.scan.arg} v{phase.scan.first} v{phase.scan.next}{tree}")
     return lines
 
 

@@ -12,8 +12,11 @@ buffer is attached and the operands are let go, so a node then acts as a Source.
                       reads no memory
     Map(op)           elementwise, operands broadcast to the shape
     Reduce(op, axes)  an associative fold
+    Scan(op, axis)    the running fold along one axis
     View(layout)      affine re-indexing of the source's memory
-    Update(layout)    the base with the region `layout` replaced by the value
+    Gather(layout)    the elements of the source's memory that `layout` and an index address
+    Update(layout)    the base with the region `layout`, or the elements that `layout` and an index
+                      address, replaced by the value
     Opaque(call)      a library call on arrays: nothing fuses with it
 """
 
@@ -26,12 +29,14 @@ from typing import Any, TypeAlias
 
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.order import ReductionOrder, reduction_order
+from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table_reduce import ReduceDef
 
-#: The user's code and instruction that recorded a node; `line_of` turns it into file and line.
-Origin: TypeAlias = tuple[CodeType, int]
+#: The user's code and instruction that recorded a node (`line_of` turns them into file and line),
+#: and the `np.errstate` in force then.
+Origin: TypeAlias = tuple[CodeType, int, ErrorModes]
 ScalarValue: TypeAlias = bool | int | float | complex
 
 
@@ -230,6 +235,24 @@ class Reduce(Node):
         return (self.kind, self.op.name, self.axes, self.accumulate, self.order, *shape)
 
 
+class Scan(Node):
+    """`ufunc.accumulate` of `srcs[0]` along `axis`, computed and given in the node's dtype."""
+
+    __slots__ = ("op", "axis")
+    kind = "scan"
+
+    def __init__(
+        self, op: OpDef, axis: int, dtype: str, strides: tuple[int, ...], src: Node
+    ) -> None:
+        super().__init__(src.shape, dtype, strides, (src,))
+        self.op = op
+        self.axis = axis
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        return (self.kind, self.op.name, self.axis, self.shape, self.dtype, self.strides)
+
+
 class View(Node):
     """The elements of the source's memory that `layout` addresses."""
 
@@ -245,27 +268,82 @@ class View(Node):
         return (self.kind, self.layout, self.dtype)
 
 
-class Update(Node):
-    """`srcs[0]`, the base, with its region `layout` replaced by `srcs[1]`,
-    broadcast and of the same dtype."""
+class Gather(Node):
+    """The elements of the memory of `srcs[0]` at `layout` moved by `srcs[1]`, an i8 index that is
+    broadcast to the shape:
 
-    __slots__ = ("layout",)
-    kind = "update"
+        result[i, j, ...] = memory[offset + i*strides[0] + j*strides[1] + ... + index[i, j, ...]]
 
-    def __init__(self, base: Node, layout: Layout, value: Node) -> None:
-        super().__init__(base.shape, base.dtype, base.strides, (base, value))
+    `reach` bounds the values of the index: whoever records a Gather has checked them. It is never
+    empty: a kernel may read an index before it knows that its loops are empty.
+    """
+
+    __slots__ = ("layout", "reach")
+    kind = "gather"
+
+    def __init__(
+        self,
+        base: Node,
+        layout: Layout,
+        index: Node,
+        *,
+        reach: tuple[int, int],
+        strides: tuple[int, ...],
+    ) -> None:
+        super().__init__(layout.shape, base.dtype, strides, (base, index))
         self.layout = layout
+        self.reach = reach
 
     @property
     def signature(self) -> tuple[object, ...]:
-        return (self.kind, self.layout, self.shape, self.dtype, self.strides)
+        return (self.kind, self.layout, self.reach, self.dtype, self.strides)
+
+
+class Update(Node):
+    """`srcs[0]`, the base, with its region `layout` replaced by `srcs[1]`,
+    broadcast and of the same dtype.
+
+    A third operand is an index as Gather has it, within `reach`: then the elements that it picks
+    are replaced. Where it picks one twice, the last value in C order of the layout's axes stays;
+    `unique`: it picks none twice.
+    """
+
+    __slots__ = ("layout", "reach", "unique")
+    kind = "update"
+
+    def __init__(
+        self,
+        base: Node,
+        layout: Layout,
+        value: Node,
+        index: Node | None = None,
+        reach: tuple[int, int] = (0, 0),
+        *,
+        unique: bool = False,
+    ) -> None:
+        srcs = (base, value) if index is None else (base, value, index)
+        super().__init__(base.shape, base.dtype, base.strides, srcs)
+        self.layout = layout
+        self.reach = reach
+        self.unique = unique
+
+    @property
+    def index(self) -> Node | None:
+        """What moves the elements of the region, if anything does."""
+        return self.srcs[2] if len(self.srcs) > 2 else None
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        shape = (self.shape, self.dtype, self.strides)
+        return (self.kind, self.layout, self.reach, self.unique, len(self.srcs), *shape)
 
 
 class Opaque(Node):
     """`call` on the operands as arrays gives an array of this shape and dtype.
     `name` is for people.
 
-    Two calls are never the same: the signature holds the function itself.
+    Two calls are never the same: the signature holds the function itself. It depends on its
+    operands alone: it may be called again to find out what it warned of.
     """
 
     __slots__ = ("call", "name", "reason")
@@ -294,7 +372,7 @@ class Opaque(Node):
 
 def line_of(origin: Origin) -> tuple[str, int]:
     """File name and line of an origin."""
-    code, instruction = origin
+    code, instruction = origin[:2]
     line = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= instruction < end and number is not None:

@@ -27,6 +27,7 @@ class WhyNot(Enum):
     MIXED_OUTPUT_SPACES = "their results have shapes that one loop nest cannot store"
     CYCLE = "fusing them would make a group wait for its own result"
     HAZARD = "one writes memory that the other reads at other places"
+    GATHER = "elements are picked by an index, so the whole must be stored first"
     NOT_AFFINE = "the view is not an affine re-indexing of the operation under it"
     RECOMPUTE_COST = "recomputing the value costs more than storing it once"
     TOO_MANY_ARGUMENTS = "the kernel would touch more arrays than the limit"
@@ -34,6 +35,7 @@ class WhyNot(Enum):
     ORDER_CLASS = "they add in different orders, and the sums must keep NumPy's"
     DEVICE = "they live on different devices"
     UNSUPPORTED = "the backend has no code for the operation on this dtype"
+    SCAN = "a scan walks one axis in order and is stored before it is read"
     BARRIER = "a barrier stands between them"
     DISABLED = "fusion is switched off"
 
@@ -123,13 +125,15 @@ Step: TypeAlias = Launch | Renew | Call
 @dataclass(frozen=True)
 class Plan:
     """`leaves` slots are bound before the run; `outputs` are read after it.
-    `stored` gives each slot's node."""
+    `stored` gives each slot's node. Leaves of up to `kept_bytes` bytes are not overwritten, also
+    when they are dead: their values tell which operation met a floating point condition."""
 
     leaves: int
     slots: tuple[Node, ...]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
     refusals: tuple[Refusal, ...] = ()
+    kept_bytes: int = 0
     seconds: float = field(default=0.0, compare=False)
 
     @property

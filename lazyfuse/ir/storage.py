@@ -3,11 +3,17 @@
 `node` is the current version of the whole memory. A write makes a new version; nodes recorded
 before keep the old one. Every version has the same shape, dtype and strides, so the layouts of
 views stay valid.
+
+Several threads may touch one array. A thread that records an operation has a version in hand
+before the operation counts as its reader; if another thread writes meanwhile, that version must
+not be taken apart. So versions of a storage that more than one thread has touched count one reader
+more for ever: their memory is not reused in place.
 """
 
 from __future__ import annotations
 
 import weakref
+from threading import get_ident
 
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
@@ -16,18 +22,33 @@ from lazyfuse.ir.node import Node
 class Storage:
     """See the module. `device` is where its memory lies or will lie."""
 
-    __slots__ = ("node", "device", "__weakref__")
+    __slots__ = ("node", "device", "_thread", "_is_shared", "__weakref__")
 
     def __init__(self, node: Node, device: str) -> None:
         self.node = node
         self.device = device
+        self._thread = get_ident()
+        self._is_shared = False
         node.handle = weakref.ref(self)
+
+    def current(self) -> Node:
+        """The current version, to record on it or to compute it."""
+        if self._thread != get_ident():
+            self._is_shared = True  # before the node is read, see `replace`
+        return self.node
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several threads have touched it: one may have the current version in hand."""
+        return self._is_shared
 
     def replace(self, node: Node) -> None:
         """Make `node` the current version."""
         old = self.node
         assert (node.shape, node.dtype, node.strides) == (old.shape, old.dtype, old.strides)
         self.node = node
+        if self._is_shared:  # asked after the exchange: whoever has the old one has set it before
+            old.users += 1
         node.handle = weakref.ref(self)
 
     @property

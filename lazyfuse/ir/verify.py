@@ -10,11 +10,11 @@ from lazyfuse.errors import VerifyError
 from lazyfuse.ir.graph import Graph, graph_text, is_leaf
 from lazyfuse.ir.kernel import Kernel, Level, Phase, Role
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Map, Node, Reduce, Update, View
+from lazyfuse.ir.node import Gather, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
-from lazyfuse.ops.shapes import broadcast, reduced, size_of
+from lazyfuse.ops.shapes import Shape, broadcast, reduced, size_of
 
 
 def verify_graph(graph: Graph) -> None:
@@ -40,15 +40,30 @@ def _node_problem(node: Node) -> str:
         case Map():
             if len(node.loop) != len(node.srcs) or broadcast([*shapes, node.shape]) != node.shape:
                 return f"operands {shapes} do not broadcast to {node.shape}"
-        case Reduce():
-            expected = {reduced(shapes[0], node.axes, keepdims=keep) for keep in (True, False)}
-            if node.shape not in expected:
-                return f"{shapes[0]} over {node.axes} cannot give {node.shape}"
+        case Reduce() | Scan():
+            return _fold_problem(node, shapes[0])
         case View() if not _inside(node.layout, size_of(shapes[0])):
             return f"{node.layout} leaves its source of {size_of(shapes[0])} elements"
-        case Update() if not _inside(node.layout, size_of(node.shape)):
-            return f"{node.layout} leaves its base"
+        case Gather():
+            return _gather_problem(node, size_of(shapes[0]))
+        case Update() if not _inside(node.layout, size_of(node.shape), node.reach):
+            return f"{node.layout} within {node.reach} leaves its base"
     return ""
+
+
+def _gather_problem(node: Gather, size: int) -> str:
+    if 0 in node.shape:
+        return "a gather of nothing would read an index that does not exist"
+    inside = _inside(node.layout, size, node.reach)
+    return "" if inside else f"{node.layout} within {node.reach} leaves its {size} elements"
+
+
+def _fold_problem(node: Reduce | Scan, shape: Shape) -> str:
+    if isinstance(node, Scan):
+        fits = node.shape == shape and 0 <= node.axis < len(shape)
+        return "" if fits else f"{shape} along {node.axis} cannot give {node.shape}"
+    expected = {reduced(shape, node.axes, keepdims=keep) for keep in (True, False)}
+    return "" if node.shape in expected else f"{shape} over {node.axes} cannot give {node.shape}"
 
 
 def _is_dense(node: Node) -> bool:
@@ -74,14 +89,15 @@ def _verify_reach(plan: Plan, step: Launch) -> None:
             )
 
 
-def _inside(layout: Layout, size: int) -> bool:
+def _inside(layout: Layout, size: int, moved: tuple[int, int] = (0, 0)) -> bool:
+    """Whether a layout, moved by an index between two bounds, stays in memory."""
     if 0 in layout.shape:
         return True
     reach = [
         stride * (extent - 1) for extent, stride in zip(layout.shape, layout.strides, strict=True)
     ]
-    low = layout.offset + sum(min(step, 0) for step in reach)
-    high = layout.offset + sum(max(step, 0) for step in reach)
+    low = layout.offset + moved[0] + sum(min(step, 0) for step in reach)
+    high = layout.offset + moved[1] + sum(max(step, 0) for step in reach)
     return low >= 0 and high < size
 
 
@@ -98,12 +114,26 @@ def verify_kernel(kernel: Kernel) -> None:
             if phase.level is not Level.INNER or phase.body[acc.value].dtype != acc.dtype:
                 _fail(f"accumulator of v{acc.value} is ill placed or ill typed", kernel.text)
         for store in phase.stores:
-            if kernel.args[store.arg].dtype != phase.body[store.value].dtype:
-                _fail(f"store {store.arg} v{store.value} is ill typed", kernel.text)
+            moved = store.index is not None and phase.body[store.index].dtype != "i8"
+            if moved or kernel.args[store.arg].dtype != phase.body[store.value].dtype:
+                _fail(f"{store} is ill typed", kernel.text)
+        _verify_scan(kernel, phase)
         finished += len(phase.accumulators)
     for arg in kernel.args:
         if len(arg.access) != kernel.outer + kernel.inner:
             _fail(f"{arg} does not have one access per axis", kernel.text)
+
+
+def _verify_scan(kernel: Kernel, phase: Phase) -> None:
+    """A scan is alone in its kernel, along the only inner axis, in one dtype."""
+    scan = phase.scan
+    if scan is None:
+        return
+    alone = len(kernel.phases) == kernel.inner == 1 and not phase.accumulators and not phase.stores
+    dtypes = {phase.body[scan.first].dtype, phase.body[scan.next].dtype}
+    dtypes |= {instr.dtype for instr in phase.body if instr.op == "carry"}
+    if not alone or phase.level is not Level.INNER or dtypes != {kernel.args[scan.arg].dtype}:
+        _fail(f"{scan} is ill placed or ill typed", kernel.text)
 
 
 def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, finished: int) -> str:
@@ -112,7 +142,9 @@ def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, fini
     if any(arg >= number for arg in instr.args):
         return "reads a later value"
     match instr.op, instr.attr:
-        case "load", int(arg):
+        case "gather", _ if phase.body[instr.args[0]].dtype != "i8":
+            return "its index is not i8"
+        case (("load" | "gather"), int(arg)):
             known = arg < len(kernel.args) and kernel.args[arg].role is not Role.OUT
             return (
                 ""
@@ -124,6 +156,10 @@ def _instr_problem(kernel: Kernel, phase: Phase, number: int, instr: Instr, fini
             return "" if known else "no such scalar of this dtype"
         case "acc", int(acc):
             return "" if acc < finished else "reads an accumulator that is not finished"
+        case "carry", _ if phase.scan is None:
+            return "there is no scan to carry from"
+        case "flag", _:
+            return "" if phase.body[instr.args[1]].dtype == "b1" else "its condition is not b1"
     binary = PRIMITIVES[instr.op].arity == 2 and instr.op != "complex"
     if binary and len({phase.body[arg].dtype for arg in instr.args}) != 1:
         return "operands of different dtypes"

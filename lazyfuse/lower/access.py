@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lazyfuse.ir.group import Group
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Lanes
-from lazyfuse.ir.node import Reduce, Update
+from lazyfuse.ir.node import Reduce, Scan, Update
 from lazyfuse.ops.shapes import Shape
 
 
@@ -61,18 +61,20 @@ def plan_loops(
     shape = group.shape
     outer = [axis for axis in group.kept if shape[axis] != 1]
     reference = reference_strides(group)
-    outer.sort(key=lambda axis: -abs(reference[axis]))
+    in_order = _scatters(group)
+    if not in_order:
+        outer.sort(key=lambda axis: -abs(reference[axis]))
     inner = _inner_axes(group)
     outer_runs = _collapse(outer, accesses, shape, fixed_axes)
     inner_runs = _collapse(inner, accesses, shape, fixed_axes)
-    pairwise = group.order is not None and group.order.pairwise
+    pairwise = (group.order is not None and group.order.pairwise) or _scans_along_memory(group)
     has_folds = bool(group.axes)
     if has_folds and not inner_runs:
         inner_runs = [()]
     lanes = Lanes.INNER if has_folds and (pairwise or not outer_runs) else Lanes.OUTER
     if not outer_runs and not has_folds:
         outer_runs = [()]
-    if not has_folds:
+    if not has_folds and not in_order:
         outer_runs = _wide_lanes(outer_runs, shape)
     return Loops(tuple(outer_runs), tuple(inner_runs), lanes)
 
@@ -103,14 +105,29 @@ def reference_strides(group: Group) -> tuple[int, ...]:
 
 
 def _inner_axes(group: Group) -> list[int]:
-    """Reduced axes as NumPy walks them; empty ones count, those of length 1 do not."""
-    if not group.axes or group.order is None:
+    """The scanned axis, or reduced axes as NumPy walks them; empty ones count, those of length 1
+    do not."""
+    if not group.axes:
         return []
+    if group.order is None:
+        return [axis for axis in group.axes if group.shape[axis] != 1]
     walked = [axis for axis in group.order.axes if group.shape[axis] != 1]
     missing = [
         axis for axis in sorted(group.axes) if group.shape[axis] != 1 and axis not in walked
     ]
     return missing + walked
+
+
+def _scatters(group: Group) -> bool:
+    """Whether a write is moved by an index: the last of several values for an element stays."""
+    root = next(iter(group.roots))
+    return isinstance(root, Update) and root.index is not None
+
+
+def _scans_along_memory(group: Group) -> bool:
+    """Whether a scan walks neighbours in memory."""
+    root = next(iter(group.roots))
+    return isinstance(root, Scan) and root.strides[root.axis] == 1
 
 
 def _collapse(

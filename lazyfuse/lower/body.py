@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lazyfuse.ir.expression import Expression, Read, Term
 from lazyfuse.ir.layout import IndexMap
-from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
+from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Reduce
 from lazyfuse.ops.body import Body, Value
 from lazyfuse.ops.composite import astype
 
@@ -82,10 +82,18 @@ class PhaseBody:
             return self.reduction(node)
         if isinstance(node, Fill):
             return self._fill(node, term.map)
+        if isinstance(node, Gather):
+            return self._gather(*operands)
         assert isinstance(node, Map), node
         values = [self._value(operand) for operand in operands]
         loop = [astype(value, dtype) for value, dtype in zip(values, node.loop, strict=True)]
         return node.op.expand(loop, node.dtype)
+
+    def _gather(self, base: Term | Read, index: Term | Read) -> Value:
+        """The element of the memory `base` that the index picks."""
+        assert isinstance(base, Read)
+        moved = astype(self._value(index), "i8")
+        return self.body.emit("gather", base.node.dtype, moved, attr=self.arguments.read(base))
 
     def reduction(self, node: Reduce) -> Value:
         """The finished accumulator of a reduction, as its result."""

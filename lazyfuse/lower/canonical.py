@@ -41,7 +41,7 @@ def canonical(lowered: Lowered) -> Lowered:
     """Drop what is dead and renumber; arguments keep their role order (in, out, scratch)."""
     kernel = lowered.kernel
     phases = _live_phases(kernel)
-    loads = _attributes(phases, "load")
+    loads = _attributes(phases, "load", "gather")
     args = [n for n in loads if kernel.args[n].role is Role.IN]
     args += kernel.outputs
     args += [n for n in loads if kernel.args[n].role is Role.SCRATCH]
@@ -70,7 +70,7 @@ def _live_phases(kernel: Kernel) -> tuple[Phase, ...]:
     more dead)."""
     phases = tuple(_live(phase) for phase in kernel.phases)
     while True:
-        loaded = _attributes(phases, "load")
+        loaded = _attributes(phases, "load", "gather")
         kept = tuple(
             replace(
                 phase,
@@ -83,15 +83,17 @@ def _live_phases(kernel: Kernel) -> tuple[Phase, ...]:
             for phase in phases
         )
         if kept == phases:
-            return tuple(phase for phase in phases if phase.stores or phase.accumulators)
+            return tuple(phase for phase in phases if phase.written or phase.accumulators)
         phases = tuple(_live(phase) for phase in kept)
 
 
 def _live(phase: Phase) -> Phase:
     """The phase without instructions that nothing reads."""
-    needed = {store.value for store in phase.stores}
+    needed = {value for store in phase.stores for value in store.values}
     for acc in phase.accumulators:
         needed |= {acc.value} if acc.index is None else {acc.value, acc.index}
+    if phase.scan is not None:
+        needed |= {phase.scan.first, phase.scan.next}
     for number in range(len(phase.body) - 1, -1, -1):
         if number in needed:
             needed.update(phase.body[number].args)
@@ -105,25 +107,31 @@ def _live(phase: Phase) -> Phase:
         replace(acc, value=new[acc.value], index=None if acc.index is None else new[acc.index])
         for acc in phase.accumulators
     )
-    stores = tuple(Store(store.arg, new[store.value]) for store in phase.stores)
-    return Phase(phase.level, body, accumulators, stores)
+    stores = tuple(
+        Store(store.arg, *(new[value] for value in store.values)) for store in phase.stores
+    )
+    scan = phase.scan and replace(
+        phase.scan, first=new[phase.scan.first], next=new[phase.scan.next]
+    )
+    return Phase(phase.level, body, accumulators, stores, scan)
 
 
-def _attributes(phases: tuple[Phase, ...], op: str) -> list[int]:
-    """The distinct attributes of the instructions `op`, in order of first use."""
-    found = {instr.attr: None for phase in phases for instr in phase.body if instr.op == op}
+def _attributes(phases: tuple[Phase, ...], *ops: str) -> list[int]:
+    """The distinct attributes of the instructions `ops`, in order of first use."""
+    found = {instr.attr: None for phase in phases for instr in phase.body if instr.op in ops}
     return [number for number in found if isinstance(number, int)]
 
 
 def _renumber(phase: Phase, args: Mapping[int, int], scalars: Mapping[int, int]) -> Phase:
-    tables = {"load": args, "scalar": scalars}
+    tables = {"load": args, "gather": args, "scalar": scalars}
     body = tuple(_renumbered(instr, tables) for instr in phase.body)
     accumulators = tuple(
         acc if acc.init is None else replace(acc, init=scalars[acc.init])
         for acc in phase.accumulators
     )
-    stores = tuple(Store(args[store.arg], store.value) for store in phase.stores)
-    return Phase(phase.level, body, accumulators, stores)
+    stores = tuple(replace(store, arg=args[store.arg]) for store in phase.stores)
+    scan = phase.scan and replace(phase.scan, arg=args[phase.scan.arg])
+    return Phase(phase.level, body, accumulators, stores, scan)
 
 
 def _renumbered(instr: Instr, tables: Mapping[str, Mapping[int, int]]) -> Instr:

@@ -30,8 +30,14 @@ def _contracted(phase: Phase) -> Phase:
         replace(a, value=number[a.value], index=None if a.index is None else number[a.index])
         for a in phase.accumulators
     )
-    stores = tuple(replace(store, value=number[store.value]) for store in phase.stores)
-    return Phase(phase.level, tuple(body.instrs), accumulators, stores)
+    stores = tuple(
+        replace(s, value=number[s.value], index=None if s.index is None else number[s.index])
+        for s in phase.stores
+    )
+    scan = phase.scan and replace(
+        phase.scan, first=number[phase.scan.first], next=number[phase.scan.next]
+    )
+    return Phase(phase.level, tuple(body.instrs), accumulators, stores, scan)
 
 
 def _copied(body: Body, new: list[Value], instr: Instr) -> Value:

@@ -9,20 +9,23 @@ when it is costly and the row is short enough.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from lazyfuse.errors import VerifyError
 from lazyfuse.ir.expression import Expression, Term, walk
-from lazyfuse.ir.group import Group, Level, body_term
+from lazyfuse.ir.group import Group, Level, body_terms
 from lazyfuse.ir.kernel import Accumulator, Arg, Kernel, Lanes, Phase, Role, Store
 from lazyfuse.ir.kernel import Level as PhaseLevel
+from lazyfuse.ir.kernel import Scan as KernelScan
 from lazyfuse.ir.layout import access
-from lazyfuse.ir.node import Fill, Map, Node, Reduce, Update
+from lazyfuse.ir.node import Map, Node, Reduce, Scan, Update
 from lazyfuse.lower.access import Loops, plan_loops
 from lazyfuse.lower.body import Arguments, PhaseBody
 from lazyfuse.lower.canonical import Binding, Lowered, canonical
 from lazyfuse.ops.body import Instr, Value
 from lazyfuse.ops.composite import astype
+from lazyfuse.ops.scan import ASSOCIATIVE, step
 from lazyfuse.ops.shapes import size_of
 
 #: Elements of a row up to which a value is kept in scratch between phases:
@@ -67,8 +70,9 @@ class _Lowering:
 
     def _expression(self, roots: list[Node]) -> Expression:
         terms = [
-            body_term(root, self.group.roots[root], self.group.shape, self.group.axes)
+            term
             for root in roots
+            for term in body_terms(root, self.group.roots[root], self.group.shape, self.group.axes)
         ]
         return walk(terms, self.ndim, self.stored, self.group.roots)
 
@@ -81,9 +85,7 @@ class _Lowering:
         accesses += [self._store_access(root)[0] for root in self.outputs]
         indexed: set[int] = set()
         for expression in self.expressions.values():
-            for term in expression.terms:
-                if isinstance(term.node, Fill) and len(term.node.srcs) > 1:
-                    indexed.update(axis for affine in term.map for axis, _ in affine.terms)
+            indexed.update(expression.counted)
         loops = plan_loops(self.group, accesses, fixed_axes=indexed)
         gives_index = any(root.op.gives_index for root in self.group.reductions)
         if gives_index and not _counts_in_c_order(loops):
@@ -110,12 +112,25 @@ class _Lowering:
         return access(self.group.map_of(root), root.strides, self.ndim)
 
     def run(self) -> Lowered:
+        first = next(iter(self.group.roots))
+        if isinstance(first, Scan):
+            return self._assemble([self._scan_phase(first)])
         phases = [self._inner_phase(number) for number in range(self._inner_phases())]
         phases = [phase for phase in phases if phase.accumulators or phase.stores]
         outer = self._outer_phase()
         if outer is not None:
             phases.append(outer)
         return self._assemble(phases)
+
+    def _scan_phase(self, root: Scan) -> Phase:
+        phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, {})
+        (value,) = phase.evaluate(self.expressions[root])
+        first = astype(value, root.dtype)
+        carry = phase.body.emit("carry", root.dtype)
+        following = step(root.op, carry, first, steps=root.shape[root.axis] - 1)
+        is_tree = root.op.name in ASSOCIATIVE
+        scan = KernelScan(root, first.index, following.index, is_tree)  # type: ignore[arg-type]  # numbered later
+        return Phase(PhaseLevel.INNER, tuple(phase.body.instrs), scan=scan)
 
     def _inner_phases(self) -> int:
         if not self.group.axes:
@@ -213,10 +228,11 @@ class _Lowering:
         written = []
         for root in roots:
             if isinstance(root, Reduce):
-                value = phase.reduction(root)
+                value, moved = phase.reduction(root), []
             else:
-                value = phase.evaluate(self.expressions[root])[0]
-            written.append((root, astype(value, root.dtype).index))
+                value, *moved = phase.evaluate(self.expressions[root])
+            moves = [astype(index, "i8").index for index in moved]
+            written.append((root, astype(value, root.dtype).index, *moves))
         return _phase(PhaseLevel.OUTER, phase, (), written)
 
     def _assemble(self, phases: list[Phase]) -> Lowered:
@@ -266,9 +282,9 @@ def _phase(
     level: PhaseLevel,
     phase: PhaseBody,
     accumulators: Collection[Accumulator],
-    written: Collection[tuple[Any, int]],  # targets are nodes and names until `_numbered`
+    written: Collection[tuple[Any, ...]],  # targets are nodes and names until `_numbered`
 ) -> Phase:
-    stores = tuple(Store(target, value) for target, value in written)
+    stores = tuple(Store(*each) for each in written)
     return Phase(level, tuple(phase.body.instrs), tuple(accumulators), stores)
 
 
@@ -280,5 +296,6 @@ def _numbered(phase: Phase, numbers: dict[object, int]) -> Phase:
         else i
         for i in phase.body
     )
-    stores = tuple(Store(numbers[store.arg], store.value) for store in phase.stores)
-    return Phase(phase.level, body, phase.accumulators, stores)
+    stores = tuple(replace(store, arg=numbers[store.arg]) for store in phase.stores)
+    scan = phase.scan and replace(phase.scan, arg=numbers[phase.scan.arg])
+    return Phase(phase.level, body, phase.accumulators, stores, scan)

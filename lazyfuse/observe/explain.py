@@ -18,7 +18,7 @@ def explain(*arrays: Any) -> str:
     Raises: TypeError for what is no LazyArray."""
     if not all(isinstance(array, Handle) for array in arrays):
         raise TypeError("explain takes lazyfuse arrays")
-    nodes = [array._storage.node for array in arrays]
+    nodes = [array._storage.current() for array in arrays]
     pending = [node for node in dict.fromkeys(nodes) if node.buffer is None]
     if not pending:
         return "nothing is pending"

@@ -196,6 +196,11 @@ def fma(x: Value, y: Operand, z: Operand) -> Value:
     return x.body.emit("fma", x.dtype, x, x.lift(y), x.lift(z))
 
 
+def flag(x: Value, condition: Value, conditions: int) -> Value:
+    """`x`; where the b1 `condition` holds, bits of `ops/float_flags.py` are met."""
+    return x.body.emit("flag", x.dtype, x, condition, attr=conditions)
+
+
 def make_complex(real: Value, imag: Value) -> Value:
     """A complex value from two floats of one dtype."""
     return real.body.emit("complex", f"c{2 * int(real.dtype[1:])}", real, imag)

@@ -3,7 +3,8 @@ loops_arithm_fp)."""
 
 from __future__ import annotations
 
-from lazyfuse.ops.body import Value, cast, fma, imag, make_complex, real, select
+from lazyfuse.ops.body import Value, cast, flag, fma, imag, make_complex, real, select
+from lazyfuse.ops.float_flags import INVALID
 
 
 def parts(x: Value) -> tuple[Value, Value]:
@@ -25,6 +26,12 @@ def multiply(x: Value, y: Value) -> Value:
     return make_complex(fma(xr, yr, -(xi * yi)), fma(xr, yi, xi * yr))
 
 
+def multiply_plainly(x: Value, y: Value) -> Value:
+    """NumPy's strided loop, which `accumulate` runs, rounds every product."""
+    (xr, xi), (yr, yi) = parts(x), parts(y)
+    return make_complex(xr * yr - xi * yi, xr * yi + xi * yr)
+
+
 def square(x: Value) -> Value:
     return multiply(x, x)
 
@@ -40,7 +47,8 @@ def divide(x: Value, y: Value) -> Value:
     im = select(wide, xi - xr * ratio, xi * ratio - xr) * scale
     zero = yr.eq(0) & yi.eq(0)
     size = yr.unary("abs")
-    return make_complex(select(zero, xr / size, re), select(zero, xi / size, im))
+    re = flag(select(zero, xr / size, re), is_nan(y), INVALID)  # a signaling comparison in NumPy
+    return make_complex(re, select(zero, xi / size, im))
 
 
 def reciprocal(x: Value) -> Value:
@@ -52,7 +60,7 @@ def reciprocal(x: Value) -> Value:
     one = xr.lift(1.0)
     re = select(wide, one / scale, ratio / scale)
     im = select(wide, -ratio / scale, -one / scale)
-    return make_complex(re, im)
+    return make_complex(flag(re, is_nan(x), INVALID), im)
 
 
 def negative(x: Value) -> Value:
@@ -83,16 +91,21 @@ def _ordered(x: Value, y: Value) -> Value:
     return imag(x).eq(imag(x)) & imag(y).eq(imag(y))
 
 
+def _compared(x: Value, y: Value, result: Value) -> Value:
+    """NumPy's complex comparisons, unlike those of floats, call a NaN invalid."""
+    return flag(result, is_nan(x) | is_nan(y), INVALID)
+
+
 def greater(x: Value, y: Value) -> Value:
     """Lexicographic; a NaN imaginary part makes a decision by the real parts false (CGT in
     loops.c.src)."""
     by_real = (real(x) > real(y)) & _ordered(x, y)
-    return by_real | (real(x).eq(real(y)) & (imag(x) > imag(y)))
+    return _compared(x, y, by_real | (real(x).eq(real(y)) & (imag(x) > imag(y))))
 
 
 def greater_equal(x: Value, y: Value) -> Value:
     by_real = (real(x) > real(y)) & _ordered(x, y)
-    return by_real | (real(x).eq(real(y)) & (imag(x) >= imag(y)))
+    return _compared(x, y, by_real | (real(x).eq(real(y)) & (imag(x) >= imag(y))))
 
 
 def less(x: Value, y: Value) -> Value:

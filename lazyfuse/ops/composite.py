@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from lazyfuse.ops import complex_arith
-from lazyfuse.ops.body import Value, bitcast, cast, real, select
+from lazyfuse.ops.body import Value, bitcast, cast, flag, real, select
 from lazyfuse.ops.float_bits import MANTISSA_BITS, double_to_half, float_to_int, int_twin
+from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
 PI_OVER_180 = math.pi / 180.0
 INV_LN2 = 1.4426950408889634  # 1/ln 2, rounded to f8 (npy_math NPY_LOG2E)
@@ -127,12 +128,15 @@ def where(condition: Value, x: Value, y: Value) -> Value:
 def int_floor_divide(x: Value, y: Value) -> Value:
     """Rounds down; x//0 is 0; the smallest // -1 wraps."""
     if x.kind == "u":
-        return select(y.eq(0), x.lift(0), x / select(y.eq(0), y.lift(1), y))
+        quotient = select(y.eq(0), x.lift(0), x / select(y.eq(0), y.lift(1), y))
+        return flag(quotient, y.eq(0), DIVIDE)
     divisor = select(y.eq(0) | y.eq(-1), y.lift(1), y)
     quotient = x / divisor
     inexact = (quotient * divisor).ne(x)
     floored = quotient - select(inexact & ((x < 0) ^ (y < 0)), x.lift(1), 0)
-    return select(y.eq(0), x.lift(0), select(y.eq(-1), -x, floored))
+    wraps = y.eq(-1) & x.eq(-(1 << (x.bits - 1)))
+    floored = select(y.eq(0), x.lift(0), select(y.eq(-1), -x, floored))
+    return flag(flag(floored, wraps, OVERFLOW), y.eq(0), DIVIDE)
 
 
 def int_remainder(x: Value, y: Value) -> Value:
@@ -146,7 +150,8 @@ def int_remainder(x: Value, y: Value) -> Value:
 def int_fmod(x: Value, y: Value) -> Value:
     """The sign of the dividend; x % 0 is 0."""
     trivial = y.eq(0) if y.kind == "u" else y.eq(0) | y.eq(-1)
-    return select(trivial, x.lift(0), x % select(trivial, y.lift(1), y))
+    rest = select(trivial, x.lift(0), x % select(trivial, y.lift(1), y))
+    return flag(rest, y.eq(0), DIVIDE)
 
 
 def fmod(x: Value, y: Value) -> Value:
@@ -178,9 +183,10 @@ def reciprocal(x: Value) -> Value:
         return 1.0 / x
     ones = select(x.eq(1), x.lift(1), 0)
     if x.kind == "u":
-        return ones
+        return flag(ones, x.eq(0), DIVIDE)
     at_zero = x.lift(-(1 << (x.bits - 1)) if x.bits >= 32 else 0)  # narrow types keep the low bits
-    return select(x.eq(0), at_zero, select(x.eq(-1), x.lift(-1), ones))
+    inverse = select(x.eq(0), at_zero, select(x.eq(-1), x.lift(-1), ones))
+    return flag(inverse, x.eq(0), DIVIDE)
 
 
 def modf_fraction(x: Value) -> Value:
@@ -225,7 +231,8 @@ def nextafter(x: Value, y: Value) -> Value:
     stepped = bitcast(bits + select(away, bits.lift(1), -1), x.dtype)
     smallest = bitcast(bits.lift(1), x.dtype).binary("copysign", y)
     moved = select(x.eq(0), smallest, stepped)
-    return select(is_nan(x) | is_nan(y), x + y, select(x.eq(y), y, moved))
+    found = select(is_nan(x) | is_nan(y), x + y, select(x.eq(y), y, moved))
+    return flag(found, is_inf(found) & is_finite(x), OVERFLOW)
 
 
 def spacing(x: Value) -> Value:
@@ -233,7 +240,8 @@ def spacing(x: Value) -> Value:
     bits = bitcast(x, int_twin(x.dtype))
     smallest = bitcast(bits.lift(1), x.dtype)
     stepped = bitcast(bits + 1, x.dtype)
-    return select(x.eq(0), smallest, select(is_inf(x), x - x, stepped - x))
+    distance = select(x.eq(0), smallest, select(is_inf(x), x - x, stepped - x))
+    return flag(distance, is_inf(distance), OVERFLOW)
 
 
 def spacing_half(x: Value) -> Value:
@@ -244,6 +252,8 @@ def spacing_half(x: Value) -> Value:
     step = select(wide < 0, bits.lift(-1), 1)
     stepped = cast(bitcast(bits + step, "f2"), "f4") - wide
     distance = select(is_inf(wide), wide - wide, stepped)
+    distance = flag(distance, ~is_finite(wide), INVALID)
+    distance = flag(distance, is_finite(wide) & is_inf(cast(stepped, "f4")), OVERFLOW)
     return select(wide.eq(0), bitcast(bits.lift(1), "f2"), cast(distance, "f2"))
 
 
@@ -357,7 +367,10 @@ _PI_F4 = np.float32(math.pi)
 
 
 def power(x: Value, y: Value) -> Value:
-    return x.binary("pow", y)
+    """C's pow; vector code shows no conditions of its own, and telling them apart costs more than
+    finding them."""
+    result = x.binary("pow", y)
+    return flag(result, is_finite(x) & ~is_finite(result), OVERFLOW | INVALID | DIVIDE)
 
 
 def nextafter_half(x: Value, y: Value) -> Value:
@@ -372,4 +385,5 @@ def nextafter_half(x: Value, y: Value) -> Value:
     moved = select(wide_x.eq(0), smallest, stepped)
     undefined = is_nan(wide_x) | is_nan(wide_y)
     nan = cast(wide_x + wide_y, "f2")
-    return select(undefined, nan, select(wide_x.eq(wide_y), x, moved))
+    found = cast(select(undefined, nan, select(wide_x.eq(wide_y), x, moved)), "f4")
+    return cast(flag(found, is_inf(found) & is_finite(wide_x), OVERFLOW), "f2")

@@ -3,7 +3,8 @@ to integers, to half, and their integer twins."""
 
 from __future__ import annotations
 
-from lazyfuse.ops.body import Value, bitcast, cast, select
+from lazyfuse.ops.body import Value, bitcast, cast, flag, select
+from lazyfuse.ops.float_flags import INVALID
 
 MANTISSA_BITS = {"f2": 10, "f4": 23, "f8": 52}
 
@@ -35,7 +36,7 @@ def _to_signed(x: Value, width: int) -> Value:
     above = x > -limit - 1.0 if (x.dtype, width) == ("f8", 32) else x >= -limit
     fits = above & (x < limit)
     converted = cast(select(fits, x, 0.0), f"i{width // 8}")
-    return select(fits, converted, -(1 << (width - 1)))
+    return flag(select(fits, converted, -(1 << (width - 1))), ~fits, INVALID)
 
 
 def double_to_half(x: Value) -> Value:

@@ -18,7 +18,8 @@ import numpy as np
 
 from lazyfuse.ops.body import Body, Value, cast
 from lazyfuse.ops.composite import astype
-from lazyfuse.ops.primitives import PRIMITIVES
+from lazyfuse.ops.float_flags import ALL, DIVIDE, VAGUE
+from lazyfuse.ops.primitives import PRIMITIVES, conditions
 
 BodyFunction: TypeAlias = Callable[..., Value]
 
@@ -68,11 +69,32 @@ class OpDef:
         result = function(*operands)
         return astype(result, out)
 
+    def conditions(self, loop: tuple[str, ...], out: str) -> int:
+        """The floating point conditions that one evaluation can meet, and VAGUE."""
+        return _body_conditions(self, loop, out)
+
     def cost(self, loop: tuple[str, ...], out: str) -> float:
         """The summed cost of the primitives of one evaluation."""
         return _body_cost(self, loop, out)
 
 
+def _body_conditions(op: OpDef, loop: tuple[str, ...], out: str) -> int:
+    key = (op.name, loop, out)
+    if key not in _CONDITIONS:
+        body = Body()
+        bits = 0
+        if op.body_for(loop) is None:
+            bits = ALL
+        else:
+            op.expand([body.emit("load", dtype, attr=i) for i, dtype in enumerate(loop)], out)
+        for instr in body.instrs:
+            bits |= conditions(instr, tuple(body.instrs[arg].dtype for arg in instr.args))
+        branches = "c" in {dtype[0] for dtype in loop} and bits & DIVIDE  # both are computed
+        _CONDITIONS[key] = bits | VAGUE if branches else bits
+    return _CONDITIONS[key]
+
+
+_CONDITIONS: dict[tuple[str, tuple[str, ...], str], int] = {}
 _COSTS: dict[tuple[str, int, tuple[str, ...]], float] = {}
 
 

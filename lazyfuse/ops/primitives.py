@@ -15,18 +15,22 @@ at a time, exact). A primitive with no cells is structural: each backend writes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from lazyfuse.ops.body import Instr
+from lazyfuse.ops.float_flags import ALL, BITS, DIVIDE, INVALID, NOISY, OVERFLOW, UNDERFLOW, VAGUE
 
 Cells = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """`cost`: rough cycles for 8 doubles; `numpy`: the meaning, on arrays, for the interpreter."""
+    """`cost`: rough cycles for 8 doubles; `numpy`: the meaning, on arrays, for the interpreter;
+    `conditions`: those of `float_flags` that floats can meet."""
 
     name: str
     arity: int
@@ -35,6 +39,7 @@ class Primitive:
     numpy: Callable[..., Any] | None = None
     cost: float = 1.0
     transcendental: bool = False
+    conditions: int = 0
 
 
 def _wrapping(symbol: str) -> dict[str, str]:
@@ -63,7 +68,13 @@ def _compare(symbol: str, predicate: str) -> tuple[Cells, Cells]:
 
 
 def _math(
-    name: str, function: Callable[..., Any], cuda: str, cost: float, arity: int = 1
+    name: str,
+    function: Callable[..., Any],
+    cuda: str,
+    cost: float,
+    conditions: int = 0,
+    *,
+    arity: int = 1,
 ) -> Primitive:
     operands = ", ".join(f"{{{index}}}" for index in range(arity))
     return Primitive(
@@ -74,6 +85,7 @@ def _math(
         function,
         cost=cost,
         transcendental=True,
+        conditions=conditions,
     )
 
 
@@ -82,27 +94,52 @@ def _rounding(name: str, function: Callable[..., Any]) -> Primitive:
     return Primitive(name, 1, {"f": f"{name}{{f}}({{0}})"}, {"f": f"llvm.{llvm}"}, function)
 
 
+_SUM = OVERFLOW | INVALID
+_PRODUCT = OVERFLOW | UNDERFLOW | INVALID
+
 _ROWS: tuple[Primitive, ...] = (
     # structural
     Primitive("load", 0),
+    # gather(index) #ARG: the element of an argument that lies `index` elements further on
+    Primitive("gather", 1, cost=12),
     Primitive("scalar", 0),
     Primitive("const", 0),
     Primitive("index", 0),
     Primitive("acc", 0),
+    Primitive("carry", 0),
     Primitive("cast", 1),
     Primitive("bitcast", 1),
     Primitive("select", 3, numpy=np.where),
     Primitive("complex", 2),
     Primitive("real", 1, numpy=np.real),
     Primitive("imag", 1, numpy=np.imag),
+    # flag(x, condition) #bits: x; meets the floating point conditions `bits` where `condition`
+    # holds, for what the arithmetic beside it does not show
+    Primitive("flag", 2, {k: "({0})" for k in "biuf"}, numpy=lambda x, condition: x),
     # libm(condition, fast, x[, y]) #NAME: NAME(x, y) from the C library where condition holds,
     # else fast. Vector math uses it for the rare lanes that its polynomials do not cover; one
     # branch skips it as a whole.
     Primitive("libm", 3),
     # arithmetic
-    Primitive("add", 2, _wrapping("+"), {"f": "fadd", "i": "add", "u": "add"}, np.add),
-    Primitive("sub", 2, _wrapping("-"), {"f": "fsub", "i": "sub", "u": "sub"}, np.subtract),
-    Primitive("mul", 2, _wrapping("*"), {"f": "fmul", "i": "mul", "u": "mul"}, np.multiply),
+    Primitive(
+        "add", 2, _wrapping("+"), {"f": "fadd", "i": "add", "u": "add"}, np.add, conditions=_SUM
+    ),
+    Primitive(
+        "sub",
+        2,
+        _wrapping("-"),
+        {"f": "fsub", "i": "sub", "u": "sub"},
+        np.subtract,
+        conditions=_SUM,
+    ),
+    Primitive(
+        "mul",
+        2,
+        _wrapping("*"),
+        {"f": "fmul", "i": "mul", "u": "mul"},
+        np.multiply,
+        conditions=_PRODUCT,
+    ),
     # integer div and rem truncate as C does;
     # the divisor is never 0 and never -1 (composite guards it)
     Primitive(
@@ -111,6 +148,7 @@ _ROWS: tuple[Primitive, ...] = (
         {k: "({T})({0} / {1})" for k in "iuf"},
         {"f": "fdiv", "i": "sdiv", "u": "udiv"},
         cost=8,
+        conditions=ALL,
     ),
     Primitive(
         "rem",
@@ -129,13 +167,23 @@ _ROWS: tuple[Primitive, ...] = (
     ),
     Primitive("abs", 1, {"f": "fabs{f}({0})"}, {"f": "llvm.fabs"}, np.abs),
     Primitive("copysign", 2, {"f": "copysign{f}({0}, {1})"}, {"f": "llvm.copysign"}, np.copysign),
-    Primitive("sqrt", 1, {"f": "sqrt{f}({0})"}, {"f": "llvm.sqrt"}, np.sqrt, cost=10),
-    Primitive("fma", 3, {"f": "fma{f}({0}, {1}, {2})"}, {"f": "llvm.fma"}),
+    Primitive(
+        "sqrt", 1, {"f": "sqrt{f}({0})"}, {"f": "llvm.sqrt"}, np.sqrt, cost=10, conditions=INVALID
+    ),
+    Primitive("fma", 3, {"f": "fma{f}({0}, {1}, {2})"}, {"f": "llvm.fma"}, conditions=_PRODUCT),
     _rounding("floor", np.floor),
     _rounding("ceil", np.ceil),
     _rounding("trunc", np.trunc),
     _rounding("rint", np.rint),
-    Primitive("fmod", 2, {"f": "fmod{f}({0}, {1})"}, {"f": "lanes fmod"}, np.fmod, cost=100),
+    Primitive(
+        "fmod",
+        2,
+        {"f": "fmod{f}({0}, {1})"},
+        {"f": "lanes fmod"},
+        np.fmod,
+        cost=100,
+        conditions=INVALID | VAGUE,
+    ),
     # bits; shift amounts are in range (composite guards them)
     Primitive("and", 2, _bits("&"), {k: "and" for k in "biu"}, np.bitwise_and),
     Primitive("or", 2, _bits("|"), {k: "or" for k in "biu"}, np.bitwise_or),
@@ -168,29 +216,42 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("lt", 2, *_compare("<", "lt"), np.less),
     Primitive("le", 2, *_compare("<=", "le"), np.less_equal),
     # transcendental: vector code on the CPU, libdevice on CUDA
-    _math("exp", np.exp, "exp", 10),
-    _math("exp2", np.exp2, "exp2", 10),
-    _math("expm1", np.expm1, "expm1", 14),
-    _math("log", np.log, "log", 14),
-    _math("log2", np.log2, "log2", 16),
-    _math("log10", np.log10, "log10", 16),
-    _math("log1p", np.log1p, "log1p", 16),
-    _math("sin", np.sin, "sin", 16),
-    _math("cos", np.cos, "cos", 16),
-    _math("tan", np.tan, "tan", 24),
-    _math("sinh", np.sinh, "sinh", 20),
-    _math("cosh", np.cosh, "cosh", 16),
-    _math("tanh", np.tanh, "tanh", 20),
-    _math("asin", np.arcsin, "asin", 20),
-    _math("acos", np.arccos, "acos", 20),
-    _math("atan", np.arctan, "atan", 20),
-    _math("atan2", np.arctan2, "atan2", 30, 2),
-    _math("asinh", np.arcsinh, "asinh", 30),
-    _math("acosh", np.arccosh, "acosh", 30),
-    _math("atanh", np.arctanh, "atanh", 30),
+    _math("exp", np.exp, "exp", 10, OVERFLOW | UNDERFLOW | NOISY),
+    _math("exp2", np.exp2, "exp2", 10, OVERFLOW | UNDERFLOW | NOISY),
+    _math("expm1", np.expm1, "expm1", 14, OVERFLOW | UNDERFLOW | NOISY),
+    _math("log", np.log, "log", 14, DIVIDE | INVALID),
+    _math("log2", np.log2, "log2", 16, DIVIDE | INVALID),
+    _math("log10", np.log10, "log10", 16, DIVIDE | INVALID),
+    _math("log1p", np.log1p, "log1p", 16, DIVIDE | INVALID | UNDERFLOW),
+    _math("sin", np.sin, "sin", 16, INVALID | UNDERFLOW),
+    _math("cos", np.cos, "cos", 16, INVALID),
+    _math("tan", np.tan, "tan", 24, INVALID | UNDERFLOW),
+    _math("sinh", np.sinh, "sinh", 20, OVERFLOW | UNDERFLOW | NOISY),
+    _math("cosh", np.cosh, "cosh", 16, OVERFLOW | NOISY),
+    _math("tanh", np.tanh, "tanh", 20, UNDERFLOW | NOISY),
+    _math("asin", np.arcsin, "asin", 20, INVALID | UNDERFLOW),
+    _math("acos", np.arccos, "acos", 20, INVALID),
+    _math("atan", np.arctan, "atan", 20, UNDERFLOW),
+    _math("atan2", np.arctan2, "atan2", 30, UNDERFLOW, arity=2),
+    _math("asinh", np.arcsinh, "asinh", 30, UNDERFLOW),
+    _math("acosh", np.arccosh, "acosh", 30, INVALID),
+    _math("atanh", np.arctanh, "atanh", 30, DIVIDE | INVALID | UNDERFLOW),
     _math("cbrt", np.cbrt, "cbrt", 20),
-    _math("hypot", np.hypot, "hypot", 16, 2),
-    _math("pow", np.power, "pow", 50, 2),
+    _math("hypot", np.hypot, "hypot", 16, OVERFLOW | UNDERFLOW, arity=2),
+    _math("pow", np.power, "pow", 50, ALL, arity=2),
 )
+
+
+def conditions(instr: Instr, operands: Sequence[str]) -> int:
+    """The floating point conditions that an instruction on operands of these dtypes can meet, and
+    VAGUE."""
+    if instr.op == "flag":
+        assert isinstance(instr.attr, int)
+        return instr.attr if instr.attr in BITS.values() else instr.attr | VAGUE
+    if instr.op == "cast":
+        narrows = instr.dtype[0] == "f" and instr.dtype < operands[0]
+        return OVERFLOW | UNDERFLOW if narrows else 0
+    return PRIMITIVES[instr.op].conditions if operands and operands[0][0] == "f" else 0
+
 
 PRIMITIVES: Mapping[str, Primitive] = {row.name: row for row in _ROWS}

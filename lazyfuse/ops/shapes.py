@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.exceptions import AxisError
 
 Shape: TypeAlias = tuple[int, ...]
@@ -27,10 +29,15 @@ def _broadcast_unequal(shapes: Sequence[Shape]) -> Shape:
             if extent == 1 or extent == result[position]:
                 continue
             if result[position] != 1:
-                shown = " ".join("(" + ",".join(map(str, s)) + ")" for s in shapes)
+                shown = "".join(f"{shape_text(shape)} " for shape in shapes)
                 raise ValueError(f"operands could not be broadcast together with shapes {shown}")
             result[position] = extent
     return tuple(result)
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as NumPy's messages show it: (2,3), (4,)."""
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def normalize_axis(axis: int, ndim: int) -> int:
@@ -38,6 +45,13 @@ def normalize_axis(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise AxisError(axis, ndim)
     return axis % ndim if ndim else 0
+
+
+def integer(value: Any) -> int:
+    """An extent or the like as an int. Raises: TypeError for what is none, bools among them."""
+    if isinstance(value, bool | np.bool):
+        raise TypeError("an integer is required")
+    return operator.index(value)
 
 
 def size_of(shape: Shape) -> int:

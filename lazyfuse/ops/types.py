@@ -16,6 +16,8 @@ from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.table import DTYPES, OPS
 
 OperandType: TypeAlias = str | type
+#: The dtypes that a call fixes (`signature=`, `dtype=`), one per operand and result; None: free.
+Types: TypeAlias = tuple[np.dtype | None, ...]
 
 
 class Loop(NamedTuple):
@@ -42,6 +44,27 @@ def resolve(name: str, signature: tuple[OperandType, ...]) -> Loop:
         return _resolve_without_ufunc(op, signature)
     asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
     resolved = op.ufunc.resolve_dtypes((*asked, *(None,) * op.ufunc.nout))
+    operands = tuple(code(dtype) for dtype in resolved[: op.ufunc.nin])
+    return _loop(op, operands, code(resolved[op.ufunc.nin + op.output]))
+
+
+@cache
+def resolve_fixed(
+    name: str, signature: tuple[OperandType, ...], types: Types | None, casting: str
+) -> Loop:
+    """The loop of op `name` where a call fixes dtypes or the casting of its operands.
+
+    Raises: TypeError when there is no such loop, or when an operand may not be cast to it.
+    """
+    op = OPS[name]
+    if op.ufunc is None:
+        return _resolve_without_ufunc(op, signature)
+    asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
+    resolved = op.ufunc.resolve_dtypes(
+        (*asked, *(None,) * op.ufunc.nout),
+        signature=types or (None,) * op.ufunc.nargs,
+        casting=casting,  # type: ignore[arg-type]  # NumPy checks the word
+    )
     operands = tuple(code(dtype) for dtype in resolved[: op.ufunc.nin])
     return _loop(op, operands, code(resolved[op.ufunc.nin + op.output]))
 
@@ -92,6 +115,18 @@ def resolve_reduction(
     accumulator, result = code(resolved[1]), code(resolved[2])
     known = accumulator in DTYPES and result in DTYPES
     return Loop((accumulator,), result, known)
+
+
+@cache
+def resolve_accumulation(
+    ufunc: np.ufunc, operand: str, dtype: str | None, out: str | None = None
+) -> str | None:
+    """The dtype in which `ufunc.accumulate` and `reduceat` run; None where NumPy refuses or that
+    we do not know. Raises: TypeError for dtypes that the ufunc has no loop for."""
+    loop = resolve_reduction(ufunc, operand, dtype, out)
+    if loop is None or not loop.native or loop.operands != (loop.result,):
+        return None
+    return loop.result
 
 
 @cache

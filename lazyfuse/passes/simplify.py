@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from lazyfuse.ir.graph import Graph, rebuilt
-from lazyfuse.ir.node import Map, Node, View
+from lazyfuse.ir.node import Const, Map, Node, View
 
 
 class Rule(NamedTuple):
@@ -29,7 +29,7 @@ def _same_value(node: Map) -> Node | None:
     would."""
     src = node.srcs[0]
     same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
-    owns_memory = not isinstance(src, View)  # what stands on this node may be written
+    owns_memory = not isinstance(src, View | Const)  # what stands on this node may be written
     return src if node.op.name in ("astype", "positive") and same and owns_memory else None
 
 
@@ -44,7 +44,7 @@ def _inverse_pair(node: Map) -> Node | None:
         return None
     below = src.srcs[0]
     same = (below.dtype, below.shape, below.strides) == (node.dtype, node.shape, node.strides)
-    return below if same and not isinstance(below, View) else None
+    return below if same and not isinstance(below, View | Const) else None
 
 
 _INVOLUTIONS = ("negative", "invert", "logical_not", "conjugate")

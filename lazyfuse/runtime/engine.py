@@ -7,50 +7,36 @@ values and memory.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from types import FrameType
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Buffer
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Origin, Reduce, Update, View
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Origin, Reduce, Scan, Update, View
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session
-from lazyfuse.runtime.executor import Executor
+from lazyfuse.runtime.caller import user_frame
+from lazyfuse.runtime.conditions import Finding, can_meet, find
+from lazyfuse.runtime.error_modes import current_modes, tell
+from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.planner import make_plan
-
-_PACKAGE = __name__.partition(".")[0]
 
 
 def origin() -> Origin | None:
-    """The user's code and instruction: the first frame outside the package."""
-    frame: FrameType | None = sys._getframe(_INNER_FRAMES)
-    while frame is not None:
-        names = frame.f_globals
-        if id(names) not in _OURS and not _is_ours(names):
-            return frame.f_code, frame.f_lasti
-        frame = frame.f_back
-    return None
+    """The user's code and instruction, and the errstate in force."""
+    frame = user_frame(_INNER_FRAMES)
+    return None if frame is None else (frame.f_code, frame.f_lasti, current_modes())
 
 
 #: Frames of this package between `origin` and whatever public function or operator called it.
 _INNER_FRAMES = 4
-
-
-def _is_ours(names: dict[str, Any]) -> bool:
-    """Whether a module's globals are of this package; ours are remembered by their address."""
-    name = names.get("__name__", "")
-    ours = bool(name == _PACKAGE or name.startswith(f"{_PACKAGE}."))
-    if ours:
-        _OURS.add(id(names))  # our modules stay, so the address cannot come to mean another
-    return ours
-
-
-_OURS: set[int] = set()
 
 
 def new_storage(node: Node, device: str) -> Storage:
@@ -58,21 +44,30 @@ def new_storage(node: Node, device: str) -> Storage:
     runs it when the pending trace is over its budget."""
     storage = Storage(node, device)
     if node.buffer is None:
-        node.origin = origin()
-        enforce_budget(storage)
+        node.origin = place = origin()
+        if place is not None and place[2].is_immediate and can_meet(node):
+            flush([node], device)
+        else:
+            enforce_budget(storage)
     return storage
 
 
-def write(storage: Storage, node: Node) -> None:
-    """Make `node` the version of `storage` that readers see from now on.
+def write(storage: Storage, version: Callable[[Node], Node]) -> None:
+    """Make `version(current node)` what readers of `storage` see from now on. Threads that write
+    different parts of one array at once lose nothing.
 
     The budget is asked of the version before: the written value is still in the caller's hands
     here, and running the write now would have to keep the old memory for it.
     """
-    node.origin = origin()
+    place = origin()
     if storage.node.buffer is None:
         enforce_budget(storage)
-    storage.replace(node)
+    with session.flush_lock:
+        node = version(storage.current())
+        node.origin = place
+        storage.replace(node)
+    if place is not None and place[2].is_immediate:
+        flush([node], storage.device)
 
 
 def enforce_budget(storage: Storage) -> None:
@@ -96,6 +91,18 @@ _SMALL = 3 << 20
 _HELD_RESULTS = 3
 #: Nodes looked at in one question.
 _HELD_WALK = 1024
+#: Nodes that each recorded operation may add to the questions, on average: a program of stencils
+#: reaches the bound, which counts every path, at each step.
+_HELD_WALK_EACH = 32
+
+
+class _Credit(threading.local):
+    """Nodes that the next question of this thread may look at; below zero it is not asked."""
+
+    nodes = 0
+
+
+_credit = _Credit()
 
 
 def _holds_too_much(node: Node, limit: int) -> bool:
@@ -108,6 +115,9 @@ def _holds_too_much(node: Node, limit: int) -> bool:
     allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(_SMALL, limit))
     if node.held <= allowed:
         return False
+    _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
+    if _credit.nodes < 0:
+        return False
     dead, stack = 0, [node]
     seen: set[Node] = set()
     while stack and len(seen) < _HELD_WALK:
@@ -119,6 +129,7 @@ def _holds_too_much(node: Node, limit: int) -> bool:
             dead += 0 if current.is_held else current.nbytes
         else:
             stack.extend(current.srcs)
+    _credit.nodes -= len(seen)
     node.held = dead
     return dead >= allowed
 
@@ -127,7 +138,9 @@ def flush(nodes: Sequence[Node], device: str) -> None:
     """Compute nodes: afterwards each has its buffer.
     Nodes that live on and are dear are stored as well.
 
-    Raises MemoryError when there is no memory; the trace is kept then.
+    Raises MemoryError when there is no memory; the trace is kept then. Gives the warnings of
+    floating point conditions that operations met, at the lines that recorded them, or raises
+    FloatingPointError, as `np.errstate` said there: the nodes have their buffers then, too.
     """
     with session.flush_lock:
         wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
@@ -137,7 +150,9 @@ def flush(nodes: Sequence[Node], device: str) -> None:
         kept = _kept(graph)
         if kept:
             graph = Graph([*wanted, *kept])
-        _run(graph, device)
+        findings = _run(graph, device)
+    for finding in findings:
+        tell(*finding)
 
 
 def _kept(graph: Graph) -> list[Node]:
@@ -166,12 +181,12 @@ def _is_dear(node: Node) -> bool:
     """Whether recomputing a node costs more than keeping it."""
     if node.depth > _DEEP:
         return True
-    return isinstance(node, Reduce | Opaque | Update) or (
+    return isinstance(node, Reduce | Scan | Opaque | Update) or (
         isinstance(node, Map) and node.op.ulp > 0
     )
 
 
-def _run(graph: Graph, device: str) -> None:
+def _run(graph: Graph, device: str) -> list[Finding]:
     options = config.current()
     backend = session.backend(device)
     leaves = [node for node in graph.nodes if node.buffer is not None]
@@ -189,12 +204,34 @@ def _run(graph: Graph, device: str) -> None:
             dying = dead_leaves(graph)
         return leaves[leaf] in dying
 
-    results = Executor(plan, backend, options, scalars, is_dead).run(buffers)
+    executor = Executor(plan, backend, options, scalars, is_dead)
+    results = executor.run(buffers)
+    findings = _findings(graph, leaves, results, executor)
     _mark_shared(results)
     for node in graph.nodes:
         node.seen = True
     for node, buffer in zip(graph.outputs, results, strict=True):
         node.attach(buffer)
+    return findings
+
+
+def _findings(
+    graph: Graph, leaves: list[Node], results: list[Buffer], executor: Executor
+) -> list[Finding]:
+    """What a run that is over has to say about floating point conditions."""
+    mode = executor.options.float_errors
+    met = ALL if mode == "check" else executor.conditions
+    if not met or mode == "off":
+        return []
+    backend = executor.backend
+
+    def memory() -> dict[Node, np.ndarray]:
+        known = {leaf: leaf.buffer for leaf in leaves}
+        known.update(zip(graph.outputs, results, strict=True))
+        return {node: host_array(node, buffer, backend) for node, buffer in known.items()}
+
+    lost = {leaves[slot] for slot in executor.overwritten if slot < len(leaves)}
+    return find(graph, met, memory=memory, lost=lost)
 
 
 def _mark_shared(buffers: Sequence[Buffer]) -> None:

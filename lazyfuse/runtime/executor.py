@@ -21,10 +21,11 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
-from lazyfuse.ir.interp import dense_memory, evaluate, view_of
+from lazyfuse.ir.interp import evaluate, result_memory, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew
+from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.session import executable, kernels
 
 IsDead = Callable[[int], bool]
@@ -32,7 +33,11 @@ IsDead = Callable[[int], bool]
 
 class Executor:
     """One run of a plan. `buffers` has a place per slot, leaves bound;
-    `is_dead(leaf)` tells whether it may be reused."""
+    `is_dead(leaf)` tells whether it may be reused.
+
+    After the run, `conditions` are the floating point conditions that it met (`Launch` of
+    `backends/base.py`), and `overwritten` the slots whose memory it has reused.
+    """
 
     def __init__(
         self,
@@ -48,6 +53,8 @@ class Executor:
         self.scalars = scalars
         self.is_dead = is_dead
         self.buffers: list[Buffer | None] = []
+        self.conditions = 0
+        self.overwritten: set[int] = set()
 
     def run(self, leaves: Sequence[Buffer]) -> list[Buffer]:
         """The buffers of the outputs."""
@@ -80,12 +87,13 @@ class Executor:
             donor = given.get(slot)
             if donor is not None and donor in step.frees and self._may_reuse(donor, nbytes):
                 self.buffers[slot] = self.buffers[donor]
+                self.overwritten.add(donor)
                 events.add(donations=1)
             else:
                 self.buffers[slot] = self.backend.allocate(nbytes)
         buffers = [self._buffer(operand.slot) for operand in step.operands]
         scalars = [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
-        bound(buffers, scalars, threads=self.options.threads)
+        self.conditions |= bound(buffers, scalars, threads=self.options.threads)
         events.add(
             kernels_launched=1, bytes_read=step.bytes_read, bytes_written=step.bytes_written
         )
@@ -96,12 +104,13 @@ class Executor:
         buffer = self._buffer(slot)
         if not buffer.exclusive or buffer.nbytes != nbytes:
             return False
-        return slot >= self.plan.leaves or self.is_dead(slot)
+        return slot >= self.plan.leaves or (nbytes > self.plan.kept_bytes and self.is_dead(slot))
 
     def _renew(self, step: Renew) -> None:
         base = self._buffer(step.base)
         if step.in_place and step.base_dies and self._may_reuse(step.base, step.nbytes):
             self.buffers[step.target] = base
+            self.overwritten.add(step.base)
             return
         fresh = self.backend.allocate(step.nbytes)
         if step.copy:
@@ -117,17 +126,24 @@ class Executor:
         """Run a node op by op on host arrays and keep the result on the device."""
         memory = {node: self._array(node, slot) for node, slot in step.reads}
         scalars = {node: self.scalars[number] for node, number in step.scalars}
-        value = evaluate(step.node, memory, scalars)
+        value, met = collect(lambda: evaluate(step.node, memory, scalars))
+        self.conditions |= met
         node = step.node
-        flat = dense_memory(value, node)
+        flat = result_memory(value, node, memory.values())
         nbytes = sum(array.nbytes for array in memory.values())
         events.add(bytes_read=nbytes, bytes_written=flat.nbytes)
-        self.buffers[step.target] = self.backend.from_host(flat)
+        buffer = self.backend.from_host(flat, borrow=True)
+        buffer.exclusive = True  # the call made it for this node alone
+        self.buffers[step.target] = buffer
 
     def _array(self, node: Node, slot: int) -> np.ndarray:
-        """The memory of a slot as an array of its node's shape and strides."""
-        flat = self.backend.to_host(self._buffer(slot)).view(np.dtype(node.dtype))
-        return view_of(flat, Layout(node.shape, node.strides, 0))
+        return host_array(node, self._buffer(slot), self.backend)
+
+
+def host_array(node: Node, buffer: Buffer, backend: Backend) -> np.ndarray:
+    """The memory of a node as an array of its shape and strides."""
+    flat = backend.to_host(buffer).view(np.dtype(node.dtype))
+    return view_of(flat, Layout(node.shape, node.strides, 0))
 
 
 _BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = (

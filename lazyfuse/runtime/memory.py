@@ -66,6 +66,7 @@ def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
                 source.slot not in taken
                 and same_place
                 and kernel.args[candidate].dtype == kernel.args[number].dtype
+                and candidate not in kernel.gathered
                 and _reads_once(launch, source.slot)
                 and _last_load(kernel, candidate) <= _store_phase(kernel, number)
             ):
@@ -94,5 +95,5 @@ def _store_phase(kernel: Kernel, arg: int) -> int:
     return next(
         number
         for number, phase in enumerate(kernel.phases)
-        if any(store.arg == arg for store in phase.stores)
+        if arg in phase.written
     )

@@ -14,7 +14,7 @@ from lazyfuse.backends.base import Backend
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import Graph, is_leaf, label, topological
 from lazyfuse.ir.group import Group
-from lazyfuse.ir.kernel import Kernel, Role
+from lazyfuse.ir.kernel import Kernel, Phase, Role
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
 from lazyfuse.ir.verify import verify_graph, verify_kernel, verify_plan
@@ -23,6 +23,7 @@ from lazyfuse.lower.contract import contract
 from lazyfuse.lower.lower import lower
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
+from lazyfuse.runtime.conditions import kept_bytes
 from lazyfuse.runtime.memory import donors, with_frees
 from lazyfuse.schedule.fusion import Limits
 from lazyfuse.schedule.schedule import Schedule, schedule
@@ -99,7 +100,14 @@ class _Planner:
             self._add_group(group)
         outputs = tuple(self.slots[node] for node in self.graph.outputs)
         steps = with_frees(self.steps, outputs)
-        return Plan(self.leaves, tuple(self.slots), steps, outputs, tuple(self.refusals))
+        return Plan(
+            self.leaves,
+            tuple(self.slots),
+            steps,
+            outputs,
+            tuple(self.refusals),
+            kept_bytes=kept_bytes(self.graph.nodes, self.options.float_errors),
+        )
 
     def _slot(self, node: Node) -> int:
         return self.slots.setdefault(node, len(self.slots))
@@ -154,16 +162,11 @@ class _Planner:
         """The memory that an update writes into:
         its base in place where no read would see the new values."""
         base = node.srcs[0]
-        store = lowered.bindings[-1]
-        hazard = any(
-            binding.node is base
-            and (binding.strides, binding.offset) != (store.strides, store.offset)
-            for binding in lowered.bindings[:-1]
-        )
+        hazard = _has_hazard(node, lowered)
         if hazard:
             self.refusals.append(Refusal(base, node, WhyNot.HAZARD, "the base is copied first"))
         nbytes = size_of(node.shape) * int(node.dtype[1:])
-        covers = size_of(node.layout.shape) == size_of(node.shape)
+        covers = node.index is None and size_of(node.layout.shape) == size_of(node.shape)
         step = Renew(self._slot(node), self.slots[base], nbytes, not hazard, not covers, node)
         self.steps.append(step)
 
@@ -212,6 +215,29 @@ class _Planner:
         )
 
 
+def _has_hazard(node: Update, lowered: Lowered) -> bool:
+    """Whether a write would change elements of its base that the kernel reads afterwards: safe is
+    only to read each at the place, and by the index, by which it is written next."""
+    phase, target = lowered.kernel.phases[-1], lowered.bindings[-1]
+    (store,) = phase.stores
+    if store.index is not None and not node.unique:
+        allowed: set[int | None] = set()
+    else:
+        allowed = {store.index}
+    for number, binding in enumerate(lowered.bindings[:-1]):
+        if binding.node is node.srcs[0]:
+            here = (binding.strides, binding.offset) == (target.strides, target.offset)
+            if not here or _indexes(phase, number) - allowed:
+                return True
+    return False
+
+
+def _indexes(phase: Phase, arg: int) -> set[int | None]:
+    """By which body values a phase reads an argument; None for where the loops stand."""
+    loads = {None for i in phase.body if (i.op, i.attr) == ("load", arg)}
+    return loads | {i.args[0] for i in phase.body if (i.op, i.attr) == ("gather", arg)}
+
+
 def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Const]]:
     """The memory and the scalars that computing `node` op by op reads."""
     below = topological(node.srcs, stop=stored)
@@ -242,7 +268,7 @@ def _traffic(lowered: Lowered, itemsizes: Sequence[int]) -> tuple[int, int]:
 
 def kernel_name(nodes: Sequence[Node]) -> str:
     """A readable C identifier from the operations inside."""
-    names = [label(node).split("[")[0].replace("reduce.", "reduce_") for node in nodes]
+    names = [label(node).split("[")[0].replace(".", "_") for node in nodes]
     shown = [name for name in names if name not in ("view", "const")]
     short = shown if len(shown) <= 5 else [*shown[:2], f"{len(shown) - 4}_more", *shown[-2:]]
     return "lf_" + "_".join(short)

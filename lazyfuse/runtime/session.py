@@ -39,6 +39,10 @@ def backend(device: str) -> Backend:
         from lazyfuse.backends.cuda_host import CudaHostBackend
 
         return CudaHostBackend()
+    if device == "cuda-ptx":
+        from lazyfuse.backends.cuda_ptx import CudaPtxBackend
+
+        return CudaPtxBackend()
     raise ValueError(f"unknown device {device!r}; there are {', '.join(devices())}")
 
 

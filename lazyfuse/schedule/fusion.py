@@ -14,10 +14,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lazyfuse.ir.expression import Expression, NotAffineError, Term, walk
-from lazyfuse.ir.group import Group, Level, body_term, collapses, home, outer_shapes
+from lazyfuse.ir.expression import Expression, NotAffineError, NotStoredError, Term, walk
+from lazyfuse.ir.group import Group, Level, body_terms, collapses, home, outer_shapes
 from lazyfuse.ir.layout import identity
-from lazyfuse.ir.node import Const, Node, Opaque, Reduce, Update
+from lazyfuse.ir.node import Const, Node, Opaque, Reduce, Scan, Update
 from lazyfuse.ir.order import ReductionOrder
 from lazyfuse.ir.plan import Refusal, WhyNot
 from lazyfuse.ops.shapes import Shape, size_of
@@ -124,7 +124,7 @@ class Fuser:
         if joined.level is Level.INNER:
             group.accesses |= _accesses(root, joined.expression)
         else:
-            group.accesses |= {read.strides for read in joined.expression.reads}
+            group.accesses |= joined.expression.accesses
         self.group_of[root] = group
         for read in joined.expression.reads:
             group.reads.add(read.node)
@@ -176,6 +176,8 @@ class Fuser:
             return WhyNot.ORDER_CLASS
         try:
             expression = self._expression_in(root, group, shape, axes, level)
+        except NotStoredError:
+            return WhyNot.GATHER
         except NotAffineError:
             return WhyNot.NOT_AFFINE
         misread = _misread(expression, group)
@@ -268,11 +270,14 @@ class Fuser:
 
 
 def is_barrier(node: Node) -> bool:
-    """Whether a result never shares a kernel: library calls, and writes into part of an array."""
-    return isinstance(node, Opaque | Update)
+    """Whether a result never shares a kernel: library calls, scans, and writes into part of an
+    array."""
+    return isinstance(node, Opaque | Update | Scan)
 
 
 def _barrier(node: Node) -> WhyNot:
+    if isinstance(node, Scan):
+        return WhyNot.SCAN
     return WhyNot.OPAQUE if isinstance(node, Opaque) else WhyNot.HAZARD
 
 
@@ -297,13 +302,13 @@ def _runs_collapse(root: Node, group: Group, expression: Expression) -> bool:
     if any(node.op.gives_index for node in folds) and runs[0].order.axes != tuple(sorted(axes)):
         return False
     own = _accesses(root, expression) if home(root)[0] == group.shape else set()
-    accesses = group.accesses | own | {read.strides for read in expression.reads}
+    accesses = group.accesses | own | expression.accesses
     return collapses(list(accesses), home(runs[0])[0], axes)
 
 
 def _accesses(root: Node, expression: Expression) -> set[tuple[int, ...]]:
     """Strides per axis of what a result reads, and of itself when it fills the space."""
-    found = {read.strides for read in expression.reads}
+    found = set(expression.accesses)
     if not isinstance(root, Reduce) and len(root.strides) == expression.axes:
         found.add(root.strides)
     return found
@@ -347,7 +352,7 @@ def _expression(
     inline: Collection[Node],
 ) -> Expression:
     """What the root's body computes, in the axes of the space `shape`."""
-    return walk([body_term(root, level, shape, axes)], len(shape), stored, {*inline, root})
+    return walk(body_terms(root, level, shape, axes), len(shape), stored, {*inline, root})
 
 
 def _misread(expression: Expression, group: Group) -> WhyNot | None:

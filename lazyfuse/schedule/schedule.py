@@ -17,6 +17,7 @@ from lazyfuse.ir.node import Map, Node, Reduce
 from lazyfuse.ir.plan import Refusal, WhyNot
 from lazyfuse.schedule import cost
 from lazyfuse.schedule.fusion import Limits, fuse, has_run, join_alone
+from lazyfuse.schedule.hazards import torn_values
 from lazyfuse.schedule.stores import memory_of, required_stores
 
 #: Rounds of grouping; each stores what the round before would have computed several times.
@@ -48,6 +49,11 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
                 refusals += [Refusal(node.srcs[0], node, WhyNot.ORDER_CLASS) for node in scattered]
                 extra |= {memory_of(node.srcs[0]) for node in scattered}
                 continue
+        torn = torn_values(stored, limits) - extra
+        if torn:
+            refusals += [Refusal(node, node, WhyNot.HAZARD) for node in torn]
+            extra |= torn
+            continue
         groups, refused = fuse(stored, limits)
         repeated = _repeated(groups, stored)
         if not repeated - extra:
@@ -64,7 +70,7 @@ def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> boo
         return False
     alone = join_alone(node, stored, limits)
     runs = node.order.axes[-node.order.run_axes :]
-    return not collapses([read.strides for read in alone.expression.reads], alone.shape, runs)
+    return not collapses(list(alone.expression.accesses), alone.shape, runs)
 
 
 def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:

@@ -1,15 +1,15 @@
 """Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
 
-stored = outputs, reductions, updates, library calls and their operands, nodes under views that are
-         not affine, expensive nodes that a broadcast would repeat, and cuts through expressions
-         that grow too large
+stored = outputs, reductions, scans, updates, library calls and their operands, nodes under views
+         that are not affine, expensive nodes that a broadcast would repeat, and cuts through
+         expressions that grow too large
 """
 
 from __future__ import annotations
 
 from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.layout import index_map
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Reduce, Update, View
+from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Opaque, Reduce, Scan, Update, View
 from lazyfuse.schedule import cost
 
 
@@ -21,15 +21,15 @@ def required_stores(
     for node in graph.nodes:
         if is_leaf(node):
             continue
-        if isinstance(node, Reduce | Update | Opaque) or (
-            not fusion and isinstance(node, Map | Fill)
+        if isinstance(node, Reduce | Scan | Update | Opaque) or (
+            not fusion and isinstance(node, Map | Fill | Gather)
         ):
             stored.add(node)
         if isinstance(node, Opaque):
             stored.update(memory_of(src) for src in node.srcs)
         if isinstance(node, View) and _is_not_affine(node):
             stored.add(memory_of(node))
-        if isinstance(node, Update):
+        if isinstance(node, Update | Gather):
             stored.add(memory_of(node.srcs[0]))
     _store_broadcasts(graph, stored)
     _cut_large(graph, stored, max_ops)

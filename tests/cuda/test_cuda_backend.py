@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from cuda_kernels import fold_case, normal, positive, softmax_case
 from lazyfuse.backends.cuda import CudaBackend
 from lazyfuse.backends.cuda.executable import unpack_binary
 from lazyfuse.backends.cuda.geometry import Target
+from lazyfuse.backends.cuda.simulator import SimulatedBackend
 from lazyfuse.backends.cuda.strategy import Policy, render_own
-from lazyfuse.backends.cuda_host import CudaHostBackend
+from lazyfuse.backends.cuda_host import CudaHostBackend, compiler
+from lazyfuse.backends.cuda_host.runtime import HostRuntime
+from lazyfuse.backends.cuda_ptx import CudaPtxBackend
 from lazyfuse.ir.kernel import Lanes
 
 #: An H200 as geometry sees it.
@@ -31,7 +35,10 @@ def test_available_never_raises() -> None:
     assert isinstance(usable, bool) and reason
 
 
-@pytest.mark.parametrize("module", ["lazyfuse.backends.cuda", "lazyfuse.backends.cuda_host"])
+@pytest.mark.parametrize(
+    "module",
+    ["lazyfuse.backends.cuda", "lazyfuse.backends.cuda_host", "lazyfuse.backends.cuda_ptx"],
+)
 def test_importing_does_not_import_cupy(module: str) -> None:
     """cupy takes 0.4 s to import and may be absent."""
     program = f"import sys, {module}; sys.exit('cupy' in sys.modules)"
@@ -57,9 +64,37 @@ def test_host_memory() -> None:
 
 
 @needs_host
-def test_load_from_binary() -> None:
+def test_libraries_have_shared_memory_of_their_own(tmp_path: Path) -> None:
+    """Two kernels whose shared memory has one name and another size: the second does not see what
+    the first left.
+    """
+    text = """
+    template <class S> __device__ int* lf_place() { __shared__ S shared; return shared.words; }
+    struct State { int words[SIZE]; };
+    extern "C" __global__ void lf_swap_in(int* a) {
+      int* place = lf_place<State>();
+      const int before = *place; *place = *a; *a = before;
+    }
+    """
+    found = []
+    for size in (1, 4096):
+        source = text.replace("SIZE", str(size))
+        library = compiler.load_library(
+            compiler.build_library(source, ["lf_swap_in"], tmp_path), tmp_path
+        )
+        function = HostRuntime(H200).functions(library, ["lf_swap_in"], source)["lf_swap_in"]
+        value = np.full(1, 7, "i4")
+        function((1, 1), (1, 1), [value.ctypes.data])
+        found.append(int(value[0]))
+    assert found == [0, 0]
+
+
+@pytest.mark.parametrize("kind", [CudaHostBackend, CudaPtxBackend])
+def test_load_from_binary(kind: type[SimulatedBackend]) -> None:
     """An executable made from `binary` computes the same, under any name."""
-    backend = CudaHostBackend()
+    if not kind.available()[0]:
+        pytest.skip(kind.available()[1])
+    backend = kind()
     case = fold_case("kept", positive(5, 40), "maximum", np.zeros(5), 1)
     case.expected[0] = np.repeat(case.arrays[0].max(1)[:, None], 40, 1)
     compiled = backend.compile(case.kernel, "first name")

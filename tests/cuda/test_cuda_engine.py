@@ -99,3 +99,36 @@ def _compile_for_gpus(kernel: Kernel, label: str) -> None:
     for architecture in ARCHITECTURES:
         cubin, _ = build.build_cubin(program.source, architecture)
         assert cubin
+
+
+def test_indexing(planned: list[tuple[Kernel, str]]) -> None:
+    """Loads and stores through an index; the last of several values stays."""
+
+    def program(xp: Any) -> tuple[Any, ...]:
+        x = xp.array(np.arange(24.0).reshape(4, 6))
+        rows, mask = xp.array(np.array([3, -4, 1])), x % 3 == 0
+        y, z = x * 1, x * 1
+        y[rows] = -1
+        y[mask] += 5
+        y[[0, 1], [2, 3]] = y[[1, 0], [3, 2]]
+        z[mask] = 0
+        last, lines = xp.zeros(5, "f4"), xp.zeros((3, 4))
+        last[xp.array(np.array([1, 1, 1, 2] * 500))] = xp.arange(2000.0)
+        lines[xp.array(np.array([1, 1, 2, 1] * 100)), 1:] = xp.arange(1200.0).reshape(400, 3)
+        taken = xp.take(x, [1, 2], axis=1)
+        xp.add.at(taken, [0, 0], 1.0)
+        taken[0, 0] = 9
+        folds = x[mask].sum(), x[rows].sum(axis=0), (x[:, rows] * 2).max(axis=1)
+        picked = x[rows] * 2 + 1, x[:, rows], x[mask], mask[rows], (x + 1j)[rows]
+        return (*folds, *picked, y, z, last, lines, taken, xp.nonzero(x > 3)[0])
+
+    expected = program(np)
+    with lf.options(device="cuda-host", disk_cache=False):
+        values = [lf.asnumpy(array) for array in program(lf)]
+    for own, theirs in zip(values, expected, strict=True):
+        assert np.array_equal(own, theirs)
+    texts = [kernel.text for kernel, _ in planned]
+    assert any("gather" in text for text in texts)
+    assert any(" at v" in text for text in texts)
+    for kernel, label in planned:
+        _compile_for_gpus(kernel, label)

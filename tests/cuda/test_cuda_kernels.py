@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cuda_cases import Case, PhaseWriter, reduction_case, run_case, spread
-from cuda_check import ARCHITECTURES, compile_log, mismatch, needs_host, resources
+from cuda_check import ARCHITECTURES, MOST_SPILLED, compile_log, mismatch, needs_host, resources
 from cuda_kernels import RNG, elementwise_cases, fold_case, positive, reduction_cases
 
 from lazyfuse.backends.cuda.strategy import render_own
@@ -16,8 +16,8 @@ from lazyfuse.ops.body import cast
 
 #: Forward, reverse, and two shuffles: a missing barrier shows in one of them.
 ORDERS = (0, 1, 2, 7)
-#: Bytes: ptxas parks a few loop-invariant words on the stack rather than use another register.
-MOST_SPILLED = 64
+#: Registers per thread that let three blocks of 256 threads run on an SM.
+MOST_REGISTERS = 80
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_thread_order_does_not_matter(host_runs) -> None:  # type: ignore[no-unt
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_compile(cases: list[Case], architecture: str) -> None:
-    """By NVRTC, within the registers that two blocks of 256 threads per SM leave each thread."""
+    """By NVRTC, within the registers that three blocks of 256 threads per SM leave each thread."""
     kernels = {case.kernel.digest: case for case in cases}
     programs = [
         render_own(case.kernel, f"lf_{case.name}_{number}")
@@ -122,7 +122,8 @@ def test_kernels_compile(cases: list[Case], architecture: str) -> None:
     ]
     used = resources(compile_log(programs, architecture))
     assert len(used) >= len(programs)
-    greedy = {name: use for name, use in used.items() if use[0] > 128 or use[1] > MOST_SPILLED}
+    most = (MOST_REGISTERS, MOST_SPILLED[architecture])
+    greedy = {name: use for name, use in used.items() if use[0] > most[0] or use[1] > most[1]}
     assert greedy == {}
 
 

@@ -33,9 +33,10 @@ from lazyfuse.ops.primitives import PRIMITIVES
 
 __all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable", "default_threads"]
 
-_STRUCTURAL = {"load", "scalar", "const", "index", "acc", "cast", "bitcast", "select", "libm"}
-_COMPLEX = {"load", "scalar", "const", "acc", "cast", "select", "complex", "real", "imag"}
-_HALF = {"load", "scalar", "const", "acc", "cast", "bitcast", "select"}
+_READS = {"load", "gather", "scalar", "const", "acc", "carry", "cast", "select"}
+_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag"}
+_COMPLEX = _READS | {"complex", "real", "imag"}
+_HALF = _READS | {"bitcast"}
 
 
 class CpuExecutable:

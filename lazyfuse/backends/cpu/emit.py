@@ -39,6 +39,7 @@ from lazyfuse.backends.cpu.emit_params import (
     params,
 )
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, plan_phases
+from lazyfuse.backends.cpu.emit_scan import emit_scan
 from lazyfuse.backends.cpu.emit_site import Site, Values, first_site
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand, supports
@@ -95,7 +96,9 @@ class _Module:
         writer = self._writer()
         site = self._site(writer)
         entries = [_entry(site, plan) for plan in self.plans]
-        if folds_lanes(self.kernel):
+        if self.kernel.scan is not None:
+            emit_scan(site, self.plans[0], entries[0])
+        elif folds_lanes(self.kernel):
             emit_rows(site, self.plans, entries)
         elif self.kernel.outer:
             emit_columns(site, self.plans, entries)

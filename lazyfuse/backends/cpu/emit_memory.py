@@ -2,8 +2,8 @@
 
 UNIT is one vector access, FIXED one element in all lanes, STRIDED one access per lane. In a `Tail`
 only the first `count` lanes exist: vector accesses are masked, and lanes past the end repeat the
-last element, so nothing outside an array is touched and every lane computes on values that exist
-(or on 1, which no division traps on).
+last element, so nothing outside an array is touched, and no lane meets a floating point condition
+(or trap) that no element meets.
 
 b1 is one byte in memory, true when not 0, written as 0 or 1. A complex value is two neighbours in
 memory, two vectors in registers.
@@ -80,8 +80,8 @@ def store_vector(
     elif tail:
         _scatter(writer, value, pointer, stride, tail)
     else:
-        for number, address in enumerate(_addresses(writer, pointer, stride, None)):
-            _store_lane(writer, value, number, address)
+        for number, address in enumerate(lane_addresses(writer, pointer, stride, None)):
+            store_lane(writer, value, number, address)
 
 
 def parts_of(value: Operand) -> list[Operand]:
@@ -119,7 +119,7 @@ def _store_scalar(writer: FunctionWriter, parts: list[Operand], pointer: str) ->
             writer.line(f"store {memory_type(part.dtype)} {name}, ptr {address}, align {size}")
 
 
-def _store_lane(writer: FunctionWriter, value: Operand, lane: int, pointer: str) -> None:
+def store_lane(writer: FunctionWriter, value: Operand, lane: int, pointer: str) -> None:
     parts = [writer.extract(part, lane) for part in parts_of(value)]
     _store_scalar(writer, parts, pointer)
 
@@ -131,7 +131,8 @@ def _load_unit(writer: FunctionWriter, dtype: str, pointer: str, tail: Tail | No
     if tail is None:
         text = f"load {kind}, ptr {pointer}, align {width(dtype)}"
     else:
-        text = _masked_load(writer, part, lanes, pointer, tail.mask(group))
+        rest = _last_element(writer, dtype, pointer, tail)
+        text = _masked_load(writer, part, lanes, pointer, tail.mask(group), rest)
     name = _from_memory(writer, part, lanes, text)
     if group == 1:
         return Operand(dtype, (name,))
@@ -141,16 +142,34 @@ def _load_unit(writer: FunctionWriter, dtype: str, pointer: str, tail: Tail | No
     return Operand(dtype, tuple(half.name for half in halves))
 
 
-def _masked_load(writer: FunctionWriter, part: str, lanes: int, pointer: str, mask: str) -> str:
+def _last_element(writer: FunctionWriter, dtype: str, pointer: str, tail: Tail) -> str:
+    """The last element of a tail in all lanes, as in memory (complex: both parts by turns)."""
+    part, lanes = part_dtype(dtype), writer.lanes
+    bits = "u2" if part == "f2" else part
+    address = writer.offset(pointer, tail.last, int(dtype[1:]))
+    if dtype[0] != "c":
+        name = writer.value(f"load {memory_type(bits)}, ptr {address}, align {width(dtype)}")
+        return writer.splat(name, "u1" if part == "b1" else bits)
+    pair = f"<2 x {memory_type(part)}>"
+    name = writer.value(f"load {pair}, ptr {address}, align {width(dtype)}")
+    order = ", ".join(["i32 0, i32 1"] * lanes)
+    return writer.value(
+        f"shufflevector {pair} {name}, {pair} poison, <{2 * lanes} x i32> <{order}>"
+    )
+
+
+def _masked_load(
+    writer: FunctionWriter, part: str, lanes: int, pointer: str, mask: str, rest: str
+) -> str:
+    """The elements under the mask, and those of the vector `rest`."""
     kind, scalar = memory_type(part, lanes), memory_type(part)
     if scalar == "half":  # most targets split masked loads of half into lanes, but not of i16
-        bits = writer.value(_masked_load(writer, "u2", lanes, pointer, mask))
+        bits = writer.value(_masked_load(writer, "u2", lanes, pointer, mask, rest))
         return f"bitcast <{lanes} x i16> {bits} to {kind}"
     symbol = f"llvm.masked.load.v{lanes}{_SUFFIXES.get(scalar, scalar)}.p0"
     writer.declarations[symbol] = f"declare {kind} @{symbol}(ptr, i32, <{lanes} x i1>, {kind})"
-    one = "0x3FF0000000000000" if scalar in _SUFFIXES else "1"
     place = f"ptr {pointer}, i32 {width(part)}, <{lanes} x i1> {mask}"
-    return f"call {kind} @{symbol}({place}, {kind} splat ({scalar} {one}))"
+    return f"call {kind} @{symbol}({place}, {kind} {rest})"
 
 
 def _store_unit(writer: FunctionWriter, value: Operand, pointer: str, tail: Tail | None) -> None:
@@ -180,7 +199,9 @@ def _interleave(writer: FunctionWriter, parts: list[Operand]) -> str:
     return writer.value(f"shufflevector {kind} {left}, {kind} {right}, {mask}")
 
 
-def _addresses(writer: FunctionWriter, pointer: str, stride: str, tail: Tail | None) -> list[str]:
+def lane_addresses(
+    writer: FunctionWriter, pointer: str, stride: str, tail: Tail | None
+) -> list[str]:
     """The address of each lane; past the end of a tail, of its last lane."""
     places = []
     for lane in range(writer.lanes):
@@ -193,9 +214,13 @@ def _addresses(writer: FunctionWriter, pointer: str, stride: str, tail: Tail | N
 def _load_strided(
     writer: FunctionWriter, dtype: str, pointer: str, stride: str, tail: Tail | None
 ) -> Operand:
+    return load_lanes(writer, dtype, lane_addresses(writer, pointer, stride, tail))
+
+
+def load_lanes(writer: FunctionWriter, dtype: str, addresses: list[str]) -> Operand:
+    """One element from each address."""
     part, size, lanes = part_dtype(dtype), width(dtype), writer.lanes
     kind, scalar = memory_type(part, lanes), memory_type(part)
-    addresses = _addresses(writer, pointer, stride, tail)
     names = []
     for place in range(2 if dtype[0] == "c" else 1):
         vector = "poison"
@@ -215,6 +240,6 @@ def _truth(writer: FunctionWriter, name: str) -> str:
 def _scatter(
     writer: FunctionWriter, value: Operand, pointer: str, stride: str, tail: Tail
 ) -> None:
-    for lane, address in enumerate(_addresses(writer, pointer, stride, tail)):
+    for lane, address in enumerate(lane_addresses(writer, pointer, stride, tail)):
         with writer.when(writer.value(f"icmp slt i64 {lane}, {tail.count}")):
-            _store_lane(writer, value, lane, address)
+            store_lane(writer, value, lane, address)

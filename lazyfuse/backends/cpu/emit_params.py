@@ -17,6 +17,8 @@ from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
 BLOCK_VECTORS = 16
+#: Lanes of a scan along memory: the step is written out for each.
+SCAN_LANES = 8
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
 #: What `lf_fold` does with a state block.
@@ -62,13 +64,17 @@ def strided_axes(access: tuple[str, ...]) -> list[int]:
 def lane_count(kernel: Kernel) -> int:
     """As many lanes as the widest value leaves in a 64-byte register.
 
-    At most 16 where an argument is strided: its lanes are read one at a time, in code for each.
+    At most 16 where an argument is strided or indexed: its lanes are read one at a time, in code
+    for each.
     """
     dtypes = {arg.dtype for arg in kernel.args} | set(kernel.scalars)
     dtypes |= {instr.dtype for phase in kernel.phases for instr in phase.body}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
     lanes = 64 // max(map(width, dtypes))
-    return min(lanes, 16) if is_strided(kernel) else lanes
+    if kernel.scan is not None and folds_lanes(kernel):
+        return min(lanes, SCAN_LANES)
+    one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
+    return min(lanes, 16) if one_by_one else lanes
 
 
 def is_strided(kernel: Kernel) -> bool:
@@ -106,4 +112,4 @@ def folds_lanes(kernel: Kernel) -> bool:
 
 def is_staged(kernel: Kernel) -> bool:
     """Whether each phase is a function of its own, so that threads can share the inner axis."""
-    return kernel.outer == 0 and folds_lanes(kernel)
+    return kernel.outer == 0 and folds_lanes(kernel) and kernel.scan is None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from lazyfuse.backends.cpu.emit_params import folds_lanes, lane_axis
-from lazyfuse.ir.kernel import FIXED, Accumulator, Kernel, Level, Phase, Role, Store
+from lazyfuse.ir.kernel import FIXED, Accumulator, Kernel, Level, Phase, Role, Scan, Store
 from lazyfuse.ops.body import Instr
 
 
@@ -44,6 +44,11 @@ class PhasePlan:
     folds: tuple[tuple[int, Accumulator], ...]
     stores: tuple[Store, ...]
     places: tuple[Place | None, ...]
+    scan: Scan | None = None
+
+    def is_uniform(self, index: int) -> bool:
+        """Whether a body value is the same in all lanes of a row."""
+        return self.places[index] in (Place.ENTRY, Place.NEST, Place.ROW)
 
     @property
     def spilled(self) -> list[int]:
@@ -68,8 +73,11 @@ def plan_phases(kernel: Kernel) -> list[PhasePlan]:
         folds = tuple(enumerate(phase.accumulators, first))
         first += len(folds)
         for group, stores in _split(kernel, phase, folds):
-            places = _places(kernel, phase, _results(group, stores))
-            plans.append(PhasePlan(phase.level, phase.body, group, stores, places))
+            results = _results(group, stores)
+            if phase.scan is not None:
+                results = [phase.scan.first, phase.scan.next]
+            places = _places(kernel, phase, results)
+            plans.append(PhasePlan(phase.level, phase.body, group, stores, places, phase.scan))
     return plans
 
 
@@ -107,7 +115,8 @@ def _split(kernel: Kernel, phase: Phase, folds: Folds) -> list[tuple[Folds, tupl
 
 
 def _results(folds: Folds, stores: tuple[Store, ...]) -> list[int]:
-    results = {store.value for store in stores} | {acc.value for _, acc in folds}
+    results = {value for store in stores for value in store.values}
+    results |= {acc.value for _, acc in folds}
     results |= {acc.index for _, acc in folds if acc.index is not None}
     return sorted(results)
 
@@ -131,7 +140,7 @@ def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
     """The axes along which the value of a structural instruction changes."""
     axes = range(kernel.outer + kernel.inner)
     match instr.op:
-        case "load":
+        case "load" | "gather":
             assert isinstance(instr.attr, int)
             arg = kernel.args[instr.attr]
             if arg.role is Role.SCRATCH:
@@ -140,6 +149,8 @@ def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
         case "index":
             assert isinstance(instr.attr, int)
             return frozenset((instr.attr,))
+        case "carry":
+            return frozenset(axes)
         case "acc":
             # also with no outer axis an accumulator is not known at entry
             return frozenset(axes[: kernel.outer]) or frozenset((-1,))

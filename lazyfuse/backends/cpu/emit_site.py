@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from lazyfuse.backends.cpu.emit_indexed import load_indexed, store_indexed
 from lazyfuse.backends.cpu.emit_memory import (
     Tail,
     load_scalar,
@@ -75,19 +76,46 @@ class Site:
         for index, instr in enumerate(plan.body):
             here = plan.places[index]
             is_reread = place is Place.LANE and here is Place.BLOCK and index not in values
-            if here is place or is_reread:
+            if not (here is place or is_reread):
+                continue
+            if instr.op == "gather":
+                values[index] = self._gather(plan, instr, values)
+            else:
                 values[index] = self._run(instr, values)
+
+    def _gather(self, plan: PhasePlan, instr: Instr, values: Values) -> Operand:
+        arg, index = instr.attr, instr.args[0]
+        assert isinstance(arg, int)
+        return load_indexed(
+            self.writer,
+            instr.dtype,
+            self.cursor[arg],
+            values[index],
+            stride=self._lane_stride(arg),
+            tail=self.tail,
+            is_uniform=plan.is_uniform(index),
+        )
 
     def store(self, plan: PhasePlan, values: Values) -> None:
         """Write the stores of a phase."""
         for store in plan.stores:
-            store_vector(
+            if store.index is None:
+                self.write(store.arg, values[store.value])
+                continue
+            store_indexed(
                 self.writer,
                 values[store.value],
                 self.cursor[store.arg],
+                values[store.index],
                 stride=self._lane_stride(store.arg),
                 tail=self.tail,
+                is_uniform=plan.is_uniform(store.index),
             )
+
+    def write(self, arg: int, value: Operand) -> None:
+        """Write a value to an argument."""
+        pointer, stride = self.cursor[arg], self._lane_stride(arg)
+        store_vector(self.writer, value, pointer, stride=stride, tail=self.tail)
 
     def scalar(self, number: int) -> Operand:
         """A scalar argument, one lane."""
@@ -128,7 +156,16 @@ class Site:
         if self.vector is not None and axis == lane_axis(self.kernel) and writer.lanes > 1:
             steps = ", ".join(f"i64 {lane}" for lane in range(writer.lanes))
             name = writer.value(f"add {writer.type('i8')} {name}, <{steps}>")
+            if self.tail is not None:
+                name = self._at_most(name, writer.add(self.indexes[axis], self.tail.last))
         return Operand("i8", (name,))
+
+    def _at_most(self, index: str, last: str) -> str:
+        """Lanes past the end repeat the last index."""
+        writer = self.writer
+        kind, limit = writer.type("i8"), writer.splat(last, "i8")
+        exists = writer.value(f"icmp slt {kind} {index}, {limit}")
+        return writer.value(f"select {writer.type('b1')} {exists}, {kind} {index}, {kind} {limit}")
 
     def _lane_stride(self, arg: int) -> str:
         """How `load_vector` names the step from lane to lane."""

@@ -127,6 +127,14 @@ class FunctionWriter(VectorWriter):
         text = f"shufflevector {kind} {value.name}, {kind} poison, <{len(lanes)} x i32> <{order}>"
         return self.assign(text, value.dtype)
 
+    def join(self, names: Sequence[str], dtype: str) -> str:
+        """One value from the names of its lanes."""
+        vector = "poison"
+        for lane, name in enumerate(names):
+            text = f"insertelement {self.type(dtype)} {vector}, {scalar_type(dtype)} {name}"
+            vector = self.value(f"{text}, i64 {lane}")
+        return vector
+
     def extract(self, value: Operand, lane: int | str) -> Operand:
         """One lane of a part."""
         if self.lanes == 1:

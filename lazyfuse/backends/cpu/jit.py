@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -19,10 +20,37 @@ from functools import cached_property
 import llvmlite
 import llvmlite.binding as llvm
 
-#: Threads that share a range call this together: each takes runs of `grain` until none is left.
-_SHARE = """\
-define void @lf_share(ptr %kernel, ptr %params, ptr %counter, i64 %end, i64 %grain) {
+from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
+
+#: `lf_guard` calls a function of a kernel and adds the floating point flags that it raised to
+#: `flags`; those of the thread stay as they were. `lf_run` does so for a whole kernel (four
+#: arguments cost less from Python than seven), `lf_share` for runs of `grain` until none is left:
+#: threads that share a range call it together. OPENS and CLOSES are the target's.
+_CALLS = """\
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+declare i32 @feclearexcept(i32)
+declare i32 @fetestexcept(i32)
+
+define void @lf_guard(ptr %call, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, ptr %flags) {
 entry:
+  OPENS
+  call void %call(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e)
+  CLOSES
+  ret void
+}
+
+define void @lf_run(ptr %kernel, ptr %params, i64 %end, ptr %flags) {
+entry:
+  OPENS
+  call void %kernel(ptr %params, i64 0, i64 %end)
+  CLOSES
+  ret void
+}
+
+define void @lf_share(ptr %kernel, ptr %params, ptr %counter, i64 %end, i64 %grain, ptr %flags) {
+entry:
+  OPENS
   br label %next
 next:
   %begin = atomicrmw add ptr %counter, i64 %grain monotonic
@@ -35,9 +63,34 @@ run:
   call void %kernel(ptr %params, i64 %begin, i64 %stop)
   br label %next
 done:
+  CLOSES
   ret void
 }
 """
+#: SSE: the flags are the low six bits of the control word.
+_SSE = {
+    "OPENS": """%state = alloca i32
+  %raised = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %state)
+  %before = load i32, ptr %state
+  %cleared = and i32 %before, -64
+  store i32 %cleared, ptr %raised
+  call void @llvm.x86.sse.ldmxcsr(ptr %raised)""",
+    "CLOSES": """call void @llvm.x86.sse.stmxcsr(ptr %raised)
+  call void @llvm.x86.sse.ldmxcsr(ptr %state)
+  %after = load i32, ptr %raised
+  %bits = and i32 %after, 63
+  %seen = atomicrmw or ptr %flags, i32 %bits monotonic""",
+}
+#: Elsewhere the C library knows where they are: FE_ALL_EXCEPT of AArch64's fenv.h.
+_FENV = {
+    "OPENS": "%cleared = call i32 @feclearexcept(i32 31)",
+    "CLOSES": """%bits = call i32 @fetestexcept(i32 31)
+  %seen = atomicrmw or ptr %flags, i32 %bits monotonic""",
+}
+#: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
+_SSE_BITS = (INVALID, 0, DIVIDE, OVERFLOW, UNDERFLOW, 0)
+_FENV_BITS = (INVALID, DIVIDE, OVERFLOW, UNDERFLOW, 0)
 _MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
 
 
@@ -57,6 +110,25 @@ class Code:
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arity)
         function: Callable[..., None] = prototype(self._tracker[name])
         return function
+
+
+class Calls:
+    """`guard(function, a, b, c, d, e, flags)`, `run(kernel, params, end, flags)` and
+    `share(kernel, params, counter, end, grain, flags)`: see the text above. `flags` is the address
+    of 32 bits.
+
+    `decoded` gives the conditions of `ops/float_flags.py` for what they collect.
+    """
+
+    def __init__(self, code: Code, places: tuple[int, ...]) -> None:
+        self._code = code  # unloaded when collected
+        self.guard = code.function("lf_guard", 7)
+        self.run = code.function("lf_run", 4)
+        self.share = code.function("lf_share", 6)
+        self.decoded = tuple(
+            sum(flag for place, flag in enumerate(places) if bits >> place & 1)
+            for bits in range(1 << len(places))
+        )
 
 
 class Compiler:
@@ -84,12 +156,16 @@ class Compiler:
         self._jit: llvm.LLJIT | None = None
 
     @cached_property
-    def share(self) -> Callable[[int, int, int, int, int], None]:
-        """`lf_share(kernel, params, counter, end, grain)`, one for all kernels."""
-        code = self.link(self.compile(_SHARE), ["lf_share"])
-        function = code.function("lf_share", 5)
-        function.code = code  # type: ignore[attr-defined]  # lives as long as the function
-        return function
+    def calls(self) -> Calls:
+        """How kernels are called, one for all of them."""
+        is_sse = self.triple.startswith(("x86_64", "amd64"))
+        text = _CALLS
+        for name, lines in (_SSE if is_sse else _FENV).items():
+            text = text.replace(name, lines)
+        if not is_sse:
+            text = re.sub("declare void @llvm.x86.*\n", "", text)
+        code = self.link(self.compile(text), ["lf_guard", "lf_run", "lf_share"])
+        return Calls(code, _SSE_BITS if is_sse else _FENV_BITS)
 
     @property
     def version(self) -> str:

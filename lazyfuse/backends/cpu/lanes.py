@@ -1,4 +1,5 @@
-"""Calls of the C library, one lane at a time: for `fmod`, and for the rare lanes of vector math.
+"""What rare lanes ask for: floating point flags, and calls of the C library, one lane at a time:
+for `fmod`, and for what vector math does not cover.
 
 The lanes are walked inside a helper function of the module, out of line and cold, behind one
 branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 
 if TYPE_CHECKING:
     from lazyfuse.backends.cpu.vector import Operand, VectorWriter
@@ -36,6 +39,47 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     writer.label(done)
     merged = f"phi {writer.type(dtype)} [ {fast.name}, %{before} ], [ {result.name}, %{slow} ]"
     return writer.assign(merged, dtype)
+
+
+def raise_where(writer: VectorWriter, condition: Operand, bits: int) -> None:
+    """Raise floating point flags (`bits` of `ops/float_flags.py`) if any lane asks for it."""
+    places = _SSE_BITS if writer.has_sse else _FENV_BITS
+    flags = sum(place for bit, place in places.items() if bits & bit)
+    declarations = _RAISE_SSE if writer.has_sse else _RAISE
+    writer.declarations.update(declarations)
+    slow, done = writer.fresh("slow")[1:], writer.fresh("done")[1:]
+    writer.lines.append(f"br i1 {_any_lane(writer, condition)}, label %{slow}, label %{done}")
+    writer.label(slow)
+    writer.lines.append(f"call void @lanes.raise(i32 {flags})")
+    writer.lines.append(f"br label %{done}")
+    writer.label(done)
+
+
+#: The bits of the SSE control word, and those of AArch64's fenv.h.
+_SSE_BITS = {INVALID: 1, DIVIDE: 4, OVERFLOW: 8, UNDERFLOW: 16}
+_FENV_BITS = {INVALID: 1, DIVIDE: 2, OVERFLOW: 4, UNDERFLOW: 8}
+_RAISE_SSE = {
+    "llvm.x86.sse.stmxcsr": "declare void @llvm.x86.sse.stmxcsr(ptr)",
+    "llvm.x86.sse.ldmxcsr": "declare void @llvm.x86.sse.ldmxcsr(ptr)",
+    "lanes.raise": """\
+define internal void @lanes.raise(i32 %flags) noinline cold {
+  %state = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %state)
+  %before = load i32, ptr %state
+  %after = or i32 %before, %flags
+  store i32 %after, ptr %state
+  call void @llvm.x86.sse.ldmxcsr(ptr %state)
+  ret void
+}""",
+}
+_RAISE = {
+    "feraiseexcept": "declare i32 @feraiseexcept(i32)",
+    "lanes.raise": """\
+define internal void @lanes.raise(i32 %flags) noinline cold {
+  %failed = call i32 @feraiseexcept(i32 %flags)
+  ret void
+}""",
+}
 
 
 def _any_lane(writer: VectorWriter, condition: Operand) -> str:

@@ -61,7 +61,7 @@ class Program:
         self.params = params(kernel)
         self.lanes = lane_count(kernel)
         self.code = code  # unloaded when collected
-        self.run = code.function("lf_kernel", 3)
+        self.calls = code.compiler.calls
         self.staged = StagedProgram(kernel, code) if is_staged(kernel) else None
         self.address = code.address("lf_kernel")
         self.ns_per_point = ns_per_point(kernel)
@@ -84,51 +84,57 @@ class Launch:
         self._end = extents[self._split] if kernel.outer else 1
         self._columns = _block_columns(program, extents)
         self._template = self._block(strides)
+        self._flags = 8 * program.params.size
         self._pointers = _pointer_slots(program, offsets)
         self._scratch = _scratch_slots(program, extents, self._columns)
         self.work_ns = math.prod(extents) * program.ns_per_point
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
-    ) -> None:
-        """Run the kernel on buffers (one per argument that is not scratch) and scalars."""
+    ) -> int:
+        """Run the kernel on buffers (one per argument that is not scratch) and scalars; return
+        the floating point conditions met."""
         if self._is_empty:
-            return
+            return 0
         block = type(self._template).from_buffer_copy(self._template)
         for (slot, offset), buffer in zip(self._pointers, buffers, strict=True):
             block[slot] = buffer.pointer + offset
         if scalars:
             self._write_scalars(block, scalars)
         helpers = min((threads or default_threads()) - 1, int(self.work_ns / NS_PER_THREAD))
-        staged = self._program.staged
-        if staged and helpers > 0:
+        if self._program.kernel.scattered:
+            helpers = 0  # the last value for an element stays: in index order
+        program, address = self._program, ctypes.addressof(block)
+        flags = address + self._flags
+        if program.staged and helpers > 0:
             scratch = self._add_scratch(block)
-            launch = StagedLaunch(staged, self._program.workers, helpers)
-            launch.run(ctypes.addressof(block), self._extents)
+            launch = StagedLaunch(program.staged, program.workers, helpers)
+            launch.run(address, self._extents, flags)
             del scratch
         elif helpers > 0 and self._end > self._unit:
-            self._run_shared(block, helpers)
+            self._run_shared(block, helpers, flags)
         else:
             scratch = self._add_scratch(block)
-            self._program.run(ctypes.addressof(block), 0, self._end)
+            program.calls.run(program.address, address, self._end, flags)
             del scratch
+        return program.calls.decoded[block[-1]]
 
-    def _run_shared(self, block: Block, helpers: int) -> None:
+    def _run_shared(self, block: Block, helpers: int, flags: int) -> None:
         units = -(-self._end // self._unit)
         helpers = min(helpers, units - 1)
         grain = -(-units // (RANGES_PER_THREAD * (helpers + 1))) * self._unit
         counter = ctypes.c_int64(0)
-        work = partial(self._take_ranges, block, ctypes.addressof(counter), grain)
+        work = partial(self._take_ranges, block, ctypes.addressof(counter), flags, grain)
         self._program.workers.run(work, helpers)
 
-    def _take_ranges(self, block: Block, counter: int, grain: int) -> None:
+    def _take_ranges(self, block: Block, counter: int, flags: int, grain: int) -> None:
         """Run ranges until none is left; on every thread."""
         scratch = None
         if self._scratch:
             block = type(block).from_buffer_copy(block)
             scratch = self._add_scratch(block)
-        share = self._program.code.compiler.share
-        share(self._program.address, ctypes.addressof(block), counter, self._end, grain)
+        program, address = self._program, ctypes.addressof(block)
+        program.calls.share(program.address, address, counter, self._end, grain, flags)
         del scratch
 
     def _add_scratch(self, block: Block) -> list[CpuBuffer]:
@@ -143,7 +149,7 @@ class Launch:
     def _block(self, strides: tuple[tuple[int, ...], ...]) -> Block:
         slots = self._program.params
         kernel = self._program.kernel
-        block = (ctypes.c_int64 * slots.size)()
+        block = (ctypes.c_int64 * (slots.size + 1))()  # the flags come last
         for slot, extent in zip(slots.extents, self._extents, strict=True):
             block[slot] = extent
         block[slots.split] = self._split

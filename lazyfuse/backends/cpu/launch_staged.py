@@ -36,7 +36,8 @@ class StagedProgram:
     """The functions of a kernel without outer axes."""
 
     def __init__(self, kernel: Kernel, code: Code) -> None:
-        self.fold = code.function("lf_fold", 4)
+        self.guard = code.compiler.calls.guard
+        self.fold = code.address("lf_fold")
         self.stages = [Stage(plan, code, k) for k, plan in enumerate(plan_phases(kernel))]
         self.state_size = STATE_BYTES * max(1, len(kernel.accumulators))
 
@@ -46,23 +47,33 @@ class StagedLaunch:
 
     def __init__(self, program: StagedProgram, workers: Workers, helpers: int) -> None:
         self._program, self._workers, self._helpers = program, workers, helpers
+        self._flags = 0
 
-    def run(self, block: int, extents: tuple[int, ...]) -> None:
-        """Run all phases on the parameter block at address `block`."""
+    def run(self, block: int, extents: tuple[int, ...], flags: int) -> None:
+        """Run all phases on the parameter block at address `block`; `flags` is where the floating
+        point flags are collected."""
+        self._flags = flags
         rows = math.prod(extents[:-1])
         memory = ctypes.create_string_buffer(self._program.state_size)
         state = ctypes.addressof(memory)
-        self._program.fold(block, state, state, START)
+        self._fold(block, state, state, START)
         for stage in self._program.stages:
             if stage.is_splittable(rows):
                 self._run_split(stage, block, state, extents[-1])
             else:
-                stage.phase(block, state, 0, extents[-1], state)
+                self._phase(stage, block, state, (0, extents[-1]), state)
+
+    def _fold(self, block: int, left: int, right: int, role: int) -> None:
+        program = self._program
+        program.guard(program.fold, block, left, right, role, 0, self._flags)
+
+    def _phase(self, stage: Stage, block: int, state: int, span: Span, out: int) -> None:
+        self._program.guard(stage.phase, block, state, *span, out, self._flags)
 
     def _run_split(self, stage: Stage, block: int, state: int, extent: int) -> None:
         depth = (self._helpers + 1).bit_length() - 1 + PARTS_DEPTH
         spans, merges = stage.parts(extent, depth)
-        size, fold = self._program.state_size, self._program.fold
+        size = self._program.state_size
         memory = ctypes.create_string_buffer(size * len(spans))
         outs = [ctypes.addressof(memory) + size * number for number in range(len(spans))]
         claims = _Claims(list(zip(spans, outs, strict=True)))
@@ -71,14 +82,14 @@ class StagedLaunch:
         if not stage.plan.folds:
             return
         for left, right in merges:
-            fold(block, outs[left], outs[right], MERGE)
-        fold(block, state, outs[0], MERGE)
+            self._fold(block, outs[left], outs[right], MERGE)
+        self._fold(block, state, outs[0], MERGE)
 
     def _fold_parts(self, stage: Stage, block: int, state: int, claims: _Claims) -> None:
         """Fold parts until none is left; on every thread."""
-        for (low, high), out in claims:
-            self._program.fold(block, out, out, CLEAR)
-            stage.phase(block, state, low, high, out)
+        for span, out in claims:
+            self._fold(block, out, out, CLEAR)
+            self._phase(stage, block, state, span, out)
 
 
 class _Claims:
@@ -100,7 +111,7 @@ class Stage:
 
     def __init__(self, plan: PhasePlan, code: Code, number: int) -> None:
         self.plan = plan
-        self.phase = code.function(f"lf_phase{number}", 5)
+        self.phase = code.address(f"lf_phase{number}")
         trees = {tree_class(acc) for _, acc in plan.folds} - {None}
         self.tree = trees.pop() if trees else None
 

@@ -33,7 +33,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lazyfuse.backends.cpu.lanes import libm_call
+from lazyfuse.backends.cpu.lanes import libm_call, raise_where
 from lazyfuse.backends.cpu.vecmath import expansion
 from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -41,6 +41,8 @@ from lazyfuse.ops.primitives import PRIMITIVES
 _FLOATS = {"f2": "half", "f4": "float", "f8": "double"}
 _SUFFIXES = {"f2": "f16", "f4": "f32", "f8": "f64"}
 _FMA_FEATURES = frozenset({"fma", "fma4", "neon"})
+#: Comparisons whose vector instructions raise INVALID for NaN, unless told not to.
+_SIGNALING = frozenset({"fcmp olt", "fcmp ole"})
 _HALF_FEATURES = frozenset({"f16c", "avx512f", "neon", "fullfp16"})
 
 
@@ -112,6 +114,8 @@ class VectorWriter:
     def __init__(self, lanes: int, *, features: frozenset[str]) -> None:
         self.lanes = lanes
         self.has_fma = bool(features & _FMA_FEATURES)
+        self.has_sse = "sse2" in features
+        self.has_quiet_compares = "avx" in features
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
         self.block = "entry"
@@ -177,6 +181,10 @@ class VectorWriter:
                 return self.select(*operands)
             case "libm":
                 return libm_call(self, str(instr.attr), operands)
+            case "flag":
+                assert isinstance(instr.attr, int)
+                raise_where(self, operands[1], instr.attr)
+                return operands[0]
             case "not":
                 ones = self.const(True if instr.dtype == "b1" else -1, instr.dtype)
                 return self._binary("xor", instr.dtype, operands[0], ones)
@@ -215,9 +223,25 @@ class VectorWriter:
             return libm_call(self, cell.removeprefix("lanes "), (always, peer, *operands))
         if cell.startswith("llvm."):
             return self._cast(self.intrinsic(cell, peer.dtype, operands), instr.dtype)
+        is_quiet = self.has_quiet_compares and self.lanes > 1 and instr.attr != "signaling"
+        if cell in _SIGNALING and is_quiet:
+            return self._compare_quietly(cell.removeprefix("fcmp "), *operands)
         if cell == "fneg":
             return self.assign(f"fneg {self.type(peer.dtype)} {peer.name}", instr.dtype)
         return self._binary(cell, instr.dtype, peer, operands[1])
+
+    def _compare_quietly(self, predicate: str, x: Operand, y: Operand) -> Operand:
+        """A comparison that raises no flag for NaN. A plain fcmp of vectors does: LLVM takes the
+        instruction that C's `<` asks for."""
+        suffix = f"v{self.lanes}{_SUFFIXES[x.dtype]}"
+        symbol = f"llvm.experimental.constrained.fcmp.{suffix}"
+        kinds = self.type("b1"), self.type(x.dtype)
+        self.declarations[symbol] = (
+            f"declare {kinds[0]} @{symbol}({kinds[1]}, {kinds[1]}, metadata, metadata)"
+        )
+        pair = f"{kinds[1]} {x.name}, {kinds[1]} {y.name}"
+        how = f'metadata !"{predicate}", metadata !"fpexcept.ignore"'
+        return self.assign(f"call {kinds[0]} @{symbol}({pair}, {how})", "b1")
 
     def _expand(self, instr: Instr, operands: Sequence[Operand]) -> Operand:
         """Write a transcendental function as the straight-line body that vecmath gives for it."""

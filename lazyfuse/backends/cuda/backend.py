@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
 #: text are not loaded.
-RENDER_VERSION = 2
+RENDER_VERSION = 3
 #: Buffers of one kernel. 64 with 6 strides each still fit the parameter space; compile time grows
 #: past 100.
 MAX_ARGS = 64
@@ -149,6 +149,20 @@ class CudaBackend:
 
         with self.gpu.use():
             return buffers.download(buffer)
+
+    def as_array(
+        self,
+        buffer: Buffer,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+    ) -> Any:
+        """View memory as a cupy array; strides and offset in bytes."""
+        from lazyfuse.backends.cuda import buffers
+
+        with self.gpu.use():
+            return buffers.as_cupy(buffer, dtype, shape, strides, offset)
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

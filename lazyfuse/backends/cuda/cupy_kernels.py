@@ -70,13 +70,15 @@ class CupyLaunch:
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
-    ) -> None:
+    ) -> int:
+        """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
         if self.is_empty:
-            return
+            return 0
         typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
         with self.gpu.use():
             pairs = zip(buffers, self.views, strict=True)
             self.run([as_cupy(buffer, *view) for buffer, view in pairs], typed)
+        return 0
 
 
 def _view(

@@ -61,9 +61,10 @@ def power_of_two(value: int) -> int:
 def elementwise_geometry(
     program: Program, target: Target, total: int, *, packed: bool
 ) -> Geometry:
-    """One thread per element or per round of packs, up to a full device."""
+    """One thread per element or per round of packs, or one block per row, up to a full device."""
     per_thread = program.pack * program.unroll if packed else 1
-    blocks = -(-total // (program.threads * per_thread))
+    shared = program.shape is Shape.SHARED_ROWS
+    blocks = total if shared else -(-total // (program.threads * per_thread))
     blocks = max(1, min(blocks, target.processors * BLOCKS_PER_PROCESSOR))
     return Geometry((blocks, 1), (program.threads, 1))
 

@@ -87,14 +87,16 @@ class OwnLaunch:
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
-    ) -> None:
+    ) -> int:
+        """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
         if self.outer == 0:
-            return
+            return 0
         sources = {
             (ParameterKind.POINTER, number): buffer.pointer + offset
             for (number, offset), buffer in zip(self.places, buffers, strict=True)
         }
         self.run(sources, scalars, packed=self.packable and self._aligned(sources))
+        return 0
 
     def run(self, sources: Sources, scalars: Sequence[Scalar], *, packed: bool) -> None:
         """Launch with the addresses in `sources`."""
@@ -177,7 +179,8 @@ def bind(
     program: Program, runtime: Runtime, functions: dict[str, Function], layout: Layout
 ) -> OwnLaunch:
     """Make the launch that fits the program's thread layout."""
-    kind = ElementwiseLaunch if program.shape is Shape.ELEMENTWISE else ReductionLaunch
+    each = (Shape.ELEMENTWISE, Shape.SHARED_ROWS)
+    kind = ElementwiseLaunch if program.shape in each else ReductionLaunch
     return kind(program, runtime, functions, layout)
 
 

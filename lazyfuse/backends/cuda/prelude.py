@@ -48,6 +48,28 @@ template <class T, int N>
 struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 """
 
+# Assigned, a pack may be taken apart into stores of its elements by the compiler that NVRTC has
+# for architectures before sm_100, where a position has three terms; `__stwb` is a plain store
+# that stays whole. The one for later architectures keeps packs whole, and spills with `__stwb`.
+_STORE_PACK = """\
+template <class T, int N>
+__device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) {
+#if !defined(LF_HOST) && __CUDA_ARCH__ < 1000
+  if constexpr (sizeof(pack) % 16 == 0) {
+    #pragma unroll
+    for (int part = 0; part < sizeof(pack) / 16; ++part)
+      __stwb(reinterpret_cast<uint4*>(place) + part, reinterpret_cast<const uint4*>(&pack)[part]);
+    return;
+  }
+  if constexpr (sizeof(pack) == 8) {
+    __stwb(reinterpret_cast<uint2*>(place), reinterpret_cast<const uint2&>(pack));
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, N>*>(place) = pack;
+}
+"""
+
 _SHUFFLE = """\
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
@@ -60,6 +82,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "complex": (("c32x2", "c64x2"), _COMPLEX),
     "bitcast": (("lf_bitcast",), _BITCAST),
     "pack": (("Pack<",), _PACK),
+    "store_pack": (("lf_store_pack",), _STORE_PACK),
     "shuffle": (("lf_swap",), _SHUFFLE),
 }
 

@@ -52,6 +52,7 @@ class Shape(Enum):
 
     ELEMENTWISE = "elementwise"  # a grid-stride loop over the outer index
     ROWS = "rows"  # threadIdx.x along the inner index, threadIdx.y along the outer one
+    SHARED_ROWS = "shared rows"  # a block per outer index (scans)
     COLUMNS = "columns"  # threadIdx.x along the outer index, threadIdx.y along the inner one
 
 

@@ -22,10 +22,26 @@ from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
 _STRUCTURAL = frozenset(
-    ("load", "scalar", "const", "index", "acc", "cast", "bitcast", "select", "libm")
+    (
+        "load",
+        "gather",
+        "scalar",
+        "const",
+        "index",
+        "acc",
+        "carry",
+        "cast",
+        "bitcast",
+        "select",
+        "libm",
+    )
 )
-_COMPLEX_OPS = frozenset(("load", "scalar", "const", "acc", "select", "complex", "real", "imag"))
-_HALF_OPS = frozenset(("load", "scalar", "const", "acc", "select", "cast", "bitcast"))
+_COMPLEX_OPS = frozenset(
+    ("load", "gather", "scalar", "const", "acc", "carry", "select", "complex", "real", "imag")
+)
+_HALF_OPS = frozenset(
+    ("load", "gather", "scalar", "const", "acc", "carry", "select", "cast", "bitcast")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +157,16 @@ def _load(instr: Instr, body: Sequence[Instr], site: Site) -> str:
     return f"({text} != 0)" if instr.dtype == "b1" else text
 
 
+def _gather(instr: Instr, body: Sequence[Instr], site: Site) -> str:
+    text = moved(site.load(_slot(instr)), instr.args[0])
+    return f"({text} != 0)" if instr.dtype == "b1" else text
+
+
+def moved(element: str, index: int | None) -> str:
+    """The element of memory that lies body value `index` further on, if it is moved."""
+    return element if index is None else f"(&{element})[v{index}]"
+
+
 def _scalar(instr: Instr, body: Sequence[Instr], site: Site) -> str:
     number = _slot(instr)
     if instr.dtype in PART:
@@ -218,10 +244,12 @@ def _slot(instr: Instr) -> int:
 
 _WRITERS: Mapping[str, Callable[[Instr, Sequence[Instr], Site], str]] = {
     "load": _load,
+    "gather": _gather,
     "scalar": _scalar,
     "const": _const,
     "index": _index,
     "acc": _acc,
+    "carry": lambda instr, body, site: "carry",
     "cast": _cast,
     "bitcast": _bitcast,
     "select": _select,

@@ -31,7 +31,7 @@ from lazyfuse.backends.cuda.render_access import (
     offset,
     product,
 )
-from lazyfuse.backends.cuda.render_body import Site, render_body
+from lazyfuse.backends.cuda.render_body import Site, moved, render_body
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Phase, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -84,7 +84,7 @@ def pack_width(kernel: Kernel) -> int:
     moves.
     """
     last = kernel.outer - 1
-    if last < 0 or body_cost(kernel.phases[0]) > PACKED_COST:
+    if last < 0 or body_cost(kernel.phases[0]) > PACKED_COST or has_indexes(kernel):
         return 1
     accesses = [arg.access[last] for arg in kernel.args]
     sizes = [
@@ -96,6 +96,11 @@ def pack_width(kernel: Kernel) -> int:
     if STRIDED in accesses or not sizes or not outputs_move:
         return 1
     return max(1, min(16 // min(sizes), WIDEST_PACK_BYTES // max(sizes)))
+
+
+def has_indexes(kernel: Kernel) -> bool:
+    """Whether body values say where arguments are read or written: not in packs."""
+    return bool(kernel.gathered or kernel.scattered)
 
 
 def body_cost(phase: Phase) -> float:
@@ -135,7 +140,8 @@ def _element_body(kernel: Kernel) -> list[str]:
     phase = kernel.phases[0]
     lines = render_body(phase.body, site)
     for store in phase.stores:
-        lines.append(f"{element(store.arg, kernel.args[store.arg], axes)} = v{store.value};")
+        place = element(store.arg, kernel.args[store.arg], axes)
+        lines.append(f"{moved(place, store.index)} = v{store.value};")
     return lines
 
 
@@ -209,8 +215,7 @@ def _compute_pack(kernel: Kernel, pack: int, types: dict[int, str]) -> list[str]
     lines += [f"  {line}" for line in body]
     lines.append("}")
     return lines + [
-        f"*reinterpret_cast<{types[number]}*>({_address(kernel, number)}) = B{number};"
-        for number in kernel.outputs
+        f"lf_store_pack({_address(kernel, number)}, B{number});" for number in kernel.outputs
     ]
 
 

@@ -57,7 +57,14 @@ def plan_packs(kernel: Kernel) -> PackPlan:
     )
     costly = any(_cost(phase) > PACKED_COST for phase in phases)
     rows = kernel.lanes is Lanes.INNER
-    if not rows or costly or not moving or not stores_move or STRIDED in accesses.values():
+    if (
+        kernel.gathered
+        or not rows
+        or costly
+        or not moving
+        or not stores_move
+        or STRIDED in accesses.values()
+    ):
         return PackPlan(1, ())
     sizes = [CTYPES[kernel.args[number].dtype].size for number in moving]
     width = max(1, min(GROUP, PACK_BYTES // max(sizes)))
@@ -151,9 +158,7 @@ def _pack_loop(inner: InnerPhase) -> list[str]:
     lines += ["#pragma unroll", f"for (int j = 0; j < {packs.width}; ++j) {{"]
     lines += [f"  {line}" for line in _pack_element(inner)]
     lines.append("}")
-    for arg in stores:
-        pointer = f"reinterpret_cast<{inner.pack_type(arg)}*>({inner.pack_address(arg)})"
-        lines.append(f"*{pointer} = B{arg};")
+    lines += [f"lf_store_pack({inner.pack_address(arg)}, B{arg});" for arg in stores]
     parts = GROUP // packs.width
     return [
         f"#pragma unroll {2 if _cost(inner.phase) <= UNROLLED_COST else 1}",

@@ -17,6 +17,7 @@ from lazyfuse.backends.cuda.elementwise import CUPY_TYPES
 from lazyfuse.backends.cuda.program import Program
 from lazyfuse.backends.cuda.render_elementwise import render_elementwise
 from lazyfuse.backends.cuda.render_reduction import render_reduction
+from lazyfuse.backends.cuda.render_scan import render_scan
 from lazyfuse.ir.kernel import FIXED, UNIT, Kernel, Lanes, Level, Phase, Role
 
 
@@ -62,6 +63,8 @@ def render_own(kernel: Kernel, name: str) -> Program:
     """
     if kernel.inner == 0:
         return render_elementwise(kernel, name)
+    if kernel.scan is not None:
+        return render_scan(kernel, name)
     return render_reduction(kernel, name)
 
 
@@ -73,12 +76,15 @@ def check_supported(kernel: Kernel) -> None:
 
 
 def cupy_is_exact(kernel: Kernel) -> bool:
-    """No float32 or float16 anywhere, nothing complex, no axis positions, something to store."""
+    """No float32 or float16 anywhere, nothing complex, no axis positions, nothing indexed,
+    something to store.
+    """
     ops = {instr.op for phase in kernel.phases for instr in phase.body}
     roles = {arg.role for arg in kernel.args}
     return (
         _dtypes(kernel) <= CUPY_TYPES.keys()
-        and not ops & {"index", "libm"}
+        and not ops & {"index", "gather", "libm"}
+        and not kernel.scattered
         and {Role.IN, Role.OUT} == roles
     )
 

@@ -17,8 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HEADER = Path(__file__).with_name("lf_cuda_host.h")
+#: Without `-fno-gnu-unique` the shared memory of a template (a static variable there) would be one
+#: for all libraries of the process, of the size that the first one gave it.
 FLAGS = (
     "-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
+    "-fno-gnu-unique",
 )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class ReferenceBackend:
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         assert isinstance(buffer, HostBuffer)
-        return buffer.array
+        return buffer.array[:]
 
     def synchronize(self) -> None:
         """Nothing runs in the background."""

@@ -1,5 +1,21 @@
 template <class T, int N> 
 struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T, int N>
+__device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) {
+#if !defined(LF_HOST) && __CUDA_ARCH__ < 1000
+  if constexpr (sizeof(pack) % 16 == 0) {
+    #pragma unroll
+    for (int part = 0; part < sizeof(pack) / 16; ++part)
+      __stwb(reinterpret_cast<uint4*>(place) + part, reinterpret_cast<const uint4*>(&pack)[part]);
+    return;
+  }
+  if constexpr (sizeof(pack) == 8) {
+    __stwb(reinterpret_cast<uint2*>(place), reinterpret_cast<const uint2&>(pack));
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, N>*>(place) = pack;
+}
 typedef long long ix;
 typedef unsigned long long ux;
 extern "C" __global__ void __launch_bounds__(256) lf_mul_add(
@@ -56,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256) lf_mul_add_v(
           const float v4 = (v2 + v3);
           B2.v[j] = v4;
         }
-        *reinterpret_cast<Pack<float, 4>*>(a2 + ((ix)i0)) = B2;
+        lf_store_pack(a2 + ((ix)i0), B2);
       }
     }
   }

@@ -1,5 +1,21 @@
 template <class T, int N> 
 struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
+template <class T, int N>
+__device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) {
+#if !defined(LF_HOST) && __CUDA_ARCH__ < 1000
+  if constexpr (sizeof(pack) % 16 == 0) {
+    #pragma unroll
+    for (int part = 0; part < sizeof(pack) / 16; ++part)
+      __stwb(reinterpret_cast<uint4*>(place) + part, reinterpret_cast<const uint4*>(&pack)[part]);
+    return;
+  }
+  if constexpr (sizeof(pack) == 8) {
+    __stwb(reinterpret_cast<uint2*>(place), reinterpret_cast<const uint2&>(pack));
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, N>*>(place) = pack;
+}
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
 }
@@ -200,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
                 const double v2 = (double)(v0 / v1);
                 B1.v[j] = v2;
               }
-              *reinterpret_cast<Pack<double, 2>*>(a1 + ((ix)i0 * s1_0 + (ix)i1)) = B1;
+              lf_store_pack(a1 + ((ix)i0 * s1_0 + (ix)i1), B1);
             }
           }
         }

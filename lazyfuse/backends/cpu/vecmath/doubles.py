@@ -94,9 +94,12 @@ def is_nan(x: Value) -> Value:
 
 
 def clamp(x: Value, low: float, high: float) -> Value:
-    """x limited to [low, high]; NaN stays NaN."""
-    x = select(x > high, high, x)
-    return select(x < low, low, x)
+    """x limited to [low, high]; NaN stays NaN, and raises INVALID on the way: such comparisons and
+    selections are one instruction each (primitives with clamps are NOISY)."""
+    limit = x.lift(high)
+    x = select(x.body.emit("lt", "b1", limit, x, attr="signaling"), limit, x)
+    limit = x.lift(low)
+    return select(x.body.emit("lt", "b1", x, limit, attr="signaling"), limit, x)
 
 
 def from_bits(bits: Value) -> Value:

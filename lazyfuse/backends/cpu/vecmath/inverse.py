@@ -103,7 +103,8 @@ def atan(x: Value) -> Value:
 
 def atan2(y: Value, x: Value) -> Value:
     form = FORMATS[x.dtype]
-    above, right = _scaled(absolute(y), absolute(x))
+    is_origin = x.eq(0.0) & y.eq(0.0)  # 0/0 would raise flags
+    above, right = _scaled(absolute(y), select(is_origin, 1.0, absolute(x)))
     angle = _first_quadrant(above, right)
     is_zero = y.eq(0.0)
     hi, lo = select(is_zero, 0.0, angle.hi), select(is_zero, 0.0, angle.lo)

@@ -57,36 +57,48 @@ def log_doubled(x: Value) -> Pair:
 
 
 def _pow_pair(x: Value, y: Value) -> Value:
-    """exp(y log|x|), the logarithm as a pair; log 0 and log infinity are infinite."""
-    size = absolute(x)
-    log = log_doubled(size)
-    hi = select(size.eq(0.0), -math.inf, select(size < math.inf, log.hi, size))
+    """exp(y log|x|), the logarithm as a pair."""
+    log = log_doubled(_plain(x))
     bounded = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
-    product = two_product(hi, bounded)
+    product = two_product(log.hi, bounded)
     result = exp_pair(Pair(product.hi, fma(log.lo, bounded, product.lo)))
     form = FORMATS[x.dtype]
     result = select(product.hi > form.exp_high, math.inf, result)
     result = select(product.hi < form.exp_low, 0.0, result)
-    return _with_sign(x, y, result)
+    return _with_sign(x, y, _at_edges(x, y, result))
 
 
 def _pow_lean(x: Value, y: Value) -> Value:
     """float32: 2**(y log2|x|) in float64 with short polynomials, about 2**-31 relative, rounded
     once.
     """
-    size = absolute(x)
-    k, m = split_exponent(cast(size, "f8"))
+    k, m = split_exponent(cast(_plain(x), "f8"))
     f = m - 1.0
     s = f / (2.0 + f)
     log = fma(s, polynomial(s * s, LOG2_LEAN["f8"]), k)
-    log = select(size.eq(0.0), -math.inf, log)
-    log = select(size < math.inf, log, cast(size, "f8"))
     product = clamp(log * cast(clamp(y, -(2.0**65), 2.0**65), "f8"), -300.0, 300.0)
     n, bits = round_by_shift(product, 1.0)
     r = product - n
     value = fma(r, polynomial(r, EXP2_LEAN["f8"]), 1.0)
     result = cast(value * power_of_two(bits, "f8"), "f4")
-    return _with_sign(x, y, result)
+    return _with_sign(x, y, _at_edges(x, y, result))
+
+
+def _plain(x: Value) -> Value:
+    """|x|, but 1 for 0, infinity and NaN: their logarithms would raise flags on the way."""
+    return select(_is_plain(x), absolute(x), 1.0)
+
+
+def _is_plain(x: Value) -> Value:
+    size = absolute(x)
+    return (size > 0.0) & (size < math.inf)
+
+
+def _at_edges(x: Value, y: Value, result: Value) -> Value:
+    """The power of |x| for 0 and infinity, which is one of both, and NaN."""
+    edge = select((absolute(x) > 0.0) ^ (y < 0.0), result.lift(math.inf), 0.0)
+    edge = select(x.eq(x) & y.eq(y), edge, math.nan)
+    return select(_is_plain(x), result, edge)
 
 
 def _with_sign(x: Value, y: Value, result: Value) -> Value:

@@ -1,0 +1,182 @@
+"""Memory for other libraries: buffers, DLPack, CUDA and Arrow interfaces, pickle; names for Dask.
+
+Whoever gets memory of the engine gets it read-only and finished: the engine does not write to it
+any more. Asking what an array could give never computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from lazyfuse.frontend.convert import to_array as from_host
+from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.ir.graph import Graph
+from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
+from lazyfuse.runtime import engine, session
+
+_WRITABLE = 1  # PyBUF_WRITABLE
+
+
+def buffer(self: Any, flags: int = 0) -> memoryview:
+    """The buffer protocol (Python 3.12 and later): `memoryview(x)`, `bytes(x)`, `file.write(x)`.
+
+    Aliasing: read-only memory of the engine. Raises: BufferError for writable memory, and for
+    arrays on a GPU.
+    """
+    if flags & _WRITABLE:
+        raise BufferError("the memory of a LazyArray is read-only; use numpy.array(x)")
+    if self._storage.device.startswith("cuda:"):
+        raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
+    values: Any = to_array(self)  # a buffer, which its type says from Python 3.12 on
+    return memoryview(values).toreadonly()
+
+
+def data(self: Any) -> memoryview:
+    """As ndarray's, but read-only."""
+    return buffer(self)
+
+
+def ctypes(self: Any) -> Any:
+    """As ndarray's, of the finished values: nothing may be written through the pointer."""
+    return to_array(self).ctypes
+
+
+# ---- DLPack and CUDA
+
+
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
+    """Export through DLPack.
+
+    Aliasing: read-only memory of the engine, unless `copy`. Raises: BufferError for a consumer
+    that cannot be told that memory is read-only (`max_version` below 1.0), and for a device that
+    needs a copy when `copy` is False.
+    """
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    if not self._storage.device.startswith("cuda:"):
+        return to_array(self).__dlpack__(**options)
+    if dl_device is not None and tuple(dl_device)[0] == 1:
+        if copy is False:
+            raise BufferError("an array on a GPU cannot be exported to the CPU without a copy")
+        return to_array(self).__dlpack__(**{**options, "stream": None})
+    return _on_gpu(self).__dlpack__(**options)
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """(1, 0) for the CPU, (2, number) for CUDA."""
+    device = self._storage.device
+    return (2, int(device.partition(":")[2] or 0)) if device.startswith("cuda:") else (1, 0)
+
+
+def cuda_array_interface(self: Any) -> dict[str, Any]:
+    """The CUDA Array Interface of an array on a GPU. Raises: AttributeError on the CPU."""
+    device = self._storage.device
+    if not device.startswith("cuda:"):
+        raise AttributeError(f"the array is on the {device}, not on a GPU")
+    interface: dict[str, Any] = _on_gpu(self).__cuda_array_interface__
+    return interface
+
+
+def _on_gpu(self: Any) -> Any:
+    """The memory as an array of the device's library (CuPy)."""
+    with session.flush_lock:  # before the memory is marked no run may reuse it
+        node = self._storage.node
+        engine.flush([node], self._storage.device)
+        memory = node.buffer
+        memory.exclusive = False
+    target: Any = session.backend(self._storage.device)  # only GPUs have `as_array`
+    offset = self._layout.offset * self.itemsize
+    return target.as_array(memory, self.dtype, self.shape, self.strides, offset)
+
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Any:
+    """The array that another library exports through DLPack.
+
+    Aliasing: none, unless `copy` is False: then the memory is borrowed, and whoever owns it
+    promises not to write to it. Raises: what `x.__dlpack__` raises; BufferError for memory that
+    NumPy cannot read.
+    """
+    if isinstance(x, Handle):
+        array: Any = x  # every Handle is a LazyArray
+        moved = array if device is None else array.to_device(device)
+        return moved.copy() if copy else moved
+    values = np.from_dlpack(x)
+    target = None if device is None else session.resolve_device(device)
+    return from_host(values, borrow=copy is False, device=target)
+
+
+# ---- Arrow
+
+
+def arrow_array(self: Any, type: Any = None) -> Any:
+    """What `pyarrow.array(x)` gives, sharing memory where Arrow can. Raises: pyarrow's errors, for
+    arrays that have not one axis among others."""
+    import pyarrow
+
+    return pyarrow.array(to_array(self), type=type)
+
+
+def arrow_c_array(self: Any) -> Callable[..., Any]:
+    """`__arrow_c_array__`, where pyarrow is installed and the array has one axis.
+    Raises: AttributeError elsewhere."""
+    if self.ndim != 1 or find_spec("pyarrow") is None:
+        raise AttributeError("__arrow_c_array__ needs one axis and the package pyarrow")
+
+    def export(requested_schema: object = None) -> Any:
+        return arrow_array(self).__arrow_c_array__(requested_schema)
+
+    return export
+
+
+# ---- pickle and Dask
+
+
+def rebuild(values: np.ndarray) -> Any:
+    """The array of pickled values."""
+    return from_host(values, owned=values.base is None)
+
+
+def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
+    """Pickle as the values; protocol 5 sends them out of band, without a copy when the array is
+    one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
+    values: Any = to_array(self)
+    plan: tuple[Any, ...] = values[()].__reduce__() if self._is_scalar else (rebuild, (values,))
+    return plan
+
+
+#: Node kinds whose signature says all about them.
+_PLAIN = (Source, Const, Fill, Map, Reduce, Update, View)
+
+
+def dask_tokenize(self: Any) -> tuple[object, ...]:
+    """What Dask hashes to name the array: its recorded operations and the values under them.
+    Computes only what is not plain operations (library calls)."""
+    with session.flush_lock:
+        root = self._storage.node
+        graph = Graph([root])
+        if not all(node.buffer is not None or type(node) in _PLAIN for node in graph.nodes):
+            engine.flush([root], self._storage.device)
+            graph = Graph([root])
+        number = {node: place for place, node in enumerate(graph.nodes)}
+        lines = [_line(node, number, self._storage.device) for node in graph.nodes]
+    return ("lazyfuse", self._code, tuple(self._layout), *lines)
+
+
+def _line(node: Node, number: dict[Node, int], device: str) -> tuple[object, ...]:
+    """One node: its memory, or its operation and operands."""
+    if node.buffer is not None:
+        flat = session.backend(device).to_host(node.buffer)
+        return (node.shape, node.dtype, node.strides, flat[: node.nbytes])
+    value = repr(node.value) if isinstance(node, Const) else ""
+    return (repr(node.signature), value, *(number[src] for src in node.srcs))

@@ -1,0 +1,104 @@
+"""`a.flat`: the elements in C order, read and written by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import elementwise
+from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.handle import Handle
+
+
+class FlatIterator:
+    """NumPy's flatiter: an iterator, and a one-dimensional face of an array of any shape.
+
+    Aliasing: reading copies; writing goes into the array. Values that are written are repeated
+    when there are fewer of them than positions.
+    """
+
+    __slots__ = ("base", "index")
+
+    def __init__(self, array: Any) -> None:
+        self.base = array
+        self.index = 0
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The index of the next element."""
+        if not 0 <= self.index < self.base.size:
+            return (self.base.shape[0], *(0 for _ in self.base.shape[1:]))
+        return tuple(int(n) for n in np.unravel_index(self.index, self.base.shape))
+
+    def copy(self) -> Any:
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return to_array(self.base.ravel(), dtype, copy)
+
+    def __len__(self) -> int:
+        return int(self.base.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self.index >= self.base.size:
+            raise StopIteration
+        value = self.base[self.coords]
+        self.index += 1
+        return value
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.base.ravel()[self._positions(key)]
+        return found if found.base is None else found.copy()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        array = self.base
+        array._check_writeable()
+        key = to_array(key) if isinstance(key, Handle) else key
+        written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
+        written.flat[key] = np.asarray(value) if isinstance(value, Handle) else value
+        positions = np.ravel(self._positions(key))
+        if positions.size and not array.shape:
+            array[...] = written
+        elif positions.size:
+            place = np.unravel_index(positions, array.shape)
+            array[place] = written.ravel()[positions]
+
+    def _positions(self, key: Any) -> Any:
+        """The positions that a key names, by NumPy's own rules. Raises: IndexError."""
+        key = to_array(key) if isinstance(key, Handle) else key
+        return np.arange(self.base.size).flat[key]
+
+    def _compared(self, name: str, other: Any) -> Any:
+        return elementwise.apply(name, (self.base.ravel(), other))
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared("equal", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared("not_equal", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared("less", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared("greater", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared("greater_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
+
+
+def set_flat(self: Any, value: Any) -> None:
+    """`a.flat = value`: all elements, the values repeated. Raises: AttributeError for a scalar."""
+    if self._is_scalar:
+        raise AttributeError("attribute 'flat' of 'numpy.generic' objects is not writable")
+    FlatIterator(self)[...] = value

@@ -1,0 +1,37 @@
+"""`lazyfuse.lib`: NumPy's, with the functions of `stride_tricks` that make views."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import recasting, views
+
+
+class _Library(types.ModuleType):
+    """A module of NumPy with some names of our own."""
+
+    def __init__(self, module: types.ModuleType, own: dict[str, Any]) -> None:
+        super().__init__(f"lazyfuse{module.__name__.removeprefix('numpy')}", module.__doc__)
+        self.__dict__.update(own)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+
+stride_tricks = _Library(
+    np.lib.stride_tricks,
+    {
+        "as_strided": recasting.as_strided,
+        "sliding_window_view": recasting.sliding_window_view,
+        "broadcast_to": views.broadcast_to,
+        "broadcast_arrays": views.broadcast_arrays,
+    },
+)
+lib = _Library(np.lib, {"stride_tricks": stride_tricks})

@@ -1,0 +1,109 @@
+"""The memory of one array, looked at or changed at once by NumPy.
+
+What needs the values of an array at the call (the bounds of an index, the count of a mask) looks
+at them without giving them away: `np.asarray` would mark the memory as shared for ever. What
+changes a few elements (`x[3] = 5`, `np.add.at`) does so where they lie when nobody else needs the
+old values, so it costs as much as there is to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Source
+from lazyfuse.runtime import engine, session
+
+Answer = TypeVar("Answer")
+
+
+def look(array: Handle, function: Callable[[np.ndarray], Answer]) -> Answer:
+    """`function` of the values, computed if they are pending. It must not keep nor write them."""
+    if array._host is not None:
+        return function(array._host)
+    storage = array._storage
+    with session.flush_lock:  # no other thread may reuse the memory meanwhile
+        node = storage.current()
+        engine.flush([node], storage.device)
+        flat = session.backend(storage.device).to_host(node.buffer)
+        return function(view_of(_as(flat, array._code), array._layout))
+
+
+def borrow(array: Handle) -> np.ndarray:
+    """The values, for as long as the caller holds `session.flush_lock`; as `look` has them."""
+    return look(array, lambda values: values)
+
+
+def is_computed(array: Handle) -> bool:
+    """Whether the values are there, in host memory."""
+    storage = array._storage
+    return storage.device == "cpu" and storage.current().buffer is not None
+
+
+def is_settled(array: Handle) -> bool:
+    """Whether a change in place is possible at once: the memory is computed and on the host,
+    nobody outside the engine or in another thread sees it, and no pending operation reads it."""
+    if array._host is not None:
+        return True
+    storage = array._storage
+    node = storage.current()
+    return (
+        node.buffer is not None
+        and not storage.is_shared
+        and node.users == 0
+        and node.buffer.exclusive
+        and storage.device == "cpu"
+    )
+
+
+def mutate(
+    array: Handle, function: Callable[[np.ndarray], Answer], layout: Layout | None = None
+) -> Answer:
+    """`function` of the elements (of those at `layout`) as a writable array, whose changes are
+    kept. The lock is held meanwhile: `borrow` what is needed besides.
+
+    The memory itself is given where `is_settled`, else a copy of it: what was read before keeps
+    its values. Raises: ValueError when the array is read-only, and what `function` raises.
+    """
+    array._check_writeable()
+    if array._host is not None:
+        return function(array._host if layout is None else view_of(array._host, layout))
+    storage = array._storage
+    with session.flush_lock:
+        backend = session.backend(storage.device)
+        old = storage.current()
+        engine.flush([old], storage.device)
+        buffer, on_host = old.buffer, storage.device == "cpu"
+        if on_host and not is_settled(array):
+            buffer = backend.allocate(old.buffer.nbytes)
+            backend.copy(old.buffer, buffer)
+        flat = backend.to_host(buffer)
+        try:
+            return function(view_of(_as(flat, array._code), layout or array._layout))
+        finally:  # what was written before an error stays written, as in NumPy
+            if not on_host:
+                buffer = backend.from_host(flat)
+            storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
+
+
+def poke(array: Handle, offset: int, value: Any) -> None:
+    """Write one element, converted as NumPy converts it; meant for settled memory."""
+    storage = array._storage
+    with session.flush_lock:
+        if not is_settled(array):  # another thread was faster
+            mutate(array, lambda values: values.__setitem__((), value), Layout((), (), offset))
+            return
+        old = storage.node
+        _as(session.backend("cpu").to_host(old.buffer), array._code)[offset] = value
+        storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
+
+
+def _as(flat: np.ndarray, dtype: str) -> np.ndarray:
+    """Bytes as elements; those that fill none are left."""
+    size = int(dtype[1:])
+    return np.ndarray((flat.size // size,), dtype, flat)

@@ -1,0 +1,121 @@
+"""Delivering a recorded result: through `out=` and `where=`, with NumPy's checks and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.convert import operand, scalar
+from lazyfuse.frontend.handle import Handle, result
+from lazyfuse.ir.node import Map, Node
+from lazyfuse.ir.order import c_strides, f_strides, is_f_contiguous, result_strides
+from lazyfuse.ops.shapes import Shape, broadcast, shape_text
+from lazyfuse.ops.table import OPS
+from lazyfuse.ops.types import can_cast
+
+
+def deliver(
+    name: str,
+    node: Node,
+    device: str,
+    *,
+    out: Any,
+    where: Any,
+    casting: str = "same_kind",
+    order: str = "K",
+) -> Any:
+    """The result of op `name`: a new array, or `out`; only where the mask is true.
+
+    A new array holds zeros where the mask is false (NumPy: whatever the memory held).
+    """
+    if out is not None:
+        check_output(name, node.dtype, out, casting)
+    masks = [] if where is True else [mask_node(where)]
+    shape = broadcast([node.shape, *(mask.shape for mask in masks)])
+    if out is not None:
+        _check_shape(shape, out)
+        shape = out.shape
+    dtype = node.dtype if out is None else out._code
+    for mask in masks:
+        old = scalar(0, dtype) if out is None else out._read()
+        node = _chosen(mask, converted(node, dtype), old, shape, order)
+    if out is None:
+        return result(node, device)
+    out._write(converted(node, dtype))
+    return out
+
+
+def check_output(name: str, dtype: str, out: Any, casting: str, number: int = 0) -> None:
+    """Raises what NumPy raises when results of `dtype` cannot be written to `out`."""
+    out._check_writeable()
+    ufunc = OPS[name].ufunc if name in OPS else None
+    check_cast(ufunc or np.positive, dtype, out._code, casting, number)
+
+
+def check_cast(ufunc: np.ufunc, source: str, target: str, casting: str, number: int = 0) -> None:
+    """Raises NumPy's UFuncTypeError when result `number` may not be cast to its output."""
+    if can_cast(source, target, casting):
+        return
+    from_dtype, to_dtype = np.dtype(source), np.dtype(target)
+    error = np._core._exceptions._UFuncOutputCastingError  # type: ignore[attr-defined]  # private
+    raise error(ufunc, casting, from_dtype, to_dtype, number)
+
+
+def check_outputs(name: str, nodes: Sequence[Node], outs: Sequence[Any], casting: str) -> None:
+    """Raises what NumPy raises before it writes any of several results."""
+    for number, (node, out) in enumerate(zip(nodes, outs, strict=True)):
+        if out is not None:
+            check_output(name, node.dtype, out, casting, number)
+            _check_shape(node.shape, out)
+
+
+def _check_shape(shape: Shape, out: Any) -> None:
+    wide = broadcast([shape, out.shape])
+    if wide != out.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {shape_text(out.shape)} doesn't match "
+            f"the broadcast shape {shape_text(wide)}"
+        )
+
+
+def mask_node(where: Any) -> Node:
+    """What `where=` was given: numbers and sequences count as what bool makes of them.
+    Raises: TypeError for an array that is not boolean."""
+    if not isinstance(where, Handle | np.ndarray):
+        where = np.asarray(where, bool)
+    found = operand(where)
+    if isinstance(where, Handle) and where._is_scalar and found.node is not None:
+        return converted(found.node, "b1")
+    if found.type != "b1":
+        name = np.dtype(found.type)
+        raise TypeError(
+            f"Cannot cast array data from {name!r} to dtype('bool') according to the rule 'safe'"
+        )
+    return found.node if found.node is not None else scalar(found.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
+
+
+def _chosen(mask: Node, node: Node, old: Node, shape: Shape, order: str) -> Map:
+    """The new value where the mask is true, the old one elsewhere."""
+    memory = [(item.shape, item.strides) for item in (node, mask)]
+    strides = ordered_strides(memory, shape, order, trivial=False)
+    return Map(OPS["where"], ("b1", node.dtype, node.dtype), node.dtype, shape, strides,
+               (mask, node, old))  # fmt: skip
+
+
+def ordered_strides(
+    memory: Sequence[tuple[Shape, tuple[int, ...]]], shape: Shape, order: str, *, trivial: bool
+) -> tuple[int, ...]:
+    """The strides of a ufunc's new result in order C, F, A or K, from operands in memory."""
+    if order == "K":
+        return result_strides(memory, shape, trivial=trivial)
+    is_fortran = all(is_f_contiguous(*item) for item in memory) if order == "A" else order == "F"
+    return f_strides(shape) if is_fortran else c_strides(shape)
+
+
+def converted(node: Node, dtype: str) -> Node:
+    """The node, cast where its dtype is another."""
+    if node.dtype == dtype:
+        return node
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))

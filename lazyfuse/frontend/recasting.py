@@ -1,0 +1,248 @@
+"""Views that read the memory otherwise: other dtypes, parts of complex arrays, any strides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from lazyfuse.frontend import fallback
+from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.elementwise import apply
+from lazyfuse.frontend.handle import Handle, new, new_scalar, view
+from lazyfuse.frontend.indexing import assign
+from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Const, Fill
+from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ops.shapes import Shape, size_of
+from lazyfuse.ops.types import code
+
+_FLOAT_OF = {"c8": "f4", "c16": "f8"}
+
+
+# ---- parts of complex arrays
+
+
+def real(self: Any) -> Any:
+    """The real part. Aliasing: a view; the array itself when it is real."""
+    return _part(self, 0) if self._code[0] == "c" else self
+
+
+def imag(self: Any) -> Any:
+    """The imaginary part. Aliasing: a view; of a real array read-only zeros."""
+    if self._code[0] == "c":
+        return _part(self, 1)
+    make = new_scalar if self._is_scalar else new
+    strides = copy_strides(self.shape, self._layout.strides)
+    zeros = make(Fill(self.shape, self._code, strides, (Const(0, self._code),)),
+                 self._storage.device)  # fmt: skip
+    zeros._writeable = self._is_scalar
+    return zeros
+
+
+def _part(array: Any, number: int) -> Any:
+    if array._is_scalar:
+        return apply(("real", "imag")[number], (array,))
+    layout = array._layout
+    doubled = tuple(2 * stride for stride in layout.strides)
+    place = Layout(layout.shape, doubled, 2 * layout.offset + number)
+    return view(array, place, cast=_FLOAT_OF[array._code])
+
+
+def set_real(self: Any, value: Any) -> None:
+    assign(real(self), value)
+
+
+def set_imag(self: Any, value: Any) -> None:
+    if self._code[0] != "c":
+        raise TypeError("array does not have imaginary part to set")
+    assign(imag(self), value)
+
+
+# ---- other dtypes
+
+
+def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The same memory as another array object, with `dtype` read as elements of that dtype.
+
+    Aliasing: shared; for dtypes that only NumPy has, subclasses of its ndarray, and elements that
+    would not be aligned, a read-only copy. Raises: ValueError when the bytes of the last axis do
+    not make elements of the new size, or it is not contiguous and the size changes.
+    """
+    if _is_subclass(dtype) or _is_subclass(type):
+        return fallback.call_method(self, "view", *(x for x in (dtype, type) if x is not None))
+    if dtype is None or _is_ours(dtype) or np.dtype(dtype) == self.dtype:
+        return view(self, self._layout)
+    target = np.dtype(dtype)
+    if target.isnative and code(target) in fallback.KNOWN and not self._is_scalar:
+        layout = _recast(self._layout, self.itemsize, target.itemsize)
+        if layout is not None:
+            return view(self, layout, cast=code(target))
+    bits = fallback.call_method(self, "view", target)
+    if isinstance(bits, Handle):
+        bits._writeable = False
+    return bits
+
+
+def _is_subclass(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, np.ndarray)
+
+
+def _is_ours(kind: Any) -> bool:
+    """Whether `x.view(type(y))` asks for an array of lazyfuse."""
+    return isinstance(kind, type) and issubclass(kind, Handle)
+
+
+def _recast(layout: Layout, old: int, new: int) -> Layout | None:
+    """A layout in elements of another size; None when they would not be aligned."""
+    if old == new:
+        return layout
+    shape, strides = layout.shape, layout.strides
+    if not shape:
+        raise ValueError(
+            "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
+        )
+    if shape[-1] != 1 and strides[-1] != 1 and size_of(shape):
+        raise ValueError(
+            "To change to a dtype of a different size, the last axis must be contiguous"
+        )
+    last = shape[-1] * old
+    if last % new:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in "
+            "bytes of the last axis of the array."
+        )
+    if not last or not size_of(shape):
+        empty = (*shape[:-1], last // new)
+        return Layout(empty, c_strides(empty), 0)
+    counted = [stride * old for stride in (*strides[:-1], layout.offset)]
+    if any(nbytes % new for nbytes in counted):
+        return None
+    *outer, offset = (nbytes // new for nbytes in counted)
+    return Layout((*shape[:-1], last // new), (*outer, 1), offset)
+
+
+def set_dtype(self: Any, dtype: Any) -> None:
+    """`a.dtype = dtype`: read the memory as another dtype from now on."""
+    changed = view_method(self, dtype)
+    if not isinstance(changed, Handle) or changed._storage is not self._storage:
+        raise TypeError(f"cannot set the dtype of this array to {np.dtype(dtype)} in place")
+    self._layout, self._cast = changed._layout, changed._cast
+
+
+def set_strides(self: Any, strides: Any) -> None:
+    """`a.strides = strides`, in bytes. Raises: ValueError outside the array's memory."""
+    if len(strides) != self.ndim:
+        raise ValueError(
+            f"strides must be same length as shape ({self.ndim})",
+        )
+    self._layout = _strided(self, self.shape, tuple(strides))
+
+
+# ---- any strides
+
+
+def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
+               writeable: bool = True, *, check_bounds: bool | None = None) -> Any:  # fmt: skip
+    """A view with any shape and strides (in bytes). Elements may overlap: then the last write to
+    one wins. Raises: ValueError when it would reach outside the array's memory."""
+    x = asarray(x)
+    wanted = x.shape if shape is None else _shape(shape)
+    steps = x.strides if strides is None else tuple(int(step) for step in strides)
+    if len(steps) != len(wanted):
+        raise ValueError("mismatch in length of strides and shape")
+    if any(step % x.itemsize for step in steps):
+        return fallback.call(np.lib.stride_tricks.as_strided, x, wanted, steps, subok, False)
+    layout = _strided(x, wanted, steps)
+    return view(x, layout, writeable=x._writeable and bool(writeable))
+
+
+def _shape(shape: Any) -> Shape:
+    return tuple(int(n) for n in shape) if np.iterable(shape) else (int(shape),)
+
+
+def _strided(x: Any, shape: Shape, strides: tuple[int, ...]) -> Layout:
+    """A layout from the array's first element on. Raises: ValueError outside its memory."""
+    if any(step % x.itemsize for step in strides):
+        raise ValueError(f"strides must be multiples of the {x.itemsize} bytes of an element")
+    steps = tuple(step // x.itemsize for step in strides)
+    reaches = [step * (extent - 1) for step, extent in zip(steps, shape, strict=True)]
+    low = x._layout.offset + sum(min(reach, 0) for reach in reaches)
+    high = x._layout.offset + sum(max(reach, 0) for reach in reaches)
+    if size_of(shape) and not 0 <= low <= high < x._storage.node.nbytes // x.itemsize:
+        raise ValueError("the strides reach outside the memory of the array")
+    return Layout(shape, steps, x._layout.offset)
+
+
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """All windows of a shape: the axes of the window come last. Aliasing: a view.
+
+    Raises: ValueError for windows larger than the array or of negative extent.
+    """
+    try:
+        x = asarray(x)
+    except ForeignError:
+        return fallback.call(np.lib.stride_tricks.sliding_window_view, x, window_shape, axis)
+    window = _shape(window_shape)
+    if any(extent < 0 for extent in window):
+        raise ValueError("`window_shape` cannot contain negative values")
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(
+        axis, x.ndim, allow_duplicate=True
+    )  # fmt: skip
+    if len(window) != len(axes):
+        raise ValueError(
+            f"Must provide window_shape for all dimensions of `x`; got {len(window)} window_shape "
+            f"elements and `x.ndim` is {x.ndim}."
+            if axis is None
+            else "Must provide matching length window_shape and axis; got "
+            f"{len(window)} window_shape elements and {len(axes)} axes elements."
+        )
+    shape = list(x.shape)
+    for number, extent in zip(axes, window, strict=True):
+        if shape[number] < extent:
+            raise ValueError("window shape cannot be larger than input array shape")
+        shape[number] -= extent - 1
+    own = x._layout.strides
+    layout = Layout((*shape, *window), (*own, *(own[number] for number in axes)), x._layout.offset)
+    return view(x, layout, writeable=x._writeable and writeable)
+
+
+def getfield(self: Any, dtype: Any, offset: int = 0) -> Any:
+    """The elements of `dtype` that lie `offset` bytes into each element. Aliasing: as `view`."""
+    target = np.dtype(dtype)
+    if offset < 0 or offset + target.itemsize > self.itemsize:
+        raise ValueError(
+            f"Need 0 <= offset <= {self.itemsize} for requested type "
+            f"but received offset = {offset}"
+        )
+    ratio = math.gcd(self.itemsize, target.itemsize)
+    known = code(target) in fallback.KNOWN and ratio == target.itemsize
+    if not known or offset % target.itemsize or self._is_scalar:
+        return fallback.call_method(self, "getfield", target, offset)
+    times = self.itemsize // target.itemsize
+    layout = self._layout
+    steps = tuple(stride * times for stride in layout.strides)
+    place = Layout(layout.shape, steps, layout.offset * times + offset // target.itemsize)
+    return view(self, place, cast=code(target))
+
+
+def setfield(self: Any, value: Any, dtype: Any, offset: int = 0) -> None:
+    """Write `value` into the field that `getfield` reads."""
+    field = getfield(self, dtype, offset)
+    if not isinstance(field, Handle) or field._storage is not self._storage:
+        raise TypeError(f"cannot set a field of {np.dtype(dtype)} in place")
+    assign(field, value)
+
+
+def swapped_bytes(self: Any, inplace: bool = False) -> Any:
+    """`a.byteswap()`: the bytes of each element reversed, in a copy or in place."""
+    swapped = fallback.call_method(self, "byteswap")
+    if not inplace:
+        return swapped
+    assign(self, swapped)
+    return self

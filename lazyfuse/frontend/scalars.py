@@ -1,0 +1,37 @@
+"""What NumPy gives as scalars (elements, 0-d results) while they are still pending."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.export import to_array
+
+
+def value_of(self: Any) -> np.generic:
+    """The value as NumPy's scalar; computes it."""
+    value: Any = to_array(self)[()]
+    found: np.generic = value
+    return found
+
+
+def class_of(self: Any) -> type:
+    """NumPy's scalar type: `isinstance(x.sum(), np.floating)` is what it is in NumPy."""
+    kind: type = np.dtype(self._code).type
+    return kind
+
+
+def hash_of(self: Any) -> int:
+    """The hash of the value, as NumPy's scalars have it; computes it."""
+    return hash(value_of(self))
+
+
+def attribute(self: Any, name: str) -> Any:
+    """Attributes that only NumPy's scalars have (`is_integer`, `hex`, `bit_count`...).
+    Raises: AttributeError for everything else; private names compute nothing."""
+    if name.startswith("_") or not hasattr(np.dtype(self._code).type, name):
+        raise AttributeError(
+            f"'numpy.{np.dtype(self._code).name}' object has no attribute '{name}'"
+        )
+    return getattr(value_of(self), name)

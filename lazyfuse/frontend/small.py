@@ -1,0 +1,260 @@
+"""Small arrays: a NumPy array inside, computed at once.
+
+Recording and launching costs more than NumPy needs for a few thousand elements. So an array of at
+most `options(eager_size=...)` elements is a NumPy array behind the same class (`_host`), and an
+operation all of whose operands are small runs at once through NumPy, provided that its bits are
+those of a kernel (`OpDef.ulp` 0). Views of it are NumPy's own views of that memory.
+
+Where a small array meets one of the engine, or an operation whose bits are the kernels' own, it is
+read into the graph as a copy: what NumPy would have read at this moment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse.frontend.convert import eager_size, source, to_array
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.table import DTYPES, OPS
+
+Method = Callable[..., Any]
+
+#: Types that NumPy takes as scalars beside arrays.
+SCALARS = frozenset(
+    {bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)}
+)  # fmt: skip
+
+_KNOWN = frozenset(np.dtype(code) for code in DTYPES)
+
+
+# ---- between both worlds
+
+
+def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
+    """A result of NumPy for the user: arrays are wrapped (large ones go to the engine), views
+    remember whose memory they are, scalars and all else stay as they are. `operands` are the
+    arrays, ours and NumPy's, that the call was given."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return _lift_array(value, operands)
+    if kind in (tuple, list):
+        return kind(lift(item, operands) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(lift(item, operands) for item in value))
+    return value
+
+
+def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
+    if value.dtype not in _KNOWN:
+        return value
+    root = _root(value)
+    for operand in operands:
+        mine = isinstance(operand, Handle)
+        host = operand._host if mine else operand
+        if mine and value is host:
+            return operand
+        if root is _root(host):
+            return _shared(value, operand)
+    is_fresh = isinstance(root, np.ndarray) and root.flags.owndata
+    if value.size > eager_size() and value.base is None:
+        return to_array(value, owned=True)
+    return small_array(value if is_fresh else value.copy(order="K"))
+
+
+def _shared(value: np.ndarray, operand: Any) -> Any:
+    """An array in the memory of an operand: a view of ours, a copy of NumPy's."""
+    if not isinstance(operand, Handle):
+        return to_array(value)
+    return small_array(value, operand if operand._owner is None else operand._owner)
+
+
+def _root(array: np.ndarray) -> Any:
+    """The object whose memory an array is."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return base
+
+
+class Large(Exception):
+    """An operand belongs to the engine, or is too large to be computed at once."""
+
+
+def lower(value: Any, allowed: int, found: list[Any]) -> Any:
+    """Operands as NumPy takes them; the arrays among them are added to `found`. Raises: Large."""
+    kind = type(value)
+    if kind in SCALARS or value is None or kind is str or kind is slice:
+        return value
+    if isinstance(value, Handle):
+        if value._host is None:
+            raise Large
+        found.append(value)
+        return value._host
+    if kind in (list, tuple):
+        if len(value) > allowed:
+            raise Large
+        return kind([lower(item, allowed, found) for item in value])
+    if kind is dict:
+        return {key: lower(item, allowed, found) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        if value.size > allowed:
+            raise Large
+        found.append(value)
+    return value
+
+
+class Lowered(NamedTuple):
+    """The arguments of a call as NumPy takes them, and the arrays among them."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    arrays: list[Any]
+
+
+def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> Lowered | None:
+    """Arguments for NumPy, None when something belongs to the engine or is too large. Small arrays
+    stay small when the option changes; `least` is the size of one."""
+    allowed = max(eager_size(), least)
+    if not allowed or "device" in kwargs or "like" in kwargs:
+        return None
+    found: list[Any] = []
+    try:
+        return Lowered(
+            [lower(arg, allowed, found) for arg in args],
+            {key: lower(value, allowed, found) for key, value in kwargs.items()},
+            found,
+        )
+    except Large:
+        return None
+
+
+def fits(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether the broadcast of two small operands is small as well."""
+    if left.shape == right.shape:
+        return True
+    allowed = eager_size()
+    try:
+        return left.size * right.size <= allowed or np.broadcast(left, right).size <= allowed
+    except ValueError:
+        return True  # NumPy's operation says it better
+
+
+def missing(array: Any, name: str) -> Any:
+    """What the engine asks of a small array: the parts of a copy that it may read."""
+    if name == "_writeable":
+        return array._host.flags.writeable
+    if name == "_cast":
+        return None
+    storage = Storage(source(array._host.copy(order="K"), "cpu", owned=True), "cpu")
+    return storage if name == "_storage" else storage.layout
+
+
+def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The result; the user's own `out=` array where there is one."""
+    out = kwargs.get("out")
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    return result if out is None or isinstance(out, tuple) else out
+
+
+# ---- functions of the namespace
+
+
+def is_exact(names: Sequence[str]) -> bool:
+    """Whether NumPy's results of these operations have the bits of the kernels'."""
+    return all(name not in OPS or OPS[name].ulp == 0 or name == "absolute" for name in names)
+
+
+#: What `function` and `ufunc` give for operands that are not all small.
+LARGE = object()
+
+#: Functions that compute transcendental functions: their bits are the kernels' own.
+_OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
+
+
+def function(name: str, engine: Method, plain: Method) -> Method:
+    """A function of the namespace: NumPy's own `plain`, at once, when all its operands are
+    small."""
+    if name in _OWN_BITS:
+        return engine
+    size = _SIZES.get(name)
+
+    @wraps(engine)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = lowered(args, kwargs, _largest(args))
+        if given is None or size is not None and not size(*args, **kwargs) <= eager_size():
+            return engine(*args, **kwargs)
+        return answer(lift(plain(*given.args, **given.kwargs), given.arrays), kwargs)
+
+    return call
+
+
+def _largest(args: Sequence[Any]) -> int:
+    """The size of the largest small array among arguments."""
+    sizes = [arg._host.size for arg in args if isinstance(arg, Handle) and arg._host is not None]
+    return max(sizes, default=0)
+
+
+def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a ufunc, or of a method of one, on small operands; else LARGE."""
+    for arg in args:
+        if isinstance(arg, Handle) and arg._host is None:
+            return LARGE
+    given = lowered(args, kwargs, _largest(args))
+    if given is None:
+        return LARGE
+    if plain is np.absolute and given.args and np.iscomplexobj(given.args[0]):
+        return LARGE
+    arrays = [value for value in given.args[:2] if isinstance(value, np.ndarray)]
+    is_product = getattr(plain, "signature", None) is not None
+    if len(arrays) > 1 and not is_product and not fits(*arrays):
+        return LARGE
+    return answer(lift(plain(*given.args, **given.kwargs)), _outputs(plain, args, kwargs))
+
+
+def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords with `out=`, also where it is given by position."""
+    given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
+    return {"out": given if len(given) > 1 else given[0]} if given else kwargs
+
+
+# ---- how large the arrays are that functions make of no arrays
+
+
+def _of_shape(shape: Any = 0, *rest: Any, **options: Any) -> float:
+    try:
+        return float(math.prod(shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        return 0  # NumPy raises it
+
+
+def _of_range(start: Any = 0, stop: Any = None, step: Any = 1, **options: Any) -> float:
+    if stop is None:
+        start, stop = 0, start
+    try:
+        return float((stop - start) / (step or 1))
+    except (TypeError, ZeroDivisionError, OverflowError):
+        return 0
+
+
+def _of_number(start: Any = 0, stop: Any = 0, num: Any = 50, *rest: Any, **options: Any) -> float:
+    return float(num) * max(np.size(start), np.size(stop)) if isinstance(num, int) else 0
+
+
+def _of_square(N: Any = 0, M: Any = None, *rest: Any, **options: Any) -> float:
+    return _of_shape((N, N if M is None else M))
+
+
+_SIZES: Mapping[str, Callable[..., float]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full", "indices"), _of_shape),
+    **dict.fromkeys(("linspace", "logspace", "geomspace"), _of_number),
+    **dict.fromkeys(("eye", "identity", "tri"), _of_square),
+    "arange": _of_range,
+    "fromfunction": lambda function, shape, **options: _of_shape(shape),
+}

@@ -1,0 +1,203 @@
+"""The methods of LazyArray: at once by NumPy when the array is small, else the engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.fallback import lower as forced
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.small import SCALARS, answer, fits, is_exact, lift, lowered
+
+Method = Callable[..., Any]
+
+
+def binary(name: str, special: str, engine: Method) -> Method:
+    """A binary operator, plain or reflected."""
+    if not is_exact((name,)):
+        return engine
+    plain = getattr(np.ndarray, special)
+
+    def method(self: Any, other: Any) -> Any:
+        host = self._host
+        if host is not None:
+            kind = type(other)
+            if kind in SCALARS:
+                return _value(plain(host, other))
+            if kind is Handle._concrete:
+                theirs = other._host
+                if theirs is not None and fits(host, theirs):
+                    return _value(plain(host, theirs))
+        return engine(self, other)
+
+    return _named(method, engine)
+
+
+def _value(result: Any) -> Any:
+    """The result of an operator: NumPy gives scalars for arrays without axes."""
+    return small_array(result) if type(result) is np.ndarray else result
+
+
+def in_place(name: str, special: str, engine: Method) -> Method:
+    """An in-place operator: NumPy's memory stays the array's."""
+    plain = getattr(np.ndarray, special)
+    exact = is_exact((name,))
+
+    def method(self: Any, other: Any) -> Any:
+        host = self._host
+        if host is None:
+            return engine(self, other)
+        theirs = _host_of(other) if exact else None
+        if theirs is None:
+            return engine(self, other)
+        plain(host, theirs)
+        return self
+
+    return _named(method, engine)
+
+
+def _host_of(other: Any) -> Any:
+    """An operand for NumPy, None when it is the engine's."""
+    if type(other) in SCALARS:
+        return other
+    return other._host if isinstance(other, Handle) else None
+
+
+def unary(name: str, special: str, engine: Method) -> Method:
+    """A unary operator; the absolute value of complex numbers is the kernels' own."""
+    plain = getattr(np.ndarray, special)
+    kinds = "biuf" if name == "absolute" else "biufc"
+
+    def method(self: Any) -> Any:
+        host = self._host
+        return engine(self) if host is None or host.dtype.kind not in kinds else lift(plain(host))
+
+    return _named(method, engine)
+
+
+def method(name: str, engine: Method) -> Method:
+    """Any other method that ndarray has."""
+    plain = getattr(np.ndarray, name)
+    writes = name in _WRITING
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        host = self._host
+        if host is None:
+            return engine(self, *args, **kwargs)
+        given = lowered(args, kwargs, host.size)
+        if given is not None:
+            found = plain(host, *given.args, **given.kwargs)
+            return answer(lift(found, (self, *given.arrays)), kwargs)
+        if writes:
+            plain(host, *forced(list(args)), **forced(kwargs))
+            return None
+        return engine(self, *args, **kwargs)
+
+    return _named(call, engine)
+
+
+def item(engine: Method) -> Method:
+    """`x[key]`: for the keys of loops and slices without looking at them closely."""
+    general = method("__getitem__", engine)
+
+    def call(self: Any, key: Any) -> Any:
+        host = self._host
+        if host is None or type(key) not in (int, slice):
+            return general(self, key)
+        found = host[key]
+        if type(found) is not np.ndarray:
+            return found
+        return small_array(found, self if self._owner is None else self._owner)
+
+    return _named(call, engine)
+
+
+#: Methods that write into the array: what they need of the engine is computed at once.
+_WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
+
+
+def power(engine: Method) -> Method:
+    """`x ** 2` and the other exponents that need no power; the rest is the engine's."""
+
+    def call(self: Any, exponent: Any, *modulus: Any) -> Any:
+        host = self._host
+        plain = type(exponent) in (int, float) and not modulus
+        if host is None or not plain or exponent not in (0.5, 1, 2, -1):
+            return engine(self, exponent, *modulus)
+        return _value(host**exponent)
+
+    return _named(call, engine)
+
+
+def attribute(name: str, engine: property, *, wrapped: bool = False) -> property:
+    """A property that ndarray has."""
+
+    def get(self: Any) -> Any:
+        host = self._host
+        if host is None:
+            return engine.fget(self)  # type: ignore[misc]  # every property here can be read
+        value = getattr(host, name)
+        return lift(value, (self,)) if wrapped else value
+
+    def put(self: Any, value: Any) -> None:
+        host = self._host
+        if host is None:
+            assert engine.fset is not None
+            engine.fset(self, value)
+        else:
+            setattr(host, name, np.asarray(value) if isinstance(value, Handle) else value)
+
+    return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
+
+
+def _named(made: Method, engine: Method) -> Method:
+    made.__name__, made.__qualname__ = engine.__name__, engine.__qualname__
+    made.__doc__ = engine.__doc__
+    return made
+
+
+# ---- the class
+
+_BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+_PLAIN_ATTRIBUTES = "shape dtype ndim size itemsize nbytes strides flags".split()
+_VIEWS = "T mT real imag".split()
+#: Special methods that need no care beyond that of any method.
+_SPECIAL = (
+    "__getitem__ __setitem__ __len__ __contains__ __bool__ __int__ __float__ __complex__ "
+    "__index__ __copy__ __deepcopy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
+).split()
+
+
+def install(kind: type, interface: type) -> None:
+    """Give `kind` the methods of `interface`, each at once when the array is small."""
+    found: dict[str, Any] = {}
+    for table, make in ((_BINARY, binary), (_COMPARISONS, binary), (_UNARY, unary)):
+        for short, name in table.items():
+            found[f"__{short}__"] = make(name, f"__{short}__", vars(interface)[f"__{short}__"])
+    for short, name in _BINARY.items():
+        special = f"__r{short}__"
+        found[special] = binary(name, special, vars(interface)[special])
+        special = f"__i{short}__"
+        found[special] = in_place(name, special, vars(interface)[special])
+    for name in _PLAIN_ATTRIBUTES + _VIEWS:
+        found[name] = attribute(name, vars(interface)[name], wrapped=name in _VIEWS)
+    public = (name for name in vars(interface) if not name.startswith("_"))
+    for name in (*public, *_SPECIAL):
+        value = vars(interface)[name]
+        if name not in found and callable(value) and hasattr(np.ndarray, name):
+            found[name] = method(name, value)
+    found["__getitem__"] = item(vars(interface)["__getitem__"])
+    found["__pow__"] = power(vars(interface)["__pow__"])
+    for name, value in found.items():
+        setattr(kind, name, value)

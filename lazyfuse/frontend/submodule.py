@@ -1,0 +1,27 @@
+"""What `lazyfuse.linalg`, `lazyfuse.fft` and `lazyfuse.random` are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import namespace
+
+
+class Submodule:
+    """The names of a submodule of NumPy, for the module that stands for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._numpy = getattr(np, name)
+        self.names: list[str] = list(self._numpy.__all__)
+
+    def lookup(self, name: str) -> Any:
+        """Our version of a name. Raises: AttributeError for names that NumPy does not have."""
+        if name.startswith("_") or not hasattr(self._numpy, name):
+            raise AttributeError(f"module 'lazyfuse.{self._name}' has no attribute {name!r}")
+        return namespace.member(self._name, name)
+
+    def directory(self) -> list[str]:
+        return sorted(self.names)

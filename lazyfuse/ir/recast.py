@@ -1,0 +1,144 @@
+"""Typed views: the memory of a node read and written as elements of another dtype.
+
+The parts of a complex array are ordinary operations, which fuse:
+
+    z.real        ->  real(View(z))
+    z.imag = x    ->  Update(z, complex_of(real(View(z)), x))
+
+Every other dtype (`x.view("u4")`), and writes through a layout that addresses an element twice
+(`as_strided`), are recorded calls on the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Map, Node, Opaque, Update, View
+from lazyfuse.ir.order import copy_strides
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.ops.table import OPS
+
+_PARTS = ("real", "imag")
+_FLOAT_OF = {"c8": "f4", "c16": "f8"}
+
+
+def read(node: Node, dtype: str, layout: Layout) -> Node:
+    """The elements of `dtype` that `layout` addresses in the memory of a node."""
+    part = _part(node, dtype, layout)
+    if part is None:
+        return View(_reinterpreted(node, dtype), layout)
+    number, halved = part
+    pairs = View(node, halved)
+    strides = copy_strides(layout.shape, layout.strides)
+    return Map(OPS[_PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
+
+
+def written(base: Node, dtype: str, layout: Layout, value: Node) -> Node:
+    """The next version of `base`: its elements of `dtype` at `layout` replaced by `value`."""
+    part = _part(base, dtype, layout)
+    if part is None:
+        return overwritten(base, dtype, layout, value)
+    number, halved = part
+    other = read(base, dtype, Layout(layout.shape, layout.strides, layout.offset ^ 1))
+    pair = (value, other) if number == 0 else (other, value)
+    strides = copy_strides(layout.shape, layout.strides)
+    both = Map(OPS["complex_of"], (dtype, dtype), base.dtype, layout.shape, strides, pair)
+    return Update(base, halved, both)
+
+
+def overwritten(base: Node, dtype: str, layout: Layout, value: Node) -> Node:
+    """As `written`, by one recorded call on a copy: the last write to an element wins."""
+    call = _Overwrite(dtype, layout, base.strides)
+    return Opaque(
+        "assign", call, "the elements written lie across those of the array",
+        shape=base.shape, dtype=base.dtype, strides=base.strides, srcs=(base, value),
+    )  # fmt: skip
+
+
+def repeats(layout: Layout) -> bool:
+    """Whether a layout may address an element twice (no false no)."""
+    reach = 0
+    spans = [(abs(s), n) for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1]
+    for stride, extent in sorted(spans):
+        if stride <= reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def _part(node: Node, dtype: str, layout: Layout) -> tuple[int, Layout] | None:
+    """Which part of complex elements a layout of floats addresses: 0 or 1, and where they are."""
+    if _FLOAT_OF.get(node.dtype) != dtype:
+        return None
+    if any(s % 2 for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1):
+        return None
+    halves = tuple(stride // 2 for stride in layout.strides)
+    return layout.offset % 2, Layout(layout.shape, halves, layout.offset // 2)
+
+
+def _reinterpreted(node: Node, dtype: str) -> Node:
+    """The whole memory of a node as one axis of `dtype`; bytes that fill no element are left."""
+    count = node.nbytes // int(dtype[1:])
+    call = _Reinterpret(dtype, node.strides)
+    return Opaque(
+        "view", call, f"the bytes of {node.dtype} are read as {dtype}",
+        shape=(count,), dtype=dtype, strides=(1,), srcs=(node,),
+    )  # fmt: skip
+
+
+class _Call:
+    """A call on arrays that is equal to its likes, so that plans are found again."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, *key: Any) -> None:
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.key))
+
+
+class _Reinterpret(_Call):
+    """key: dtype, and the strides of the operand's memory."""
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        dtype, strides = self.key
+        return _flat(_dense(array, strides), dtype)
+
+
+class _Overwrite(_Call):
+    """key: dtype of the view, its layout, and the strides of the base's memory."""
+
+    def __call__(self, base: np.ndarray, value: np.ndarray) -> np.ndarray:
+        dtype, layout, strides = self.key
+        result = _dense(base, strides)
+        result = _dense(result.copy(order="K"), strides)
+        view_of(_flat(result, dtype), layout)[...] = value
+        return result
+
+
+def _dense(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """The array in memory of these strides: itself where it lies so."""
+    if size_of(array.shape) == 0 or array.strides == tuple(s * array.itemsize for s in strides):
+        return array
+    copy = np.empty(array.size, array.dtype)
+    shaped = view_of(copy, Layout(array.shape, strides, 0))
+    shaped[...] = array
+    return shaped
+
+
+def _flat(dense: np.ndarray, dtype: str) -> np.ndarray:
+    """The memory of a dense array as one axis of a dtype."""
+    size = np.dtype(dtype).itemsize
+    if dense.size == 0:
+        return np.empty(0, dtype)
+    flat = as_strided(dense, (dense.size,), (dense.itemsize,)).view(np.uint8)
+    return flat[: flat.size // size * size].view(dtype)

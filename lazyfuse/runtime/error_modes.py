@@ -1,0 +1,189 @@
+"""Which `np.errstate` is in force, and telling the user about a condition as it says.
+
+`current_modes()` runs for every recorded operation, so it compares two identities: that of
+NumPy's own state object and that of Python's list of warning filters. Both are decoded only when
+they changed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from enum import Enum
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+from numpy._core import umath
+
+from lazyfuse.ir.node import Origin, line_of
+from lazyfuse.ops.float_flags import BITS, WORDS, ErrorModes
+
+#: NumPy's ContextVar behind `np.errstate` (2.0 and later); its values are opaque, but new for
+#: every state.
+_STATE = getattr(umath, "_extobj_contextvar", None)
+
+
+class _Known:
+    """What was decoded last, and from what."""
+
+    __slots__ = ("state", "filters", "first", "modes")
+
+    def __init__(self, state: object, filters: list[Any], first: object, modes: ErrorModes):
+        self.state, self.filters, self.first, self.modes = state, filters, first, modes
+
+
+def current_modes() -> ErrorModes:
+    """What is to be done about conditions of an operation that is recorded now."""
+    state = _STATE.get() if _STATE is not None else None
+    filters = warnings.filters
+    known = _known
+    if (
+        known.state is state
+        and known.filters is filters
+        and known.first is (filters[0] if filters else None)
+        and state is not None
+    ):
+        return known.modes
+    return _learn(state, filters)  # type: ignore[arg-type]  # typeshed says Sequence
+
+
+def _learn(state: object, filters: list[Any]) -> ErrorModes:
+    global _known
+    modes = _decode(watched=_is_watched(filters))
+    _known = _Known(state, filters, filters[0] if filters else None, modes)
+    return modes
+
+
+def _decode(*, watched: bool) -> ErrorModes:
+    by_name = dict(np.geterr())
+    reported = sum(bit for name, bit in BITS.items() if by_name[name] != "ignore")
+    modes = set(by_name.values())
+    immediate = bool(modes - {"warn", "ignore"}) or (watched and "warn" in modes)
+    handler = np.geterrcall() if modes & {"call", "log"} else None
+    return ErrorModes(by_name, reported, immediate, handler)  # type: ignore[arg-type]  # TypedDict
+
+
+#: The filters of the process, as against those of a `warnings.catch_warnings` block.
+_OUTERMOST = warnings.filters
+
+
+def _is_watched(filters: list[Any]) -> bool:
+    """Whether a RuntimeWarning must come at the call: it is an error, or somebody listens for
+    every one of them inside a `warnings.catch_warnings` block."""
+    action = next((item[0] for item in filters if _is_for_all(item)), "default")
+    return action == "error" or (action in ("always", "all") and filters is not _OUTERMOST)
+
+
+def _is_for_all(item: Any) -> bool:
+    _, message, category, module, line = item
+    return message is None and module is None and not line and issubclass(RuntimeWarning, category)
+
+
+_known = _Known(None, [], None, _decode(watched=False))
+
+
+def tell(origin: Origin, message: str, bits: int) -> None:
+    """Do what the modes of a recorded operation say about one of NumPy's messages; `bits` are all
+    conditions that the operation met.
+
+    Raises: FloatingPointError, or what a handler or a warning filter raises.
+    """
+    modes = origin[2]
+    name = keyword_of(message)
+    match modes.by_name[name]:
+        case "warn":
+            warn(origin, message)
+        case "raise":
+            raise FloatingPointError(message)
+        case "call":
+            modes.handler(WORDS[name], bits)
+        case "log":
+            modes.handler.write(f"Warning: {message}\n")
+        case "print":
+            sys.stderr.write(f"Warning: {message}\n")
+
+
+def keyword_of(message: str) -> str:
+    """The keyword of `np.errstate` that decides about a message."""
+    return next(name for name, words in WORDS.items() if message.startswith(words))
+
+
+def warn(origin: Origin, message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Give a warning at the line that recorded an operation, once per line as Python does."""
+    file, line = line_of(origin)
+    names = _globals_of(origin[0])
+    module = names.get("__name__", "__main__")
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, file, line, module=module, registry=registry)
+    _told[message, file, line] = (warnings.filters, tuple(warnings.filters))
+
+
+#: Warnings given, with the filters of that time.
+_told: dict[tuple[str, str, int], tuple[object, tuple[object, ...]]] = {}
+
+
+class Outlook(Enum):
+    """What a message would come to, if its operation gave it now."""
+
+    SILENT = "nothing: it is ignored, or its line has given it before"
+    FIRST = "a warning, the first of its line"
+    ALWAYS = "something every time"
+
+
+def outlook(origin: Origin, message: str) -> Outlook:
+    """Whether it is worth finding out that an operation gives `message`."""
+    mode = origin[2].by_name[keyword_of(message)]
+    if mode != "warn":
+        return Outlook.SILENT if mode == "ignore" else Outlook.ALWAYS
+    file, line = line_of(origin)
+    action = _action(message, _globals_of(origin[0]).get("__name__", "__main__"), line)
+    if action == "ignore":
+        return Outlook.SILENT
+    if action in ("error", "always", "all"):
+        return Outlook.ALWAYS
+    filters, items = _told.get((message, file, line), (None, ()))
+    is_told = filters is warnings.filters and items == tuple(warnings.filters)
+    return Outlook.SILENT if is_told else Outlook.FIRST
+
+
+def _action(message: str, module: str, line: int) -> str:
+    """What Python's filters do with a RuntimeWarning."""
+    for action, text, category, place, number in warnings.filters:
+        if (
+            issubclass(RuntimeWarning, category)
+            and _matches(text, message)
+            and _matches(place, module)
+            and number in (0, line)
+        ):
+            return str(action)
+    return "default"
+
+
+def _matches(pattern: Any, text: str) -> bool:
+    if pattern is None:
+        return True
+    if isinstance(pattern, str):  # as the interpreter itself writes its first filters
+        return pattern == text
+    return isinstance(pattern, re.Pattern) and pattern.match(text) is not None
+
+
+def _globals_of(code: CodeType) -> dict[str, Any]:
+    """The names of the module that code comes from; of __main__ for code without a file."""
+    found = sys.modules.get(_modules.get(code.co_filename, ""))
+    if found is None or getattr(found, "__file__", None) != code.co_filename:
+        found = _module_of(code.co_filename)
+        _modules[code.co_filename] = found.__name__
+    return vars(found)
+
+
+def _module_of(file: str) -> ModuleType:
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == file:
+            return module
+    return sys.modules["__main__"]
+
+
+#: Module names by file.
+_modules: dict[str, str] = {}

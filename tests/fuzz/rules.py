@@ -1,0 +1,275 @@
+"""What the fuzzer leaves out: statements whose answer NumPy itself does not fix.
+
+A rule looks at one statement before it runs, and at the values that its operands have there. Each
+has its reason:
+
+casts: a float that the integer type cannot hold is undefined in C; NumPy's own answer depends on
+    where in the array the element lies.
+zeros: whether max and min of +0.0 and -0.0 give the one or the other depends on NumPy's vector
+    length; so does their order in a sort.
+nans: the sign and the payload of a NaN depend on the order of the operands in an instruction.
+products: NumPy rounds complex products otherwise where strides are negative (complex64) or
+    operands overlap; only those of whole contiguous arrays are compared.
+powers: a power of floats is right to some ULP only; what is computed from it is not compared.
+masks: NumPy writes what its buffer held where `where=` is false, when the output is cast and
+    overlaps an operand; without an output, what the new memory held.
+overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`, and reads what it
+    has just written.
+unaligned: elements of another size that lie between those of the memory are a read-only copy, as
+    `LazyArray.view` says.
+halves: NumPy has written the variance when it refuses to write its root.
+inexact: the modulus of a complex number is right to some ULP; variables u... hold such results,
+    and nothing may read them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+
+from tests.fuzz.code import compiled
+
+_TIES = {"max", "min", "maximum", "minimum", "fmax", "fmin", "clip", "sort", "unique", "nanmax",
+         "nanmin", "amax", "amin", "median", "ptp", "accumulate", "reduce"}  # fmt: skip
+_SIGNS = {"copysign", "signbit", "view", "nextafter"}
+_CASTS = {"astype", "copyto"}
+_PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "dot"}
+_INTERESTING = re.compile(
+    rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
+    r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var)\b"
+    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d"
+)
+
+
+def excluded(line: str, names: dict[str, Any]) -> str:
+    """Return the name of the rule that leaves a statement out, or nothing."""
+    if not _INTERESTING.search(line):
+        return ""
+    tree = ast.parse(line).body[0]
+    for rule in (
+        _casts,
+        _zeros,
+        _nans,
+        _products,
+        _powers,
+        _masks,
+        _overlaps,
+        _unaligned,
+        _halves,
+        _inexact,
+    ):
+        if rule(tree, lambda node: _value(node, names)):
+            return rule.__name__.strip("_")
+    return ""
+
+
+Read = Callable[[ast.expr], Any]
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+    """Evaluate a part of a statement; None when it cannot be evaluated."""
+    try:
+        return eval(compiled(ast.unparse(node), "eval"), names)  # noqa: S307 - made by the fuzzer
+    except Exception:  # noqa: BLE001 - the statement will raise as well
+        return None
+
+
+def _casts(tree: ast.stmt, read: Read) -> bool:
+    return any(_overflows(source, target) for source, target in _pairs(tree, read))
+
+
+def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
+    """Yield what is cast, and to which dtype."""
+    for call, name in _calls(tree):
+        asked = [word.value for word in call.keywords if word.arg == "dtype"]
+        if name == "astype":
+            asked += call.args[:1]
+        for dtype in asked:
+            for source in _operands(call, read):
+                yield source, host.dtype(read(dtype) or "f8")
+        if name == "copyto":
+            yield read(call.args[1]), _dtype_of(read(call.args[0]))
+    if isinstance(tree, ast.Assign) and not isinstance(tree.targets[0], ast.Name):
+        first = tree.targets[0]
+        for target in first.elts if isinstance(first, ast.Tuple) else (first,):
+            if isinstance(target, (ast.Subscript, ast.Attribute)):  # x[...] = or x.real =
+                yield read(tree.value), _dtype_of(read(target.value))
+
+
+def _dtype_of(value: Any) -> Any:
+    """Return the dtype of an array, or of what a flat iterator walks."""
+    array = value if hasattr(value, "dtype") else getattr(value, "base", None)
+    return getattr(array, "dtype", host.dtype("f8"))
+
+
+def _overflows(source: Any, target: Any) -> bool:
+    if not isinstance(source, (host.ndarray, host.generic)) or source.dtype.kind not in "fc":
+        return False
+    if target.kind not in "iu" or not source.size:
+        return False
+    real = source.real.astype("f8")
+    if not host.isfinite(real).all():
+        return True
+    info = host.iinfo(target)
+    return bool((real <= float(info.min) - 1).any() or (real >= float(info.max)).any())
+
+
+def _zeros(tree: ast.stmt, read: Read) -> bool:
+    return any(
+        _has_both_zeros(_operands(call, read)) for call, name in _calls(tree) if name in _TIES
+    )
+
+
+def _has_both_zeros(operands: list[Any]) -> bool:
+    signs = [host.signbit(part[part == 0]) for item in operands for part in _floats(item)]
+    return any(s.any() for s in signs) and any((~s).any() for s in signs)
+
+
+def _nans(tree: ast.stmt, read: Read) -> bool:
+    return any(
+        host.isnan(part).any()
+        for call, name in _calls(tree)
+        if name in _SIGNS
+        for item in _operands(call, read)
+        for part in _floats(item)
+    )
+
+
+def _products(tree: ast.stmt, read: Read) -> bool:
+    multiplies = any(
+        isinstance(node, (ast.Mult, ast.Pow, ast.MatMult))
+        or (isinstance(node, ast.Attribute) and node.attr in _PRODUCTS)
+        for node in ast.walk(tree)
+    )
+    if not multiplies:
+        return False
+    values = [read(name) for name in _names(tree)]
+    factors = [x for x in values if getattr(x, "dtype", host.dtype("?")).kind == "c"]
+    plain = isinstance(tree, ast.Assign) and isinstance(tree.value, ast.BinOp)
+    whole = plain and not any(isinstance(n, (ast.Subscript, ast.Call)) for n in ast.walk(tree))
+    return any(
+        not whole or x.dtype == host.dtype("c8") or not x.flags.c_contiguous for x in factors
+    )
+
+
+def _names(tree: ast.stmt) -> list[ast.Name]:
+    """Return the variables that a statement reads."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    changed = tree.target if isinstance(tree, ast.AugAssign) else None
+    return [node for node in nodes if isinstance(node.ctx, ast.Load) or node is changed]
+
+
+def _powers(tree: ast.stmt, read: Read) -> bool:
+    """Whether floats are raised to more than an exact power (the second, by a number), or integers
+    in place to a negative one: NumPy finds that when it has written half."""
+    pairs = [
+        (node.left, node.right) for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+    ]  # fmt: skip
+    if isinstance(tree, ast.AugAssign) and isinstance(tree.op, ast.Pow):
+        pairs.append((tree.target, tree.value))
+        if ast.unparse(tree.value) != "2":
+            return True
+    return any(
+        ast.unparse(power) != "2" and host.asarray(read(x)).dtype.kind in "fcO"
+        for base, power in pairs
+        for x in (base, power)
+    )
+
+
+def _masks(tree: ast.stmt, read: Read) -> bool:
+    for call, name in _calls(tree):
+        words = {word.arg: word.value for word in call.keywords}
+        if "where" not in words:
+            continue
+        if "out" not in words and isinstance(getattr(host, name, None), host.ufunc):
+            return True
+        if "out" in words:
+            out, operands = read(words["out"]), [read(node) for node in call.args]
+            plain = [word for word in call.keywords if word.arg not in ("out", "where")]
+            result = read(ast.Call(call.func, call.args, plain))
+            casts = getattr(result, "dtype", None) != getattr(out, "dtype", None)
+            if casts and any(_shares(item, out) for item in operands):
+                return True
+    return False
+
+
+def _overlaps(tree: ast.stmt, read: Read) -> bool:
+    if not isinstance(tree, ast.Assign) or not isinstance(tree.targets[0], ast.Subscript):
+        return False
+    target = tree.targets[0]
+    index = read(target.slice) if not isinstance(target.slice, ast.Tuple) else None
+    by_mask = getattr(index, "dtype", None) == host.dtype("?")
+    return by_mask and _shares(read(target.value), read(tree.value))
+
+
+def _unaligned(tree: ast.stmt, read: Read) -> bool:
+    views = [read(call) for call, name in _calls(tree) if name == "view"]
+    return any(isinstance(seen, host.ndarray) and _lies_between(seen) for seen in views)
+
+
+def _halves(tree: ast.stmt, read: Read) -> bool:
+    outs = [
+        read(word.value)
+        for call, name in _calls(tree)
+        if name == "std"
+        for word in call.keywords
+        if word.arg == "out"
+    ]
+    return any(getattr(out, "dtype", host.dtype("f8")).kind not in "fc" for out in outs)
+
+
+def _lies_between(seen: Any) -> bool:
+    whole = seen
+    while isinstance(whole.base, host.ndarray):
+        whole = whole.base
+    start = seen.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return any(nbytes % seen.itemsize for nbytes in (start, *seen.strides))
+
+
+def _shares(a: Any, b: Any) -> bool:
+    both = isinstance(a, host.ndarray) and isinstance(b, host.ndarray)
+    return both and host.shares_memory(a, b)
+
+
+def _inexact(tree: ast.stmt, read: Read) -> bool:
+    if any(name.id[0] == "u" for name in _names(tree)):
+        return True
+    called = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree)}
+    return bool(called & _MODULI) and any(
+        getattr(read(name), "dtype", host.dtype("?")).kind == "c" for name in _names(tree)
+    )
+
+
+#: What divides by the modulus of a complex number, or gives it.
+_MODULI = {"abs", "sign", "sqrt", "reciprocal", "std", "var"}
+
+
+def _floats(item: Any) -> list[Any]:
+    """Return the parts of a value that are floats; integers have zeros too."""
+    if not isinstance(item, (host.ndarray, host.generic, int, float, complex)):
+        return []
+    array = host.asarray(item)
+    if array.dtype.kind == "c":
+        return [array.real, array.imag]
+    return [array.astype("f8")] if array.dtype.kind in "fiub" else []
+
+
+def _calls(tree: ast.stmt) -> Iterator[tuple[ast.Call, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, node.func.attr
+
+
+def _operands(call: ast.Call, read: Read) -> list[Any]:
+    """Return the values of a call: of its object, unless that is np, its arguments and out=."""
+    nodes = [*call.args, *(word.value for word in call.keywords)]
+    assert isinstance(call.func, ast.Attribute)
+    owner = call.func.value
+    is_module = isinstance(owner, ast.Name) and owner.id == "np"
+    found = [read(node) for node in ([] if is_module else [owner]) + nodes]
+    return [item for value in found for item in (value if isinstance(value, tuple) else (value,))]

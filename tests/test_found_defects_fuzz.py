@@ -1,0 +1,184 @@
+"""Programs that the fuzzer found: each docstring tells the failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+
+def _errors(np: Any, *calls: Any) -> list[str]:
+    """Return the name of what each call raises."""
+    names = []
+    for call in calls:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - any exception is an answer here
+            kinds = type(error).__mro__
+            names.append(next(kind.__name__ for kind in kinds if "_core" not in kind.__module__))
+        else:
+            names.append("nothing")
+    return names
+
+
+def test_a_scalar_is_no_memory_to_write_into() -> None:
+    """A 0-d array whose value had become a constant was written by a mask: KeyError at the end."""
+
+    def program(np: Any) -> Any:
+        x = np.array(np.arange(1).reshape(()))
+        x[()] = 0.0
+        x[(np.arange(1) == 0).reshape(())] = x
+        return x
+
+    oracle.check(program)
+
+
+def test_copyto_takes_python_scalars_as_assignment_does() -> None:
+    """`copyto(unsigned, 2)` raised TypeError: the 2 counted as int64."""
+
+    def program(np: Any, x: Any, f: Any) -> Any:
+        np.copyto(x, 2)
+        np.copyto(f[1:], True, where=x[1:] > 0)
+        errors = _errors(
+            np,
+            lambda: np.copyto(x, 300),
+            lambda: np.copyto(x, -1),
+            lambda: np.copyto(x, 1.5),
+            lambda: np.copyto(np.broadcast_to(x, (2, 3)), 1j),
+        )
+        return x, f, errors
+
+    oracle.check(program, host.ones(3, "u1"), host.zeros(3, "f4"))
+
+
+@pytest.mark.parametrize("dtype", ("u1", "i4", "?", "f2"))
+@pytest.mark.parametrize("name", ("mean", "var", "std"))
+def test_statistics_in_the_dtype_that_was_asked_for(name: str, dtype: str) -> None:
+    """`std(dtype=int)` gave a float; with `out=`, sums were divided before they were cast."""
+
+    def program(np: Any, x: Any) -> Any:
+        function, out = getattr(np, name), np.zeros(5)
+        function(x, axis=0, dtype=dtype, out=out)
+        errors = _errors(
+            np,
+            lambda: function(x, axis=0, dtype=dtype),
+            lambda: function(x, axis=0, out=np.zeros(5, "i8")),
+            lambda: function(x, axis=0, out=np.zeros(4)),
+        )
+        return function(x, dtype=dtype), out, errors
+
+    oracle.check(program, host.arange(15).reshape(3, 5))
+
+
+def test_dtypes_are_checked_before_shapes_and_memory_before_both() -> None:
+    """Calls that are wrong in two ways raised for the other one."""
+
+    def program(np: Any, x: Any) -> Any:
+        frozen = np.broadcast_to(np.zeros(3, "i8"), (2, 3))
+        return _errors(
+            np,
+            lambda: np.add(x, np.ones(5), out=np.zeros(3, "i8")),
+            lambda: np.divide(x, 2, out=np.zeros(4, "i8")),
+            lambda: np.add(x, 1.5, out=frozen),
+            lambda: np.bitwise_and(x, 1.5, out=frozen),
+            lambda: np.zeros(0).__setitem__([0], np.ones(16)),
+        )
+
+    oracle.check(program, host.ones(4))
+
+
+def test_where_takes_numbers_and_refuses_arrays_of_them() -> None:
+    """`sum(where=integers)` counted them as masks, or failed when the sum was computed."""
+
+    def program(np: Any, x: Any) -> Any:
+        sums = [x.sum(where=mask) for mask in (17, 0, 1.5, [1, 0, 1, 1], x[2], x > 1)]
+        errors = _errors(
+            np,
+            lambda: x.sum(where=x),
+            lambda: x.any(where=np.array(3)),
+            lambda: x.sum(where=np.ones(8, bool)),
+            lambda: x.prod(where=np.ones((2, 1), bool)),
+        )
+        return sums, errors
+
+    oracle.check(program, host.arange(4))
+
+
+def test_contiguous_copies_have_an_axis() -> None:
+    """`ascontiguousarray` of a 0-d array stayed 0-d."""
+    oracle.check(lambda np, x: [np.ascontiguousarray(x), np.asfortranarray(x)], host.array(3))
+
+
+def test_broadcast_shapes_are_integers() -> None:
+    """`broadcast_to(x, 7.0)` took 7."""
+    oracle.check(lambda np: np.broadcast_to(1, 7.0))
+    oracle.check(lambda np: np.broadcast_to(1, -2.5))
+    oracle.check(lambda np, x: np.broadcast_to(x[0], x), host.arange(3))
+
+
+def test_copies_of_scalars_are_arrays() -> None:
+    """`np.copy(x[0])` could not be written."""
+
+    def program(np: Any, x: Any) -> Any:
+        copied = np.copy(x[0] + 1)
+        copied[...] = 7
+        return copied, x
+
+    oracle.check(program, host.arange(3.0))
+
+
+def test_scalars_seen_as_another_dtype() -> None:
+    """`x[2].view("u4")` called ndarray's method on a scalar."""
+    oracle.check(lambda np, x: (x * 7)[2].view("f8"), host.arange(8))
+    oracle.check(lambda np, x: (x * 7)[2].view("u4"), host.arange(8))
+
+
+def test_empty_views_of_another_dtype_can_be_written() -> None:
+    """An empty array seen as larger elements was read-only."""
+
+    def program(np: Any, x: Any) -> Any:
+        seen = x[:0, 1].view("c16")
+        return seen, seen.flags.writeable
+
+    oracle.check(program, host.arange(4).reshape(1, 4))
+
+
+def test_the_imaginary_zeros_lie_as_the_array_does() -> None:
+    """`imag` of a real array in Fortran order was in C order."""
+    oracle.check(lambda np, x: x.imag, host.asfortranarray(host.ones((5, 3))))
+
+
+def test_all_elements_of_a_0d_array() -> None:
+    """`x.flat = 1.5` on a 0-d array raised ValueError."""
+
+    def program(np: Any, x: Any) -> Any:
+        x.flat = 1.5
+        errors = _errors(np, lambda: setattr(x[()], "flat", 2))
+        return x, errors
+
+    oracle.check(program, host.array(0))
+
+
+def test_a_mask_takes_part_in_the_memory_order_of_a_fold() -> None:
+    """`sum(where=mask)` over Fortran memory lay as the operand, not as both lie."""
+
+    def program(np: Any, x: Any) -> Any:
+        return x.sum(axis=1, where=(np.arange(6) % 2 == 0).reshape((2, 1, 3)))
+
+    oracle.check(program, host.asfortranarray(host.arange(6).reshape(2, 1, 3)))
+
+
+@pytest.mark.parametrize("order", ("C", "F", "A", "K"))
+def test_raveled_steps_are_a_copy(order: str) -> None:
+    """`x[::-1].ravel("F")` was a view."""
+
+    def program(np: Any, x: Any) -> Any:
+        parts = [part.ravel(order) for part in (x[::-1], x[::2], x, x.reshape(3, 2).T)]
+        for part in parts:
+            part += 1
+        return parts, x
+
+    oracle.check(program, host.arange(6))

@@ -1,0 +1,132 @@
+"""Every name of NumPy is here, and every function gives NumPy's answer."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import numpy as host
+import pytest
+
+from tests.namespace_calls import CALLS, FILES, ULP, arrays
+from tests.oracle import IS_ENGINE, check, lf
+
+needs_engine = pytest.mark.skipif(not IS_ENGINE, reason="asks lazyfuse about itself")
+
+#: Names that are no functions of arrays: submodules, types, values, settings.
+PRIVATE = {"core", "f2py", "__version__", "__array_namespace_info__", "test"}
+
+
+def functions() -> list[str]:
+    """List the functions of NumPy's namespace that take or make arrays, ufuncs aside."""
+    return [
+        name
+        for name in sorted(host.__all__)
+        if name not in PRIVATE
+        and inspect.isroutine(value := getattr(host, name))
+        and not isinstance(value, (type, host.ufunc))
+    ]
+
+
+def expressions() -> Iterator[pytest.param]:
+    """Give every expression of the table with its name."""
+    for name, lines in CALLS.items():
+        for line in lines:
+            yield pytest.param(name, line, id=line)
+
+
+@pytest.mark.parametrize(("name", "line"), list(expressions()))
+def test_calls(name: str, line: str) -> None:
+    """The expression has one value, dtype, shape and memory order under both modules."""
+    values = arrays()
+
+    def program(np: object, *given: object) -> object:
+        return eval(line, {"np": np, **dict(zip(values, given, strict=True))})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(program, *values.values(), ulp=ULP.get(name, 0))
+
+
+#: Functions about dtypes, printing, errors and settings.
+ABOUT = set(
+    "base_repr binary_repr common_type format_float_positional format_float_scientific "
+    "get_include get_printoptions getbufsize geterr geterrcall info isdtype issubdtype "
+    "min_scalar_type mintypecode printoptions promote_types set_printoptions setbufsize seterr "
+    "seterrcall show_config show_runtime typename".split()
+)
+
+
+def test_every_function_is_called() -> None:
+    """The table has no holes."""
+    missing = set(functions()) - CALLS.keys() - FILES - ABOUT
+    assert missing == set()
+
+
+@needs_engine
+@pytest.mark.parametrize("name", sorted({*host.__all__} - {"core", "f2py"}))
+def test_every_name_is_here(name: str) -> None:
+    """A name of NumPy is a name of lazyfuse, and `dir` lists it."""
+    assert getattr(lf, name) is not None or getattr(host, name) is None
+    assert name in dir(lf)
+
+
+@needs_engine
+def test_unknown_names_are_no_attributes() -> None:
+    """What NumPy does not have is an AttributeError; private names are not handed through."""
+    for name in ("no_such_function", "_NoValue", "core"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(lf, name)
+
+
+@needs_engine
+@pytest.mark.parametrize("name", functions())
+def test_functions_are_functions(name: str) -> None:
+    """A function has its name and docstring, and can be pickled by reference."""
+    function = getattr(lf, name)
+    assert function.__name__
+    assert function.__doc__
+    restored = pickle.loads(pickle.dumps(function))
+    assert restored is function or restored.__wrapped__ is function.__wrapped__
+
+
+ORDERS = [None, "C", "F", "K", "A"]
+SOURCES = {
+    "whole": lambda m: m,
+    "transposed": lambda m: m.T,
+    "cut": lambda m: m[::2, 1:],
+    "element": lambda m: m[0, 0],
+    "list": lambda m: [1.5, 2.5],
+}
+
+
+@pytest.mark.parametrize("name", ["array", "asarray", "asanyarray"])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_making_arrays_of_arrays(name: str, source: str, copy: bool | None) -> None:
+    """`order`, `dtype` and `copy` have NumPy's meaning; what needs a copy may be refused."""
+    for order in ORDERS:
+        for dtype in (None, "f4", "f8"):
+
+            def program(np: object, m: object) -> object:
+                make = getattr(np, name)
+                return make(SOURCES[source](m), dtype=dtype, order=order, copy=copy)  # noqa: B023
+
+            check(program, host.arange(12.0).reshape(3, 4))
+
+
+@needs_engine
+def test_page_is_current() -> None:
+    """docs/namespace.md is what scripts/namespace_table writes."""
+    root = Path(__file__).resolve().parent.parent
+    loader = SourceFileLoader("namespace_table", str(root / "scripts" / "namespace_table"))
+    script = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(script)
+    written = (root / "docs" / "namespace.md").read_text()
+    if f"for NumPy {host.__version__}." in written:  # each version has names of its own
+        assert script.page() == written, "run scripts/namespace_table"

@@ -1,0 +1,130 @@
+"""Small arrays are computed at once by NumPy, and nobody can tell but by the time it takes.
+
+Sizes: everything small; and a limit in the middle, so that small arrays meet those of the engine.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+from tests.test_errors import FAULTS
+from tests.test_views import CASES as VIEWS
+from tests.test_writes import CASES as WRITES
+
+Program = Callable[..., Any]
+PROGRAMS = [*VIEWS, *WRITES]
+LIMITS = (3, 7, 100_000)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("program,arrays", PROGRAMS, ids=[case[0].__name__ for case in PROGRAMS])
+def test_program(program: Program, arrays: tuple[Any, ...], limit: int) -> None:
+    """The programs of views and writes, with the same rules."""
+    with oracle.options(eager_size=limit):
+        oracle.check(program, *arrays)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault(name: str, limit: int) -> None:
+    """The errors are NumPy's, at the call."""
+    program, array = FAULTS[name]
+    with oracle.options(eager_size=limit):
+        oracle.check(program, array)
+
+
+def mixed(np: Any, x: Any, y: Any) -> Any:
+    """A small array and a large one, in both directions."""
+    low = x[:2] + y[:2]
+    z = x + y[:3]
+    z += y[3:6]
+    y[:3] += z
+    y[0] = x[1]
+    x[1:] = y[4:6]
+    x[0] = y.sum()
+    w = np.where(x > y[0], x, y[:3])
+    joined = np.concatenate([x, y]), np.stack([x, y[:3]])
+    return low, z, w, x, y, joined, x @ y[:3], [x.max(), y.max()]
+
+
+def test_mixed() -> None:
+    for limit in (3, 4, 10):
+        with oracle.options(eager_size=limit):
+            oracle.check(mixed, host.arange(3.0), host.arange(9.0) ** 2)
+
+
+def test_same_bits_as_the_engine() -> None:
+    """Transcendental functions are the kernels' own at every size."""
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        return np.exp(x), np.sin(x) * y, x**y, np.hypot(x, y), np.log1p(abs(x)), np.arctan2(x, y)
+
+    x, y = host.random.default_rng(0).normal(size=(2, 500))
+    results = []
+    for limit in (0, 1000):
+        with oracle.options(eager_size=limit):
+            results.append([lf.asnumpy(r) for r in program(lf, lf.array(x), lf.array(y))])
+    for left, right in zip(*results, strict=True):
+        assert (left.view("u8") == right.view("u8")).all()
+
+
+def test_no_kernel_runs() -> None:
+    with oracle.options(eager_size=100):
+        x = lf.array(host.arange(20.0))
+        lf.reset_stats()
+        y = ((x + 1) * x - x[::-1]).reshape(4, 5).T
+        y[1:] /= 2
+        assert float(y.sum()) == float(host.asarray(y).sum())
+        assert lf.stats().kernels_launched == 0
+
+
+def test_large_results_leave() -> None:
+    """A product of small arrays that is large is recorded, so it fuses."""
+    with oracle.options(eager_size=100):
+        x = lf.array(host.arange(60.0))
+        lf.reset_stats()
+        total = ((x[:, None] - x[None, :]) ** 2).sum(axis=0).max()
+        h = host.arange(60.0)
+        assert float(total) == ((h[:, None] - h[None, :]) ** 2).sum(axis=0).max()
+        assert lf.stats().kernels_launched <= 2 and lf.stats().copies == 0
+
+
+def test_exports_are_snapshots() -> None:
+    """What NumPy was given does not change when the array is written later."""
+    with oracle.options(eager_size=100):
+        x = lf.array([1.0, 2.0, 3.0])
+        seen, view = host.asarray(x), memoryview(host.asarray(x[1:]))
+        x += 1
+        assert seen.tolist() == [1, 2, 3] and view.tolist() == [2, 3]
+        assert not seen.flags.writeable
+
+
+def test_host_memory_is_copied() -> None:
+    with oracle.options(eager_size=100):
+        mine = host.arange(3.0)
+        x, y = lf.array(mine), lf.asarray(mine)
+        mine[:] = 9
+        assert x.tolist() == y.tolist() == [0, 1, 2]
+        assert lf.asarray(x) is x and pickle.loads(pickle.dumps(x)).tolist() == [0, 1, 2]
+
+
+def test_an_array_outlives_its_limit() -> None:
+    """Arrays stay what they are when the option changes."""
+    with oracle.options(eager_size=100):
+        small = lf.array([3.0, 4.0])
+    small[0] = 5
+    large = lf.array([1.0, 2.0])
+    with oracle.options(eager_size=100):
+        both = small * large + large
+    assert both.tolist() == [6, 10] and (small + small).tolist() == [10, 8]
+
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no limit", allow_module_level=True)

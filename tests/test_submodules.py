@@ -1,0 +1,209 @@
+"""`linalg`, `fft` and `random`: NumPy's answers, streams seed for seed, and imports."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import warnings
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import submodule_calls as calls
+from tests.oracle import IS_ENGINE, check, lf
+
+needs_engine = pytest.mark.skipif(not IS_ENGINE, reason="asks lazyfuse about itself")
+
+Table = dict[str, list[str]]
+
+
+def lines(module: str, table: Table) -> list[Any]:
+    """Give every expression of a table with its module and name."""
+    return [
+        pytest.param(module, name, line, id=f"{name} {line}")
+        for name, expressions in table.items()
+        for line in expressions
+    ]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "line"), lines("linalg", calls.LINALG) + lines("fft", calls.FFT)
+)
+def test_calls(module: str, name: str, line: str) -> None:
+    """The expression has one value, dtype, shape and memory order under both modules."""
+    values = calls.arrays()
+
+    def program(np: Any, *given: Any) -> Any:
+        function = getattr(getattr(np, module), name)
+        return eval(line, {"f": function, **dict(zip(values, given, strict=True))})
+
+    check(program, *values.values())
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "line"),
+    lines("generator", calls.DRAWS | calls.NEW_DRAWS)
+    + lines("module", calls.DRAWS | calls.OLD_DRAWS),
+)
+def test_streams(module: str, name: str, line: str) -> None:
+    """The samples are NumPy's for a seed, and so is the next number."""
+    values = calls.arrays()
+
+    def program(np: Any, *given: Any) -> Any:
+        if module == "generator":
+            source = np.random.default_rng(7)
+        else:
+            source = np.random
+            source.seed(7)
+        names = {"f": getattr(source, name), **dict(zip(values, given, strict=True))}
+        return eval(f"f({line})", names), source.random(2)
+
+    check(program, *values.values())
+
+
+def test_tables_have_no_holes() -> None:
+    """Every function of the submodules is called."""
+    errors = {"LinAlgError"}
+    assert set(host.linalg.__all__) - calls.LINALG.keys() == errors
+    assert set(host.fft.__all__) - calls.FFT.keys() == set()
+    old = calls.DRAWS.keys() | calls.OLD_DRAWS.keys()
+    rest = {name for name in host.random.__all__ if name[0].islower()} - old
+    assert rest == {"default_rng", "get_state", "set_state", "seed", "shuffle", "random_integers"}
+    new = {name for name in dir(host.random.Generator) if not name.startswith("_")}
+    assert new - calls.DRAWS.keys() - calls.NEW_DRAWS.keys() == {
+        "bit_generator", "shuffle", "spawn",
+    }  # fmt: skip
+
+
+def shuffles(np: Any, a: Any, m: Any) -> Any:
+    """Shuffle arrays and views in place, and write samples into arrays."""
+    rng = np.random.default_rng(3)
+    rng.shuffle(a)
+    rng.shuffle(m, axis=1)
+    rng.shuffle(m[0])
+    np.random.seed(5)
+    np.random.shuffle(a[1:])
+    out = np.zeros(4)
+    same = rng.standard_normal(out=out) is out
+    rng.permuted(m, axis=0, out=m)
+    names = ["a", "b", "c", "d"]
+    rng.shuffle(names)
+    np.random.shuffle(names)
+    return a, m, out, same, rng.random(), names
+
+
+def test_writes_go_through() -> None:
+    """What NumPy writes into its arguments is written."""
+    check(shuffles, host.arange(6.0), host.arange(12).reshape(3, 4))
+
+
+def states(np: Any) -> Any:
+    """Use the state of generators in the ways NumPy has."""
+    first = np.random.RandomState(3)
+    first.standard_normal()  # leaves half of a pair behind
+    state = first.get_state()
+    second = np.random.RandomState()
+    second.set_state(state)
+    third = pickle.loads(pickle.dumps(first))
+    rng = np.random.Generator(np.random.Philox(9))
+    twin = copy.deepcopy(rng)
+    children = rng.spawn(2)
+    return (
+        [g.standard_normal(3) for g in (first, second, third)],
+        [g.random(2) for g in (rng, twin, *children, pickle.loads(pickle.dumps(rng)))],
+        np.random.default_rng(rng) is rng,
+        np.random.default_rng(np.random.SeedSequence(1)).integers(9, size=3),
+    )
+
+
+def test_states() -> None:
+    """States, seeds, copies, pickles and spawned generators give NumPy's streams."""
+    check(states)
+
+
+@needs_engine
+def test_generators_are_numpys() -> None:
+    """Libraries that ask for a generator of NumPy get one."""
+    assert isinstance(lf.random.default_rng(0), host.random.Generator)
+    assert isinstance(lf.random.RandomState(0), host.random.RandomState)
+    assert isinstance(lf.random.default_rng(0).random(3), lf.LazyArray)
+    one = lf.random.default_rng(0)
+    assert one.normal == one.normal
+    assert one.normal != one.uniform
+    rng = host.random.default_rng(4)
+    shared = lf.random.default_rng(rng)
+    first = host.random.default_rng(4).random(2)
+    assert [float(shared.random()), rng.random()] == first.tolist()
+
+
+def transforms_into(np: Any, z: Any) -> Any:
+    """Write transforms into a view, into the operand itself, and over it."""
+    room = np.zeros((6, 12), complex)
+    view = room[::2, 1:9:2]
+    same = np.fft.fft(z, out=view) is view
+    turned = np.zeros((4, 3), complex)
+    np.fft.ifft(z, axis=0, out=turned.T)
+    np.fft.fft(z, out=z)
+    rows = np.zeros((3, 8), complex)
+    rows[:, :4] = z
+    np.fft.fft(rows[:, :4], n=7, out=rows[:, 1:])
+    np.fft.fftn(z, out=z)
+    return room, same, turned, z, rows
+
+
+def test_transforms_into() -> None:
+    """`out` may be any view; what it overlaps is read first."""
+    check(transforms_into, calls.arrays()["z"])
+
+
+FAULTS = {
+    "singular": lambda np, s: np.linalg.inv(np.zeros((2, 2))),
+    "not square": lambda np, s: np.linalg.inv(s[:2]),
+    "not square power": lambda np, s: np.linalg.matrix_power(s[:2], 2),
+    "not definite": lambda np, s: np.linalg.cholesky(-s),
+    "not square determinant": lambda np, s: np.linalg.det(s[:2]),
+    "wrong order": lambda np, s: np.linalg.norm(s, "no"),
+    "no points": lambda np, s: np.fft.fft(s, 0),
+    "wrong norm": lambda np, s: np.fft.fft(s, norm="no"),
+    "wrong axis": lambda np, s: np.fft.fft(s, axis=2),
+    "complex input": lambda np, s: np.fft.rfft(s * 1j),
+    "negative scale": lambda np, s: np.random.default_rng(0).normal(0, -1),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults(name: str) -> None:
+    """The errors are NumPy's, at the call."""
+    check(FAULTS[name], calls.arrays()["s"])
+
+
+@needs_engine
+def test_transforms_are_recorded() -> None:
+    """A chain of transforms is one graph: two kernels around two calls, and nothing left it."""
+    x = lf.asarray(host.random.default_rng(0).random((64, 64)))
+    power = (abs(lf.fft.ifft2(lf.fft.fft2(x * 2 + 1) * 3)) ** 2).sum()
+    assert lf.stats().kernels_launched == 0
+    assert lf.explain(power).startswith("3 kernels on cpu, 4 library calls")
+    assert lf.stats().fallbacks == 0
+
+
+@needs_engine
+def test_imports() -> None:
+    """The submodules can be imported in every way."""
+    for name in ("linalg", "fft", "random"):
+        module = importlib.import_module(f"lazyfuse.{name}")
+        assert module is getattr(lf, name)
+        assert set(getattr(host, name).__all__) <= set(dir(module))
+        with pytest.raises(AttributeError, match="no_such"):
+            _ = module.no_such
+    names: dict[str, Any] = {}
+    exec("from lazyfuse.fft import fft, ifft\nfrom lazyfuse.linalg import *", names)
+    assert names["fft"] is lf.fft.fft
+    assert names["norm"] is lf.linalg.norm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec("from lazyfuse import *", names)
+    assert set(host.__all__) - {"core", "f2py"} <= names.keys()
+    assert names["sum"] is lf.sum
