@@ -110,6 +110,25 @@ def test_view_of_cuts(cut: Any, target: str) -> None:
     check(program, host.arange(24, dtype="i4").reshape(3, 8))
 
 
+@pytest.mark.parametrize("shift", [1, 3, 4, 8])
+@pytest.mark.parametrize("dtype", ["f8", "i2", "c8", "b1"])
+def test_view_beside_the_elements(dtype: str, shift: int) -> None:
+    """Elements that begin anywhere in the memory: shared as all views are."""
+    size = host.dtype(dtype).itemsize
+
+    def program(np: Any, x: Any) -> Any:
+        seen = x[shift : shift + 6 * size].view(dtype)
+        before = seen + seen
+        seen[1:3] = 1
+        seen[::2] += seen[::-2]
+        x[:9] = 0
+        again = seen.reshape(2, 3).T.view("u1") if size == 1 else seen[1:].view("u1")
+        assert np.shares_memory(seen, x) and not np.shares_memory(seen[:1], x[:shift])
+        return before, seen, x, again, seen[3], seen.flags.aligned, seen.sum(), seen.real
+
+    check(program, host.random.default_rng(1).integers(0, 2, 80, dtype="u1"))
+
+
 def test_view_reads_the_version_of_its_time() -> None:
     def program(np: Any, x: Any) -> Any:
         bits = x.view("u8")

@@ -11,6 +11,7 @@ import numpy as np
 from lazyfuse.frontend.handle import Handle, handle, new
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.caller import call_as_user
 
@@ -42,22 +43,21 @@ def _host_view(self: Any) -> np.ndarray:
         node = self._storage.node
         engine.flush([node], device)
         node.buffer.exclusive = False
-    values = view_of(_elements_of(device, node.buffer, self._code), self._layout)
+    values = view_of(_elements_of(device, node.buffer, self._reading), self._layout)
     values.flags.writeable = False
     return values
 
 
-def _elements_of(device: str, buffer: Any, dtype: str) -> np.ndarray:
-    """Memory as one axis of a dtype; bytes that fill no element are left."""
+def _elements_of(device: str, buffer: Any, reading: Cast) -> np.ndarray:
+    """Memory as one axis of elements."""
     flat = session.backend(device).to_host(buffer)
     flat.flags.writeable = False  # of this view: its own base must not make it writeable again
-    size = int(dtype[1:])
-    return flat[: flat.size // size * size].view(dtype)
+    return elements(flat, reading)
 
 
-def element(node: Node, dtype: str, offset: int) -> np.generic:
-    """The element of a dtype at an offset of a computed node in host memory, as NumPy's scalar."""
-    found: np.generic = _elements_of("cpu", node.buffer, dtype)[offset]
+def element(node: Node, reading: Cast, offset: int) -> np.generic:
+    """The element at an offset of a computed node in host memory, as NumPy's scalar."""
+    found: np.generic = _elements_of("cpu", node.buffer, reading)[offset]
     return found
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend.convert import to_array
-from lazyfuse.frontend.handle import Handle, view
+from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
 from lazyfuse.runtime.caller import call_as_user
@@ -186,12 +187,15 @@ class _Results:
             return to_array(value)
         if id(base) not in self._whole:
             self._whole[id(base)] = to_array(base, owned=True)
+        whole = self._whole[id(base)]
+        if whole._host is not None:  # small: NumPy's own view is the array
+            return small_array(value, whole)
         start = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         strides = tuple(stride // value.itemsize for stride in value.strides)
-        layout = Layout(value.shape, strides, start // value.itemsize)
-        return view(
-            self._whole[id(base)], layout, writeable=value.flags.writeable, cast=code(value.dtype)
-        )
+        offset, shift = divmod(start, value.itemsize)
+        layout = Layout(value.shape, strides, offset)
+        cast = Cast(code(value.dtype), shift)
+        return view(whole, layout, writeable=value.flags.writeable, cast=cast)
 
 
 def _leaves(values: Sequence[Any]) -> list[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.order import is_contiguous, is_f_contiguous
 
@@ -59,7 +61,9 @@ class Flags:
 
     @property
     def aligned(self) -> bool:
-        return True
+        """False for a typed view that begins within an element."""
+        reading = self._array._reading
+        return reading.shift % np.dtype(reading.dtype).alignment == 0
 
     @aligned.setter
     def aligned(self, value: bool) -> None:

@@ -119,5 +119,5 @@ def _mirror(a: Any, memory: np.ndarray) -> np.ndarray:
     """A NumPy array that lies in `memory` as an array lies in its storage's."""
     if not a.size:
         return np.empty(a.shape, np.uint8)
-    start = a._layout.offset * a.itemsize
+    start = a._layout.offset * a.itemsize + a._reading.shift
     return np.ndarray(a.shape, f"V{a.itemsize}", memory, start, a.strides)

@@ -15,6 +15,7 @@ from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Opaque, Update, View
 from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ir.recast import Cast
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
@@ -27,8 +28,8 @@ class Handle:
     `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar`
     is true of the class of what NumPy gives as a scalar (an element, a 0-d result): a value of its
     own that in-place operators replace, not write. `_owner` is the array whose view this is, None
-    for an array with memory of its own. `_cast` is the dtype of a view that reads the memory as
-    another one than the storage has; its layout counts in elements of that dtype. `_host` is the
+    for an array with memory of its own. `_cast` says how a view reads the memory as
+    another dtype than the storage has; its layout counts in elements of that dtype. `_host` is the
     NumPy array of a small array (`small.py`), which has none of the others.
     """
 
@@ -42,7 +43,7 @@ class Handle:
     _layout: Layout
     _writeable: bool
     _owner: Handle | None
-    _cast: str | None
+    _cast: Cast | None
     _host: Any
 
     @property
@@ -52,7 +53,12 @@ class Handle:
 
     @property
     def _code(self) -> str:
-        return self._cast or self._storage.node.dtype
+        return self._storage.node.dtype if self._cast is None else self._cast.dtype
+
+    @property
+    def _reading(self) -> Cast:
+        """How the memory is read."""
+        return Cast(self._storage.node.dtype) if self._cast is None else self._cast
 
     def _read(self) -> Node:
         """The node of the array's value now."""
@@ -93,7 +99,7 @@ class Handle:
         """The next version of the memory: this part of it replaced."""
         layout = self._layout
         if recast.repeats(layout):
-            return recast.overwritten(base, self._code, layout, value)
+            return recast.overwritten(base, self._reading, layout, value)
         if self._cast is not None:
             return recast.written(base, self._cast, layout, value)
         return Update(base, layout, value)
@@ -168,14 +174,15 @@ def result(node: Node, device: str) -> Any:
 
 def new_scalar(node: Node, device: str) -> Any:
     """A pending scalar whose value is `node`, of shape ()."""
+    node.is_scalar = True
     return handle(Handle._scalar, engine.new_storage(node, device))
 
 
 def view(
-    array: Handle, layout: Layout, *, writeable: bool | None = None, cast: str | None = None
+    array: Handle, layout: Layout, *, writeable: bool | None = None, cast: Cast | None = None
 ) -> Any:
-    """An array that shares memory with `array`; of a scalar, which is a value, a copy. `cast`: the
-    dtype as which the memory is read, the array's own when None."""
+    """An array that shares memory with `array`; of a scalar, which is a value, a copy. `cast`: how
+    the memory is read, as the array does when None."""
     if array._is_scalar:
         value = array._read()
         copied = Map(OPS["astype"], (value.dtype,), value.dtype, (), (), (value,))
@@ -184,7 +191,7 @@ def view(
     made._writeable = array._writeable if writeable is None else writeable
     made._owner = array if array._owner is None else array._owner
     cast = cast or array._cast
-    made._cast = None if cast == array._storage.node.dtype else cast
+    made._cast = None if cast == (array._storage.node.dtype, 0) else cast
     return made
 
 

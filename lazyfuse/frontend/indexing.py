@@ -85,7 +85,7 @@ def _element(array: Any, layout: Layout) -> Any:
     scalar where the array is computed in host memory, else pending."""
     current = array._storage.current()  # asked once: another thread may write meanwhile
     if current.buffer is not None and array._storage.device == "cpu":
-        return export.element(current, array._code, layout.offset)
+        return export.element(current, array._reading, layout.offset)
     node = view(array, layout)._read()
     return result(
         Map(OPS["astype"], (node.dtype,), node.dtype, (), (), (node,)), array._storage.device

@@ -17,6 +17,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Source
+from lazyfuse.ir.recast import elements
 from lazyfuse.runtime import engine, session
 
 Answer = TypeVar("Answer")
@@ -31,7 +32,7 @@ def look(array: Handle, function: Callable[[np.ndarray], Answer]) -> Answer:
         node = storage.current()
         engine.flush([node], storage.device)
         flat = session.backend(storage.device).to_host(node.buffer)
-        return function(view_of(_as(flat, array._code), array._layout))
+        return function(view_of(elements(flat, array._reading), array._layout))
 
 
 def borrow(array: Handle) -> np.ndarray:
@@ -84,7 +85,7 @@ def mutate(
             backend.copy(old.buffer, buffer)
         flat = backend.to_host(buffer)
         try:
-            return function(view_of(_as(flat, array._code), layout or array._layout))
+            return function(view_of(elements(flat, array._reading), layout or array._layout))
         finally:  # what was written before an error stays written, as in NumPy
             if not on_host:
                 buffer = backend.from_host(flat)
@@ -99,11 +100,5 @@ def poke(array: Handle, offset: int, value: Any) -> None:
             mutate(array, lambda values: values.__setitem__((), value), Layout((), (), offset))
             return
         old = storage.node
-        _as(session.backend("cpu").to_host(old.buffer), array._code)[offset] = value
+        elements(session.backend("cpu").to_host(old.buffer), array._reading)[offset] = value
         storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
-
-
-def _as(flat: np.ndarray, dtype: str) -> np.ndarray:
-    """Bytes as elements; those that fill none are left."""
-    size = int(dtype[1:])
-    return np.ndarray((flat.size // size,), dtype, flat)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import operand, scalar
 from lazyfuse.frontend.handle import Handle, result
-from lazyfuse.ir.node import Map, Node
+from lazyfuse.ir.node import Map, Masked, Node
 from lazyfuse.ir.order import c_strides, f_strides, is_f_contiguous, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast, shape_text
 from lazyfuse.ops.table import OPS
@@ -96,12 +96,12 @@ def mask_node(where: Any) -> Node:
     return found.node if found.node is not None else scalar(found.value, "b1")  # type: ignore[arg-type]  # no node: a scalar
 
 
-def _chosen(mask: Node, node: Node, old: Node, shape: Shape, order: str) -> Map:
+def _chosen(mask: Node, node: Node, old: Node, shape: Shape, order: str) -> Masked:
     """The new value where the mask is true, the old one elsewhere."""
     memory = [(item.shape, item.strides) for item in (node, mask)]
     strides = ordered_strides(memory, shape, order, trivial=False)
-    return Map(OPS["where"], ("b1", node.dtype, node.dtype), node.dtype, shape, strides,
-               (mask, node, old))  # fmt: skip
+    return Masked(OPS["where"], ("b1", node.dtype, node.dtype), node.dtype, shape, strides,
+                  (mask, node, old))  # fmt: skip
 
 
 def ordered_strides(

@@ -17,6 +17,7 @@ from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.types import code
 
@@ -49,7 +50,7 @@ def _part(array: Any, number: int) -> Any:
     layout = array._layout
     doubled = tuple(2 * stride for stride in layout.strides)
     place = Layout(layout.shape, doubled, 2 * layout.offset + number)
-    return view(array, place, cast=_FLOAT_OF[array._code])
+    return view(array, place, cast=Cast(_FLOAT_OF[array._code], _shift(array)))
 
 
 def set_real(self: Any, value: Any) -> None:
@@ -68,9 +69,9 @@ def set_imag(self: Any, value: Any) -> None:
 def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The same memory as another array object, with `dtype` read as elements of that dtype.
 
-    Aliasing: shared; for dtypes that only NumPy has, subclasses of its ndarray, and elements that
-    would not be aligned, a read-only copy. Raises: ValueError when the bytes of the last axis do
-    not make elements of the new size, or it is not contiguous and the size changes.
+    Aliasing: shared; for dtypes that only NumPy has, subclasses of its ndarray, and rows that do
+    not lie whole elements apart, a read-only copy. Raises: ValueError when the bytes of the last
+    axis do not make elements of the new size, or it is not contiguous and the size changes.
     """
     if _is_subclass(dtype) or _is_subclass(type):
         return fallback.call_method(self, "view", *(x for x in (dtype, type) if x is not None))
@@ -78,9 +79,9 @@ def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
         return view(self, self._layout)
     target = np.dtype(dtype)
     if target.isnative and code(target) in fallback.KNOWN and not self._is_scalar:
-        layout = _recast(self._layout, self.itemsize, target.itemsize)
-        if layout is not None:
-            return view(self, layout, cast=code(target))
+        found = _recast(self._layout, _shift(self), self.itemsize, target.itemsize)
+        if found is not None:
+            return view(self, found[0], cast=Cast(code(target), found[1]))
     bits = fallback.call_method(self, "view", target)
     if isinstance(bits, Handle):
         bits._writeable = False
@@ -96,10 +97,16 @@ def _is_ours(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Handle)
 
 
-def _recast(layout: Layout, old: int, new: int) -> Layout | None:
-    """A layout in elements of another size; None when they would not be aligned."""
+def _shift(array: Any) -> int:
+    """Bytes by which the elements of a typed view lie beside those of its memory."""
+    return array._cast.shift if array._cast is not None else 0
+
+
+def _recast(layout: Layout, shift: int, old: int, new: int) -> tuple[Layout, int] | None:
+    """A layout in elements of another size, and the bytes before the first; None when the strides
+    are not multiples of that size."""
     if old == new:
-        return layout
+        return layout, shift
     shape, strides = layout.shape, layout.strides
     if not shape:
         raise ValueError(
@@ -117,12 +124,13 @@ def _recast(layout: Layout, old: int, new: int) -> Layout | None:
         )
     if not last or not size_of(shape):
         empty = (*shape[:-1], last // new)
-        return Layout(empty, c_strides(empty), 0)
-    counted = [stride * old for stride in (*strides[:-1], layout.offset)]
+        return Layout(empty, c_strides(empty), 0), 0
+    counted = [stride * old for stride in strides[:-1]]
     if any(nbytes % new for nbytes in counted):
         return None
-    *outer, offset = (nbytes // new for nbytes in counted)
-    return Layout((*shape[:-1], last // new), (*outer, 1), offset)
+    outer = [nbytes // new for nbytes in counted]
+    offset, beside = divmod(layout.offset * old + shift, new)
+    return Layout((*shape[:-1], last // new), (*outer, 1), offset), beside
 
 
 def set_dtype(self: Any, dtype: Any) -> None:
@@ -228,7 +236,7 @@ def getfield(self: Any, dtype: Any, offset: int = 0) -> Any:
     layout = self._layout
     steps = tuple(stride * times for stride in layout.strides)
     place = Layout(layout.shape, steps, layout.offset * times + offset // target.itemsize)
-    return view(self, place, cast=code(target))
+    return view(self, place, cast=Cast(code(target), _shift(self)))
 
 
 def setfield(self: Any, value: Any, dtype: Any, offset: int = 0) -> None:

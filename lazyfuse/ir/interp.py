@@ -44,17 +44,26 @@ def evaluate(
 
 
 def walk(
-    nodes: Sequence[Node], memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+    nodes: Sequence[Node],
+    memory: Mapping[Node, np.ndarray],
+    scalars: Mapping[Node, Any],
+    masks: Mapping[Map, Node],
 ) -> Iterator[Node]:
     """Evaluate `nodes` and what they need; each node is yielded when its value is known.
-    Values that nothing later reads are let go."""
+    Values that nothing later reads are let go. Nodes in `masks` are computed where their mask is
+    true alone."""
     values: dict[Node, Any] = dict(memory)
-    order = [node for node in topological(nodes, stop=memory) if node not in values]
-    last = {src: node for node in order for src in node.srcs}
+    walked = topological([*masks.values(), *nodes], stop=memory)
+    order = [node for node in walked if node not in values]
+    reads = {node: (*node.srcs, masks[node]) if node in masks else node.srcs for node in order}
+    last = {src: node for node in order for src in reads[node]}
     for node in order:
-        values[node] = _value(node, values, scalars)
+        if isinstance(node, Map) and node in masks:
+            values[node] = _masked(node, [values[src] for src in node.srcs], values[masks[node]])
+        else:
+            values[node] = _value(node, values, scalars)
         yield node
-        for src in node.srcs:
+        for src in reads[node]:
             if last[src] is node:
                 values.pop(src, None)
 
@@ -156,6 +165,23 @@ def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
 
 
 def _map(node: Map, operands: list[Any]) -> np.ndarray:
+    return np.broadcast_to(_elements(node, operands), node.shape)
+
+
+def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
+    """The value where a mask that broadcasts with it is true, zero elsewhere."""
+    wide = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, node.shape))
+    extra = wide.ndim - len(node.shape)
+    repeated = [axis for axis, n in enumerate(node.shape) if n == 1 and wide.shape[extra + axis] > 1]
+    chosen = wide.any(axis=tuple(range(extra))).any(axis=tuple(repeated), keepdims=True)
+    picked = [np.broadcast_to(value, node.shape)[chosen] for value in operands]
+    result = np.zeros(node.shape, np.dtype(node.dtype))
+    result[chosen] = _elements(node, picked)
+    return result
+
+
+def _elements(node: Map, operands: list[Any]) -> np.ndarray:
+    """An elementwise operation on operands of any shapes that broadcast."""
     loop = [np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)]
     if node.op.name == "where":
         result: np.ndarray | tuple[np.ndarray, ...] = np.where(*loop)
@@ -170,8 +196,7 @@ def _map(node: Map, operands: list[Any]) -> np.ndarray:
         result = result[node.op.output]
     if node.dtype == "b1" or np.dtype(node.dtype).kind != "c" and np.iscomplexobj(result):
         result = result != 0 if node.dtype == "b1" else np.real(result)
-    converted = np.asarray(result).astype(np.dtype(node.dtype))
-    return np.broadcast_to(converted, node.shape)
+    return np.asarray(result).astype(np.dtype(node.dtype))
 
 
 def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:

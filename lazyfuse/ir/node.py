@@ -46,12 +46,12 @@ class Node:
     depth: pending operations on the longest path under it. held: bytes of the memory under it,
     counted once per path (an upper bound). users: pending nodes that were recorded on it, once per
     operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage,
-    if it is a version of one.
+    if it is a version of one. is_scalar: NumPy has a scalar there, not an array without axes.
     """
 
     __slots__ = (
         "shape", "dtype", "strides", "srcs", "buffer", "depth", "held", "users", "seen", "origin",
-        "handle", "__weakref__",
+        "handle", "is_scalar", "__weakref__",
     )  # fmt: skip
 
     kind = "node"
@@ -67,7 +67,7 @@ class Node:
         self.origin: Origin | None = None
         self.handle: weakref.ref[Any] | None = None
         self.users = 0
-        self.seen = False
+        self.seen = self.is_scalar = False
         depth = held = 0
         for src in srcs:
             src.users += 1
@@ -158,6 +158,7 @@ class Const(Node):
         self.buffer = self.origin = self.handle = None
         self.held = self.users = 0
         self.seen = False
+        self.is_scalar = True
         self.value = value
         self.from_shape = from_shape
         self.depth = 0
@@ -197,6 +198,13 @@ class Map(Node):
     @property
     def signature(self) -> tuple[object, ...]:
         return (self.op.name, self.loop, self.shape, self.dtype, self.strides)
+
+
+class Masked(Map):
+    """A `where` of mask, new and old value whose new value NumPy computes where the mask is true
+    and nowhere else: a ufunc with `where=`."""
+
+    __slots__ = ()
 
 
 class Reduce(Node):

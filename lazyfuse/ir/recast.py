@@ -11,7 +11,7 @@ Every other dtype (`x.view("u4")`), and writes through a layout that addresses a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -27,33 +27,44 @@ _PARTS = ("real", "imag")
 _FLOAT_OF = {"c8": "f4", "c16": "f8"}
 
 
-def read(node: Node, dtype: str, layout: Layout) -> Node:
-    """The elements of `dtype` that `layout` addresses in the memory of a node."""
-    part = _part(node, dtype, layout)
+class Cast(NamedTuple):
+    """How a typed view reads memory: as elements of `dtype`, the first of which begins `shift`
+    bytes after the memory does (less than an element)."""
+
+    dtype: str
+    shift: int = 0
+
+
+def read(node: Node, cast: Cast, layout: Layout) -> Node:
+    """The elements that `layout` addresses in the memory of a node, read as `cast` says."""
+    dtype = cast.dtype
+    part = _part(node, cast, layout)
     if part is None:
-        return View(_reinterpreted(node, dtype), layout)
+        return View(_reinterpreted(node, cast), layout)
     number, halved = part
     pairs = View(node, halved)
     strides = copy_strides(layout.shape, layout.strides)
     return Map(OPS[_PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
 
 
-def written(base: Node, dtype: str, layout: Layout, value: Node) -> Node:
-    """The next version of `base`: its elements of `dtype` at `layout` replaced by `value`."""
-    part = _part(base, dtype, layout)
+def written(base: Node, cast: Cast, layout: Layout, value: Node) -> Node:
+    """The next version of `base`: its elements at `layout`, as `cast` reads them, replaced by
+    `value`."""
+    dtype = cast.dtype
+    part = _part(base, cast, layout)
     if part is None:
-        return overwritten(base, dtype, layout, value)
+        return overwritten(base, cast, layout, value)
     number, halved = part
-    other = read(base, dtype, Layout(layout.shape, layout.strides, layout.offset ^ 1))
+    other = read(base, cast, Layout(layout.shape, layout.strides, layout.offset ^ 1))
     pair = (value, other) if number == 0 else (other, value)
     strides = copy_strides(layout.shape, layout.strides)
     both = Map(OPS["complex_of"], (dtype, dtype), base.dtype, layout.shape, strides, pair)
     return Update(base, halved, both)
 
 
-def overwritten(base: Node, dtype: str, layout: Layout, value: Node) -> Node:
+def overwritten(base: Node, cast: Cast, layout: Layout, value: Node) -> Node:
     """As `written`, by one recorded call on a copy: the last write to an element wins."""
-    call = _Overwrite(dtype, layout, base.strides)
+    call = _Overwrite(cast, layout, base.strides)
     return Opaque(
         "assign", call, "the elements written lie across those of the array",
         shape=base.shape, dtype=base.dtype, strides=base.strides, srcs=(base, value),
@@ -71,9 +82,9 @@ def repeats(layout: Layout) -> bool:
     return False
 
 
-def _part(node: Node, dtype: str, layout: Layout) -> tuple[int, Layout] | None:
+def _part(node: Node, cast: Cast, layout: Layout) -> tuple[int, Layout] | None:
     """Which part of complex elements a layout of floats addresses: 0 or 1, and where they are."""
-    if _FLOAT_OF.get(node.dtype) != dtype:
+    if _FLOAT_OF.get(node.dtype) != cast.dtype or cast.shift:
         return None
     if any(s % 2 for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1):
         return None
@@ -81,13 +92,13 @@ def _part(node: Node, dtype: str, layout: Layout) -> tuple[int, Layout] | None:
     return layout.offset % 2, Layout(layout.shape, halves, layout.offset // 2)
 
 
-def _reinterpreted(node: Node, dtype: str) -> Node:
-    """The whole memory of a node as one axis of `dtype`; bytes that fill no element are left."""
-    count = node.nbytes // int(dtype[1:])
-    call = _Reinterpret(dtype, node.strides)
+def _reinterpreted(node: Node, cast: Cast) -> Node:
+    """The whole memory of a node as one axis; bytes that fill no element are left."""
+    count = (node.nbytes - cast.shift) // int(cast.dtype[1:])
+    call = _Reinterpret(cast, node.strides)
     return Opaque(
-        "view", call, f"the bytes of {node.dtype} are read as {dtype}",
-        shape=(count,), dtype=dtype, strides=(1,), srcs=(node,),
+        "view", call, f"the bytes of {node.dtype} are read as {cast.dtype}",
+        shape=(count,), dtype=cast.dtype, strides=(1,), srcs=(node,),
     )  # fmt: skip
 
 
@@ -107,21 +118,21 @@ class _Call:
 
 
 class _Reinterpret(_Call):
-    """key: dtype, and the strides of the operand's memory."""
+    """key: the cast, and the strides of the operand's memory."""
 
     def __call__(self, array: np.ndarray) -> np.ndarray:
-        dtype, strides = self.key
-        return _flat(_dense(array, strides), dtype)
+        cast, strides = self.key
+        return _flat(_dense(array, strides), cast)
 
 
 class _Overwrite(_Call):
-    """key: dtype of the view, its layout, and the strides of the base's memory."""
+    """key: the cast of the view, its layout, and the strides of the base's memory."""
 
     def __call__(self, base: np.ndarray, value: np.ndarray) -> np.ndarray:
-        dtype, layout, strides = self.key
+        cast, layout, strides = self.key
         result = _dense(base, strides)
         result = _dense(result.copy(order="K"), strides)
-        view_of(_flat(result, dtype), layout)[...] = value
+        view_of(_flat(result, cast), layout)[...] = value
         return result
 
 
@@ -135,10 +146,17 @@ def _dense(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     return shaped
 
 
-def _flat(dense: np.ndarray, dtype: str) -> np.ndarray:
+def _flat(dense: np.ndarray, cast: Cast) -> np.ndarray:
     """The memory of a dense array as one axis of a dtype."""
-    size = np.dtype(dtype).itemsize
     if dense.size == 0:
-        return np.empty(0, dtype)
+        return np.empty(0, cast.dtype)
     flat = as_strided(dense, (dense.size,), (dense.itemsize,)).view(np.uint8)
-    return flat[: flat.size // size * size].view(dtype)
+    return elements(flat, cast)
+
+
+def elements(memory: np.ndarray, cast: Cast) -> np.ndarray:
+    """Bytes as one axis of elements; those that fill none are left."""
+    size = int(cast.dtype[1:])
+    count = (memory.size - cast.shift) // size
+    found: np.ndarray = memory[cast.shift : cast.shift + count * size].view(cast.dtype)
+    return found

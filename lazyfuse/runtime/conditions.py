@@ -25,7 +25,19 @@ import numpy as np
 from lazyfuse.cache.memory import Cache
 from lazyfuse.ir.graph import Graph, is_leaf
 from lazyfuse.ir.interp import walk
-from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Origin, Reduce, Scan, Update, View
+from lazyfuse.ir.node import (
+    Const,
+    Fill,
+    Gather,
+    Map,
+    Masked,
+    Node,
+    Origin,
+    Reduce,
+    Scan,
+    Update,
+    View,
+)
 from lazyfuse.ops.float_flags import ALL, BITS, INVALID, NOISY, OVERFLOW, UNDERFLOW, VAGUE, WORDS
 from lazyfuse.runtime.error_modes import Outlook, keyword_of, outlook
 
@@ -100,11 +112,12 @@ def find(
     loud = [item for item in suspects if item.wanted]
     if not loud or not _worth_it(loud):
         return []
-    known, unknown = _split(graph, suspects, lost)
+    masks = _masks(graph)
+    known, unknown = _split(graph, suspects, lost, masks)
     if not any(item.wanted for item in unknown):
         known, unknown = [item for item in known if item.wanted], []
     try:
-        heard = _replay(graph, known, memory()) if known else []
+        heard = _replay(graph, known, memory(), masks) if known else []
     except MemoryError:
         heard, unknown = [], suspects
     for _, finding in heard:
@@ -151,14 +164,28 @@ def _spoken(suspect: Suspect, message: str) -> str:
     """The message of an operation: what NumPy says of arrays, or of scalars, whose operators it
     computes without a ufunc."""
     node = suspect.node
-    if node.shape or not isinstance(node, Map) or node.op.ufunc is None:
+    if node.shape or not isinstance(node, Map) or not message.endswith(f" {name_of(node)}"):
         return message
     code, instruction, _ = suspect.origin
     by_operator = opname[code.co_code[instruction]].startswith(("BINARY_", "INPLACE_"))
     by_count = any(isinstance(src, Const) and src.from_shape for src in node.srcs)  # in np.mean
-    if by_operator or by_count:
-        return message.replace(" encountered in ", " encountered in scalar ")
+    if by_count or (by_operator and all(src.is_scalar for src in node.srcs)):
+        if _is_closed(node):
+            return message.replace(" encountered in ", " encountered in scalar ")
     return message
+
+
+def _is_closed(node: Map) -> bool:
+    """Whether one operand has the dtype to which all are promoted: only then NumPy computes
+    scalars without a ufunc."""
+    if node.op.ufunc is None:
+        return False
+    counts = [isinstance(src, Const) and src.from_shape for src in node.srcs]
+    given = {
+        "i8" if count else src.dtype for src, count in zip(node.srcs, counts, strict=True)
+    }
+    promoted = np.result_type(*map(np.dtype, given))
+    return promoted != bool and promoted in [np.dtype(code) for code in given]
 
 
 def name_of(node: Node) -> str:
@@ -214,21 +241,36 @@ def _remember(suspects: list[Suspect], found: list[Finding]) -> None:
 
 
 def _split(
-    graph: Graph, suspects: list[Suspect], lost: set[Node]
+    graph: Graph, suspects: list[Suspect], lost: set[Node], masks: Mapping[Map, Node]
 ) -> tuple[list[Suspect], list[Suspect]]:
-    """Suspects whose operands are at hand or can be computed again, and the others."""
+    """Suspects whose operands are at hand or can be computed again, and the others, of which
+    those with a mask are not wanted: their flags may be false."""
     if not lost:
         return suspects, []
     gone = set(lost)  # what cannot be read
     stuck = set()  # what cannot be computed again; the results among it can be read
     results = set(graph.outputs)
     for node in graph.nodes:
-        if node.buffer is None and not gone.isdisjoint(node.srcs):
+        mask = masks.get(node) if isinstance(node, Map) else None
+        if node.buffer is None and not (gone.isdisjoint(node.srcs) and mask not in gone):
             stuck.add(node)
             if node not in results:
                 gone.add(node)
     known = [item for item in suspects if item.node not in stuck]
-    return known, [item for item in suspects if item.node in stuck]
+    others = [item for item in suspects if item.node in stuck]
+    return known, [item._replace(wanted=0) if item.node in masks else item for item in others]
+
+
+def _masks(graph: Graph) -> dict[Map, Node]:
+    """Operations that NumPy computes where a mask is true alone, and their masks."""
+    found: dict[Map, Node] = {}
+    for node in graph.nodes:
+        if isinstance(node, Masked) and node.buffer is None:
+            mask, value, _ = node.srcs
+            while isinstance(value, Map) and value.buffer is None and value.origin is None:
+                found[value] = mask
+                value = value.srcs[0] if value.op.name == "astype" else mask
+    return found
 
 
 class _Listener:
@@ -246,7 +288,10 @@ class _Listener:
 
 
 def _replay(
-    graph: Graph, suspects: list[Suspect], memory: Mapping[Node, np.ndarray]
+    graph: Graph,
+    suspects: list[Suspect],
+    memory: Mapping[Node, np.ndarray],
+    masks: Mapping[Map, Node],
 ) -> list[tuple[Suspect, Finding]]:
     """Evaluate the suspects through NumPy and hear what it says."""
     scalars: dict[Node, Any] = {
@@ -257,7 +302,7 @@ def _replay(
     listener = _Listener()
     found: dict[tuple[object, ...], tuple[Suspect, Finding]] = {}
     with np.errstate(all="log", call=listener):
-        for node in walk(list(asked), memory, scalars):
+        for node in walk(list(asked), memory, scalars, masks):
             messages = listener.take()
             suspect = asked.get(node)
             if suspect is None:
