@@ -10,16 +10,14 @@ Programs that write do so into an array that they keep. Both must give the same 
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import lazyfuse as lf
+from perf import ratios
 from perf.bars import alternate
 
 SIZE = 1_000_000
@@ -116,21 +114,5 @@ def measure(program: Callable[[Any, Data], Any], seconds: float) -> tuple[float,
     return times[0], times[1]
 
 
-def main() -> None:
-    """Measure every program and print the ratios."""
-    parser = argparse.ArgumentParser(prog="perf.indexing", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1.0, help="per program")
-    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    options = parser.parse_args()
-    found = {}
-    for name, program in PROGRAMS.items():
-        numpy_ms, own_ms = measure(program, options.seconds)
-        found[name] = {"numpy_ms": numpy_ms, "lazyfuse_ms": own_ms, "ratio": numpy_ms / own_ms}
-        line = f"NumPy {numpy_ms:7.2f} ms  lazyfuse {own_ms:7.2f} ms  {numpy_ms / own_ms:6.2f} x"
-        print(f"{name:26} {line}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    ratios.main("perf.indexing", __doc__, PROGRAMS, measure)

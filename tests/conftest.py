@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
+
+# Small arrays are NumPy's own: the suite tests the engine, and tests/test_small_arrays.py those.
+os.environ.setdefault("LAZYFUSE_EAGER_SIZE", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -119,6 +119,7 @@ MODES: tuple[dict[str, Any], ...] = (
     {"threads": 2},
     {"max_pending_nodes": 3},
     {"max_pending_nodes": 7, "threads": 2},
+    {"eager_size": 30},
 )
 
 

@@ -66,6 +66,9 @@ def check_warnings(program: Program, *arrays: Any, lines: bool = True) -> None:
         )
 
 
+#: `options(eager_size=...)` that makes the arrays of these tests small.
+SMALL = 1000
+
 SPECIALS = {
     "f": [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, host.inf, -host.inf, host.nan, 700.0, -700.0],
     "i": [0, 1, -1, 2, -3, 100],
@@ -318,6 +321,171 @@ def test_inputs_that_are_overwritten_still_tell_the_line() -> None:
     assert texts == ["overflow encountered in multiply"]
 
 
+@pytest.mark.parametrize("size", [30, 100_000])
+def test_nobody_is_blamed_for_what_is_ignored(size: int) -> None:
+    """A flag that was raised where nobody wants to hear of it is put down to no other operation
+    when a run has overwritten the operands that would tell."""
+
+    def ignored(np: Any, a: Any) -> Any:
+        x = np.array(a)
+        with np.errstate(divide="ignore"):
+            x = x / (x - 1)
+        return np.where(x > 5, 5.0, x) / 3
+
+    def told(np: Any, a: Any) -> Any:
+        x = np.array(a)
+        y = x / (x - 1)
+        if np is lf:
+            lf.materialize(y.max())
+        del x
+        return np.where(y > 5, 5.0, y) / 3
+
+    check_warnings(lambda np, _: ignored(np, host.ones(size)), host.ones(1))
+    check_warnings(lambda np, _: told(np, host.ones(size)), host.ones(1))
+
+
+@pytest.mark.parametrize("size", [30, 100_000])
+def test_results_are_read_where_operands_are_lost(size: int) -> None:
+    """Behind a pending write in place, lines are told by what it has written."""
+
+    def program(np: Any, a: Any) -> Any:
+        x = np.array(a)
+        x[host.arange(5)] = np.arange(5.0) - 2
+        with np.errstate(all="ignore"):
+            y = np.log(x)
+        return x, np.where(y > 0, y, 1.0).sum(), (1 / x).max()
+
+    check_warnings(lambda np, _: program(np, host.ones(size)), host.ones(1), lines=False)
+
+
+def masked(np: Any, a: Any, out: Any) -> Any:
+    """Compute where a mask is true, in all the ways to write it."""
+    np.divide(1, a, out=out, where=a != 0)
+    np.log(a, out=out, where=a > 1)
+    np.divide(a, a, out=out[:3], where=np.array([False, True, True])[:, None])
+    np.multiply(a, 1e300, out=out, where=a < 2)
+    return out, np.divmod(1, a, out=(out.copy(), out.copy()), where=a > 0)
+
+
+def test_operations_with_a_mask_speak_of_what_it_leaves() -> None:
+    """`where=` keeps NumPy from the elements that it leaves out; kernels compute them."""
+    rows = host.array([[0.0, 1.0, 2.0], [1.0, -1.0, 3.0], [5.0, 1e10, 0.5]])
+    check_warnings(masked, rows, host.zeros((3, 3)))
+    for cell in (host.inf, 1e200, 0.0, host.nan):
+        check_warnings(masked, host.full((3, 3), cell), host.zeros((3, 3)))
+    narrow = lambda np, a, out: np.add(a, 1, out=out, where=a < 5, casting="same_kind")  # noqa: E731
+    check_warnings(narrow, host.array([1e300, 1.0]), host.zeros(2, "f4"))
+    check_warnings(narrow, host.array([-1e300, 1.0]), host.zeros(2, "f4"))
+
+
+def test_words_of_arrays_without_axes_and_of_outputs() -> None:
+    """Arrays without axes are no scalars; a ufunc casts to its output under its own name."""
+    zero, big = host.zeros(()), host.array([1e300, 0.0, 1.0])
+    for program, array in (
+        (lambda np, a: a.__imod__(a), host.zeros((), "i8")),
+        (lambda np, a: a.reshape(()) / a.reshape(()), zero),
+        (lambda np, a: a[()] / a[()], zero),
+        (lambda np, a: a.sum() / np.float32(0), host.zeros(3, "f4")),
+        (lambda np, a: a.any() / a.all(), host.zeros(3, "?")),
+        (lambda np, a: np.add(a, a, out=np.zeros(3, "f4"), casting="same_kind"), big),
+        (lambda np, a: np.divide(a, 0, out=np.zeros(3, "i8"), casting="unsafe"), big),
+        (lambda np, a: np.add.reduce(a, out=np.zeros((), "f4")), big),
+        (lambda np, a: np.arange(3, dtype="f2").__iadd__(a), big),
+    ):
+        check_warnings(program, array)
+
+
+@pytest.mark.parametrize("eager_size", [0, SMALL])
+def test_conversions_in_writes_warn_at_the_users_line(eager_size: int) -> None:
+    """Of numbers too large for the memory, and of complex ones in real memory."""
+    complex_ones = host.arange(3) * 1j
+    with oracle.options(eager_size=eager_size):
+        for put in (
+            lambda np, a, x: x.__setitem__(slice(None), a),
+            lambda np, a, x: x.__setitem__(slice(None), a + 1),
+            lambda np, a, x: x.__setitem__(0, a[1]),
+            lambda np, a, x: x.__setitem__([0, 1, 2], a + 1),
+            lambda np, a, x: x.__setitem__(x < 5, a),
+            lambda np, a, x: x.flat.__setitem__(slice(None), a),
+            lambda np, a, x: x.fill(a[0]),
+            lambda np, a, x: np.copyto(x, a, casting="unsafe"),
+            lambda np, a, x: np.put(x, [1], a),
+            lambda np, a, x: np.add(a, 1, out=x, casting="unsafe"),
+            lambda np, a, x: (x.__setitem__(1, 1e300), x.__setitem__(slice(2), 1e300)),
+            lambda np, a, x: x.__setitem__(1, host.complex64(1)),
+        ):
+            for dtype in ("f8", "f4", "i8", "?"):
+                try:
+                    put(host, complex_ones, host.zeros(3, dtype))
+                except OverflowError:
+                    continue
+                check_warnings(put, complex_ones, host.zeros(3, dtype))
+
+
+# ---- small arrays
+
+OPERATORS = ("__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__",
+             "__iadd__", "__imul__", "__itruediv__", "__rtruediv__", "__lt__", "__neg__",
+             "__abs__")  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i1", "u1"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_small_arrays(name: str, dtype: str) -> None:
+    """They run at once, and warn as NumPy at the user's line."""
+    is_unary = name in ("__neg__", "__abs__")
+    with oracle.options(eager_size=SMALL):
+        for x, y in itertools.product(specials(dtype)[::2], specials(dtype)[:1 if is_unary else 9]):
+            arrays = [host.full(3, x), host.full(3, y)]
+            if name == "__itruediv__" and dtype[0] in "iu" or name == "__pow__" and y < 0:
+                continue
+            check_warnings(lambda np, a, *b: getattr(a, name)(*b), *arrays[: 1 if is_unary else 2])
+
+
+def test_programs_of_small_arrays() -> None:
+    """Functions, methods, reductions, nested states and writes; a small array beside a large."""
+
+    def functions(np: Any, a: Any) -> Any:
+        np.divide(a, 0)
+        np.sqrt(-a)
+        (a * 1e308).sum()
+        a.astype("f2") * 1e300
+        np.add.reduce(a * 1e308)
+        return np.interp(a, a, a) / 0, a**-1, np.cumsum(a * 1e308)
+
+    def nested(np: Any, a: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            silent = a / 0
+            with np.errstate(divide="warn", invalid="ignore"):
+                return silent, a / 0, (a - a) / 0
+
+    def beside(np: Any, a: Any) -> Any:
+        return a / 0, np.ones(SMALL + 1) / a.min()
+
+    values = host.arange(0.0, 9.0)
+    with oracle.options(eager_size=SMALL):
+        for program in (several, nested, beside):
+            check_warnings(program, values + 1)
+            check_warnings(program, values)
+        check_warnings(functions, values, lines=False)
+
+
+def test_filters_see_the_module_of_the_user() -> None:
+    """Small arrays as well: filters by module, and errors."""
+    with lf.options(eager_size=SMALL), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", category=RuntimeWarning, module=__name__)
+        x = lf.ones(5)
+        x / 0, lf.divide(x, 0)
+        assert [w.filename for w in caught] == [__file__] * 1
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="divide by zero encountered in divide"):
+            x / 0
+        with host.errstate(all="raise"), pytest.raises(FloatingPointError):
+            x /= 0
+        assert host.isinf(host.asarray(x)).all()
+
+
 # ---- errstate
 
 
@@ -337,14 +505,18 @@ def test_raise_comes_at_the_call() -> None:
             np.full(5, 1e-300) * 1e-300
 
 
+@pytest.mark.parametrize("eager_size", [0, SMALL])
 @pytest.mark.parametrize("category", ["divide", "over", "under", "invalid"])
 @pytest.mark.parametrize("mode", ["ignore", "warn", "raise", "call", "print", "log"])
-def test_every_mode(category: str, mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_mode(
+    category: str, mode: str, eager_size: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     """All modes of all categories do the same in both modules."""
     outcomes = []
     for np in (host, lf):
         handler = _Handler()
-        warned = heard(np, _everything, host.arange(1.0, 9.0), category, mode, handler)
+        with oracle.options(eager_size=eager_size):
+            warned = heard(np, _everything, host.arange(1.0, 9.0), category, mode, handler)
         outcomes.append((sorted(map(str, warned)), handler.told, capfd.readouterr().err))
     assert outcomes[0] == outcomes[1]
 

@@ -182,3 +182,42 @@ def test_raveled_steps_are_a_copy(order: str) -> None:
         return parts, x
 
     oracle.check(program, host.arange(6))
+
+
+def test_an_element_of_bools_takes_an_array_of_one() -> None:
+    """`x[2] = pending array of one element` was an AssertionError: NumPy takes it for bools."""
+
+    def program(np: Any, x: Any, f: Any) -> Any:
+        v, w = x[0], f + 1
+        v[2] = v.min(keepdims=True)
+        v[np.array(1)] = v[:1] & v[1:2]
+        errors = _errors(
+            np,
+            lambda: w.__setitem__((0, 2), w[0, :1] + 1),
+            lambda: w.__setitem__((0, 2), w[0] + 1),
+            lambda: v.__setitem__(0, v | v),
+        )
+        return x, w, errors
+
+    oracle.check(program, host.arange(12).reshape(4, 3) > 0, host.ones((2, 3)))
+
+
+def test_accumulating_a_scalar_looks_at_the_axis_first() -> None:
+    """`accumulate(x[0, ...], axis=1)` was a TypeError instead of an AxisError."""
+
+    def program(np: Any, x: Any) -> Any:
+        return _errors(
+            np, *(lambda axis=axis: np.add.accumulate(x[2, ...], axis) for axis in (0, 1, -1, None))
+        )
+
+    oracle.check(program, host.arange(3))
+
+
+def test_the_imaginary_zeros_of_a_view() -> None:
+    """`imag` of a real broadcast or transposed view lay as the view, not in C order."""
+
+    def program(np: Any, x: Any) -> Any:
+        views = np.broadcast_to(x[0], (2, *x.shape)), x.transpose(1, 0, 2), x[::2].T, x.T
+        return [view.imag for view in views]
+
+    oracle.check(program, host.ones((2, 3, 4)))

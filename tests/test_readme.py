@@ -25,7 +25,8 @@ def test_examples_run() -> None:
         0,
     )
     report: list[str] = []
-    result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
+    with config.options(eager_size=config.Options().eager_size):
+        result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
     assert result.attempted > 20
     assert result.failed == 0, "".join(report)
 

@@ -103,6 +103,10 @@ class ArrayInterface(Handle):
         """Where the array lives: "cpu", "cuda:0", ..."""
         return self._storage.device if self._host is None else "cpu"
 
+    @device.setter
+    def device(self, value: Any) -> None:
+        raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable")
+
     @property
     def base(self) -> Any:
         """The array whose memory this view shares; None for an array with memory of its own."""
@@ -345,3 +349,4 @@ class LazyScalar(ArrayInterface):
 
 
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
+Handle._node_of = staticmethod(small.node_of)

@@ -40,5 +40,5 @@ class ArrayNamespaceInfo:
         return dict(self._numpy.dtypes(kind=kind))
 
     def _check(self, device: str | None) -> None:
-        if device is not None and session.resolve_device(device) not in devices():
-            raise ValueError(f"unknown device {device!r}; there are {', '.join(devices())}")
+        if device is not None:
+            session.backend(session.resolve_device(device))

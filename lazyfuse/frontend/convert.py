@@ -12,6 +12,7 @@ from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
 from lazyfuse.frontend.handle import Handle, new, small_array
@@ -20,7 +21,7 @@ from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import OperandType, code
 from lazyfuse.runtime import session
-from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.caller import call_as_user, warn_here
 
 
 class Operand(NamedTuple):
@@ -119,6 +120,12 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
 
 #: Magnitudes from which a number rounds to infinity in the smaller float dtypes.
 _TOO_LARGE = {"f2": 65520.0, "f4": 2.0**128 - 2.0**103, "c8": 2.0**128 - 2.0**103}
+
+
+def warn_of_cast(source: str, target: str) -> None:
+    """NumPy's warning, at the user's line, when complex values become real ones."""
+    if source[0] == "c" and target[0] not in "cb":
+        warn_here("Casting complex values to real discards the imaginary part", ComplexWarning)
 
 
 def integer_range(dtype: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from lazyfuse.frontend.convert import (
     source,
     to_array,
 )
+from lazyfuse.frontend.flat import FlatIterator
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
@@ -36,6 +37,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
     Aliasing: none, unless `copy` is False or None and nothing has to change.
     """
+    copy = _copy_mode(copy)
+    if isinstance(object, FlatIterator):
+        return _from_lazy(object.elements(), dtype, None, order, ndmin, device)
     if isinstance(object, Handle):
         return _from_lazy(object, dtype, copy, order, ndmin, device)
     host_copy = copy is not False
@@ -46,6 +50,17 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         return to_array(values, owned=host_copy, borrow=not host_copy, device=_device(device))
     except ForeignError:
         return values
+
+
+def _copy_mode(copy: Any) -> bool | None:
+    """What `copy` means. Raises: ValueError for a word."""
+    if copy is None or isinstance(copy, bool):
+        return copy
+    if isinstance(copy, str):
+        raise ValueError(
+            "strings are not allowed for 'copy' keyword. Use True/False/None instead."
+        )
+    return None if copy is np._CopyMode.IF_NEEDED else bool(copy)
 
 
 def _from_lazy(
@@ -73,6 +88,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     the memory is borrowed then, and the caller promises not to write to it. Writing to the
     LazyArray never writes to memory from outside.
     """
+    copy = _copy_mode(copy)
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
     values = host_array(fallback.lower(a), dtype, copy=copy, order=order)
@@ -113,7 +129,12 @@ def _with_axis(array: Any) -> Any:
 
 
 def _device(device: str | None) -> str:
-    return session.default_device() if device is None else session.resolve_device(device)
+    """The device asked for, or the default one. Raises: ValueError, DeviceUnavailableError."""
+    if device is None:
+        return session.default_device()
+    target = session.resolve_device(device)
+    session.backend(target)
+    return target
 
 
 def _shape(shape: Any) -> Shape:

@@ -59,13 +59,15 @@ def dlpack(
 ) -> Any:
     """Export through DLPack.
 
-    Aliasing: read-only memory of the engine, unless `copy`. Raises: BufferError for a consumer
-    that cannot be told that memory is read-only (`max_version` below 1.0), and for a device that
-    needs a copy when `copy` is False.
+    Aliasing: read-only memory of the engine, unless `copy`. A consumer that cannot be told that
+    memory is read-only (`max_version` below 1.0) gets a copy. Raises: BufferError when `copy` is
+    False and a copy is needed, for such a consumer or for the device, and for a read-only array.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not self._storage.device.startswith("cuda:"):
-        return to_array(self).__dlpack__(**options)
+        is_old = max_version is None or max_version < (1, 0)
+        private = is_old and copy is None and self.flags.writeable
+        return to_array(self, copy=private or None).__dlpack__(**options)
     if dl_device is not None and tuple(dl_device)[0] == 1:
         if copy is False:
             raise BufferError("an array on a GPU cannot be exported to the CPU without a copy")
@@ -111,9 +113,10 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
         array: Any = x  # every Handle is a LazyArray
         moved = array if device is None else array.to_device(device)
         return moved.copy() if copy else moved
-    values = np.from_dlpack(x)
     target = None if device is None else session.resolve_device(device)
-    return from_host(values, borrow=copy is False, device=target)
+    if target is not None:
+        session.backend(target)
+    return from_host(np.from_dlpack(x), borrow=copy is False, device=target)
 
 
 # ---- Arrow

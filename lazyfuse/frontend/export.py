@@ -153,7 +153,9 @@ def _elements(self: Any) -> Iterator[Any]:
 
 def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """The array on another device: itself when it is there, else a copy.
-    Raises: DeviceUnavailableError, ValueError."""
+    Raises: DeviceUnavailableError, ValueError for an unknown device and for a stream."""
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     target = session.resolve_device(device)
     if target == self._storage.device:
         return self

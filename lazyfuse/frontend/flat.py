@@ -10,6 +10,7 @@ import numpy as np
 from lazyfuse.frontend import elementwise
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime.caller import call_as_user
 
 
 class FlatIterator:
@@ -19,11 +20,22 @@ class FlatIterator:
     when there are fewer of them than positions.
     """
 
-    __slots__ = ("base", "index")
+    __slots__ = ("_index", "base")
+    _AXES = 32  # as many as NumPy's flatiter takes
 
     def __init__(self, array: Any) -> None:
+        if array.ndim > self._AXES:
+            raise RuntimeError(
+                f"this function only supports up to {self._AXES} dimensions but the array has "
+                f"{array.ndim}."
+            )
         self.base = array
-        self.index = 0
+        self._index = 0
+
+    @property
+    def index(self) -> int:
+        """The position of the next element."""
+        return self._index
 
     @property
     def coords(self) -> tuple[int, ...]:
@@ -34,6 +46,14 @@ class FlatIterator:
 
     def copy(self) -> Any:
         return self.base.flatten()
+
+    def elements(self) -> Any:
+        """What NumPy makes an array of: the array as one axis, a read-only copy of it where its
+        elements do not lie in C order."""
+        found = self.base.ravel()
+        if not self.base.flags.c_contiguous:
+            found.flags.writeable = False
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return to_array(self.base.ravel(), dtype, copy)
@@ -48,7 +68,7 @@ class FlatIterator:
         if self.index >= self.base.size:
             raise StopIteration
         value = self.base[self.coords]
-        self.index += 1
+        self._index += 1
         return value
 
     def __getitem__(self, key: Any) -> Any:
@@ -60,13 +80,17 @@ class FlatIterator:
         array._check_writeable()
         key = to_array(key) if isinstance(key, Handle) else key
         written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
-        written.flat[key] = np.asarray(value) if isinstance(value, Handle) else value
+        given = np.asarray(value) if isinstance(value, Handle) else value
+        call_as_user(written.flat.__setitem__, key, given)
         positions = np.ravel(self._positions(key))
         if positions.size and not array.shape:
             array[...] = written
         elif positions.size:
             place = np.unravel_index(positions, array.shape)
             array[place] = written.ravel()[positions]
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def _positions(self, key: Any) -> Any:
         """The positions that a key names, by NumPy's own rules. Raises: IndexError."""

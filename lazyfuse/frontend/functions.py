@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking
+from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.runtime.caller import call_as_user
@@ -94,19 +95,33 @@ def isscalar(element: Any) -> bool:
 
 
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Whether two arrays may overlap in memory."""
-    if isinstance(a, Handle) and isinstance(b, Handle):
-        return a._storage is b._storage and bool(np.may_share_memory(*_mirrors(a, b)))
-    return False
+    """Whether two arrays may overlap in memory. Computes nothing."""
+    return _overlap(np.may_share_memory, a, b, max_work)
 
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Whether two arrays have an element in common."""
-    if not isinstance(a, Handle) or not isinstance(b, Handle):
-        return False
-    if a._host is not None and b._host is not None:
-        return bool(np.shares_memory(a._host, b._host))
-    return a._storage is b._storage and bool(np.shares_memory(*_mirrors(a, b)))
+    """Whether two arrays have an element in common. Computes nothing. Raises: TooHardError when
+    that is more than `max_work` to find out."""
+    return _overlap(np.shares_memory, a, b, max_work)
+
+
+def _overlap(ask: Callable[..., bool], a: Any, b: Any, max_work: Any) -> bool:
+    """NumPy's answer on arrays that lie in memory as ours do."""
+    if isinstance(a, Handle) and isinstance(b, Handle) and a._host is b._host is None:
+        apart = a._storage is not b._storage
+        first, second = (np.empty(1), np.empty(1)) if apart else _mirrors(a, b)
+    else:
+        first, second = _in_memory(a), _in_memory(b)
+    return bool(ask(first, second, max_work))
+
+
+def _in_memory(value: Any) -> Any:
+    """A value as NumPy sees its memory; a pending array has none yet."""
+    if not isinstance(value, Handle):
+        return value
+    if value._host is not None:
+        return value._host
+    return export.to_array(value) if value._storage.node.buffer is not None else np.empty(1)
 
 
 def _mirrors(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ on top of them in `array.py`, so that those modules need not import it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ class Handle:
     _is_scalar: ClassVar[bool] = False
     _concrete: ClassVar[type[Handle]]
     _scalar: ClassVar[type[Handle]]
+    _node_of: ClassVar[Callable[[np.ndarray], Node]]
     _storage: Storage
     _layout: Layout
     _writeable: bool
@@ -63,7 +65,7 @@ class Handle:
     def _read(self) -> Node:
         """The node of the array's value now."""
         if self._host is not None:
-            return self._storage.node  # of a copy
+            return Handle._node_of(self._host)
         node = self._storage.current()
         layout = self._layout
         if self._cast is not None:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import export
-from lazyfuse.frontend.convert import ForeignError, operand, scalar, to_array
+from lazyfuse.frontend.convert import ForeignError, host_array, operand, scalar, to_array, warn_of_cast
 from lazyfuse.frontend.duplicates import last_values
+from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.memory import is_computed, is_settled, look, mutate, poke
 from lazyfuse.frontend.selection import (
@@ -31,6 +32,7 @@ from lazyfuse.ir.order import copy_strides
 from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
+from lazyfuse.runtime.caller import call_as_user
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -126,10 +128,11 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
             poke(array, layout.offset, values_in(value))
         else:
             index = () if is_element else ...
-            mutate(array, lambda values: values.__setitem__(index, values_in(value)), layout)
+            _write(array, index, value, layout)
         return
     if is_element and _has_axes(value):
-        refuse(array, key, value)
+        _write(array, (), value, layout)  # NumPy takes it for bools only
+        return
     assign(view(array, layout), value)
 
 
@@ -153,7 +156,7 @@ def _assign_picked(array: Any, key: Any, value: Any) -> None:
     """array[key] = value for a key with arrays: at once where NumPy can do it in place, else
     recorded as a scattering write."""
     if is_settled(array) and _is_at_hand(value):
-        mutate(array, lambda values: values.__setitem__(values_in(key), values_in(value)))
+        _write(array, key, value)
         return
     try:
         found = select(array, key)
@@ -161,16 +164,28 @@ def _assign_picked(array: Any, key: Any, value: Any) -> None:
         refuse(array, key, value)
     if isinstance(found, Layout):
         if not found.shape and _has_axes(value) and not _has_ellipsis(key):
-            refuse(array, key, value)
+            _write(array, (), value, found)
+            return
         assign(view(array, found), value)
     elif isinstance(found, Empty) or array._cast is not None:
-        mutate(array, lambda values: values.__setitem__(values_in(key), values_in(value)))
+        _write(array, key, value)
     else:
         _scatter(array, key, value, found)
 
 
+def _write(array: Any, key: Any, value: Any, layout: Layout | None = None) -> None:
+    """array[key] = value at once, by NumPy."""
+
+    def put(values: np.ndarray) -> None:
+        call_as_user(values.__setitem__, values_in(key), values_in(value))
+
+    mutate(array, put, layout)
+
+
 def _has_axes(value: Any) -> bool:
-    """Whether a value is an array that is not 0-d."""
+    """Whether a value is a sequence, or an array that is not 0-d."""
+    if isinstance(value, list | tuple):
+        return True
     return isinstance(value, Handle | np.ndarray) and value.shape != ()  # type: ignore[union-attr]  # every Handle is a LazyArray
 
 
@@ -202,15 +217,30 @@ def assign(target: Any, value: Any) -> None:
     target._check_writeable()
     if isinstance(value, Handle) and value.is_same_memory(target):
         return  # what `x[1:3] += y` assigns last: the view that was written already
-    node = value_node(value, target._code, target.shape)
+    node = value_node(_packed(value, target._code), target._code, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
     target._write(node)
 
 
+def _packed(value: Any, dtype: str) -> Any:
+    """A scalar as one element. Into signed integers NumPy puts it by `int()`, which refuses NaN
+    and what does not fit: whether it does has to be known now. Raises: ValueError, OverflowError.
+    """
+    if dtype[0] != "i" or not isinstance(value, np.generic):
+        return value
+    if value.dtype.kind not in "fcu":
+        return value
+    cell = np.empty((), np.dtype(dtype))
+    call_as_user(cell.__setitem__, (), lower(value))
+    return cell
+
+
 def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
     """An assigned value as a node of the target's dtype,
-    without extra leading axes of length 1."""
+    without extra leading axes of length 1. Raises: what NumPy raises for an element of a list."""
+    if type(value) in (list, tuple):
+        value = host_array(lower(value), dtype, copy=None)
     try:
         given = operand(value)
     except ForeignError:
@@ -222,6 +252,7 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
     extra = len(node.shape) - len(shape)
     if extra > 0 and set(node.shape[:extra]) == {1}:
         node = _without_axes(node, extra)
+    warn_of_cast(node.dtype, dtype)
     strides = copy_strides(node.shape, node.strides)
     return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
 
@@ -230,7 +261,7 @@ def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """What NumPy makes of strings, objects and the like when they are assigned.
     Raises: ValueError, TypeError."""
     target = np.empty(shape, np.dtype(dtype))
-    target[...] = value
+    call_as_user(target.__setitem__, ..., value)
     return target
 
 
@@ -243,7 +274,8 @@ def _scalar_node(given: Any, dtype: str) -> Node:
         return scalar(given.value, dtype)
     cell = np.empty((), np.dtype(dtype))
     strong = isinstance(given.type, str) and given.type != "b1"
-    cell[...] = np.asarray(given.value, np.dtype(given.type)) if strong else given.value
+    number = np.asarray(given.value, np.dtype(given.type)) if strong else given.value
+    call_as_user(cell.__setitem__, ..., number)
     return scalar(cell.item(), dtype)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.small_methods import sign
 
 _WRITING = {"readwrite", "writeonly"}
 
@@ -73,6 +74,15 @@ class nditer:  # noqa: N801 - NumPy's name
         self._iterator.__exit__(*error)
         self._settle()
 
+    def copy(self) -> nditer:
+        """A second iterator over the same arrays, at the same place."""
+        made = object.__new__(nditer)
+        object.__setattr__(made, "_iterator", self._iterator.copy())
+        object.__setattr__(made, "_written", self._written)
+        return made
+
+    __copy__ = copy
+
     def __len__(self) -> int:
         return len(self._iterator)
 
@@ -82,11 +92,30 @@ class nditer:  # noqa: N801 - NumPy's name
     def __setitem__(self, index: Any, value: Any) -> None:
         self._iterator[index] = fallback.lower(value)
 
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._iterator, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._iterator, name, value)
+
+
+def _delegated(name: str) -> Any:
+    """A method of NumPy's iterator."""
+
+    def call(self: nditer, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._iterator, name)(*args, **kwargs)
+
+    call.__name__, call.__qualname__ = name, f"nditer.{name}"
+    call.__doc__ = getattr(np.nditer, name).__doc__
+    return call
+
+
+for _name in "debug_print enable_external_loop remove_axis remove_multi_index reset".split():
+    setattr(nditer, _name, _delegated(_name))
+sign(nditer, np.nditer)
 
 
 def _flags_of_each(op_flags: Any, count: int) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import recasting, views
+from lazyfuse.frontend import recasting, small
 
 
 class _Library(types.ModuleType):
@@ -25,13 +25,15 @@ class _Library(types.ModuleType):
         return dir(self._module)
 
 
+def _at_once(name: str, engine: Any) -> Any:
+    return small.function(name, engine, getattr(np.lib.stride_tricks, name))
+
+
 stride_tricks = _Library(
     np.lib.stride_tricks,
     {
         "as_strided": recasting.as_strided,
-        "sliding_window_view": recasting.sliding_window_view,
-        "broadcast_to": views.broadcast_to,
-        "broadcast_arrays": views.broadcast_arrays,
+        "sliding_window_view": _at_once("sliding_window_view", recasting.sliding_window_view),
     },
 )
 lib = _Library(np.lib, {"stride_tricks": stride_tricks})

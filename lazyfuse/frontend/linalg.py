@@ -15,6 +15,7 @@ from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
 from lazyfuse.frontend.operators import defers
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.order import is_contiguous
 from lazyfuse.ops.shapes import shape_text
 from lazyfuse.ops.types import code
 
@@ -23,7 +24,12 @@ _REASON = "matrix products run in BLAS"
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Dot product, as `np.dot`: sums over the last axis of `a` and the last but one of `b`.
-    Raises: ValueError when these differ."""
+    Raises: ValueError when these differ, and for an `out` that is not as the result will be."""
+    if isinstance(out, Handle) and not is_contiguous(out._layout.shape, out._layout.strides):
+        raise ValueError(
+            "output array is not acceptable (must have the right datatype, number of dimensions, "
+            "and be a C-Array)"
+        )
     return _product(np.dot, (a, b), out, {})
 
 

@@ -133,14 +133,23 @@ def ravel(a: Any, order: str = "C") -> Any:
         a = asarray(a)
         dense = a if _is_dense(a._layout) else methods.converted(a, a._code, "K")
         axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
-        return dense if dense.ndim == 1 else reshape(transpose(dense, axes), (-1,))
+        if dense.ndim == 1:
+            return dense
+        found = reshape(transpose(dense, axes), (-1,))
+        return found if dense is a else _owning(found)
     a = asarray(a)
     flags = a.flags
     if order == "A":
         order = "F" if flags.fnc else "C"
-    if not (flags.c_contiguous if order == "C" else flags.f_contiguous):
-        a = methods.converted(a, a._code, order)
-    return reshape(a, (a.size,), order)
+    if flags.c_contiguous if order == "C" else flags.f_contiguous:
+        return reshape(a, (a.size,), order)
+    return _owning(reshape(methods.converted(a, a._code, order), (a.size,), order))
+
+
+def _owning(array: Any) -> Any:
+    """The one view of a new array, as an array with memory of its own."""
+    array._owner = None
+    return array
 
 
 def _is_dense(layout: Layout) -> bool:
@@ -154,7 +163,7 @@ def ravel_method(self: Any, order: str = "C") -> Any:
 
 def flatten(self: Any, order: str = "C") -> Any:
     """One axis, always a copy."""
-    return ravel(methods.converted(self, self._code, "C" if order == "C" else order), order)
+    return _owning(ravel(methods.converted(self, self._code, order), order))
 
 
 # ---- axes
@@ -324,21 +333,25 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def resize_method(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     """Change shape and size in place: the memory keeps its order, what is added is zero.
 
-    Raises: ValueError for a view, whose memory is another array's, and for an array whose memory
-    is neither in C nor in F order. Views of this array keep the memory that it had.
+    Raises: ValueError for a view, whose memory is another array's, unless the size stays, and for
+    an array whose memory is neither in C nor in F order. Views of this array keep the memory that
+    it had.
     """
     given = new_shape[0] if len(new_shape) == 1 else new_shape
     operator.index(refcheck)
     if given is None or not new_shape:
         return
-    if self._owner is not None:
-        raise ValueError("cannot resize this array: it does not own its data")
     if not self.flags.forc:
         raise ValueError("resize only works on single-segment arrays")
     target = tuple(operator.index(n) for n in (given if np.ndim(given) else (given,)))
     if any(extent < 0 for extent in target):
         raise ValueError("all elements of 'new_shape' must be non-negative")
     strides = f_strides(target) if self.flags.fnc else c_strides(target)
+    if size_of(target) == self.size:
+        self._layout = Layout(target, strides, self._layout.offset)
+        return
+    if self._owner is not None:
+        raise ValueError("cannot resize this array: it does not own its data")
     zeros = Fill(target, self._code, strides, (Const(0, self._code),))
     resized = new(zeros, self._storage.device)
     memory, kept = ravel(resized, "K"), min(self.size, resized.size)

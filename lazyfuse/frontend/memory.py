@@ -19,6 +19,8 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.recast import elements
 from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.heard import heard
 
 Answer = TypeVar("Answer")
 
@@ -97,8 +99,11 @@ def poke(array: Handle, offset: int, value: Any) -> None:
     storage = array._storage
     with session.flush_lock:
         if not is_settled(array):  # another thread was faster
-            mutate(array, lambda values: values.__setitem__((), value), Layout((), (), offset))
+            place = Layout((), (), offset)
+            mutate(array, lambda values: call_as_user(values.__setitem__, (), value), place)
             return
         old = storage.node
-        elements(session.backend("cpu").to_host(old.buffer), array._reading)[offset] = value
+        values = elements(session.backend("cpu").to_host(old.buffer), array._reading)
+        put = heard if type(value) in (int, float) else call_as_user
+        put(values.__setitem__, offset, value)
         storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))

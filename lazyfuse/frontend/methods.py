@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import ComplexWarning
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.call_form import call
-from lazyfuse.frontend.convert import integer_range
+from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.handle import new, new_scalar, view
 from lazyfuse.ir.node import Map
@@ -17,7 +16,6 @@ from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous,
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
-from lazyfuse.runtime.caller import warn_here
 
 
 def astype(
@@ -43,8 +41,7 @@ def astype(
         )
     if not copy and target == self.dtype and order_letter(order) in "KA":
         return self
-    if self._code[0] == "c" and target.kind not in "cb":
-        warn_here("Casting complex values to real discards the imaginary part", ComplexWarning)
+    warn_of_cast(self._code, code(target))
     return converted(self, code(target), order)
 
 

@@ -18,7 +18,7 @@ import importlib
 import inspect
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import cache, partial, wraps
 from typing import Any
 
@@ -177,7 +177,7 @@ def _guarded(name: str, function: Any) -> Any:
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if _dispatches(public, args, kwargs):
+        if _is_anothers(name, kwargs) or _dispatches(public, args, kwargs):
             return public(*args, **kwargs)
         if args and is_subclass(args[0]):
             return fallback.call(public, *args, **kwargs)
@@ -188,18 +188,64 @@ def _guarded(name: str, function: Any) -> Any:
 
     guarded.__module__, guarded.__qualname__ = "lazyfuse", name
     guarded.__doc__ = function.__doc__ or public.__doc__
-    inner = getattr(public, "__wrapped__", None)
-    if isinstance(inner, types.FunctionType) and not _takes_more(function, inner):
-        guarded.__wrapped__ = inner
+    _sign(guarded, public)
     return guarded
+
+
+def _sign(function: Any, public: Any) -> None:
+    """Give a function the signature of NumPy's, unless it takes more than that does."""
+    if hasattr(public, "__signature__"):
+        function.__signature__ = public.__signature__
+        return
+    inner = getattr(public, "__wrapped__", public)
+    text = getattr(inner, "__text_signature__", None)
+    has_signature = text or isinstance(inner, types.FunctionType)
+    if has_signature and not _takes_more(function.__wrapped__, inner):
+        function.__wrapped__ = inner
+        function.__text_signature__ = text
+
+
+#: Functions whose `like=` names the array of the library that is to make the array.
+_LIKE = frozenset(
+    "arange array asanyarray asarray ascontiguousarray asfortranarray empty eye fromfunction full "
+    "identity ones require tri zeros".split()
+)
+
+
+def _is_anothers(name: str, kwargs: dict[str, Any]) -> bool:
+    """Whether `like=` asks for another library's array, or is wrong: NumPy knows. Arrays of ours
+    and NumPy's ask for one of ours, and are taken out."""
+    if "like" not in kwargs or name not in _LIKE:
+        return False
+    like = kwargs["like"]
+    if like is not None and not isinstance(like, Handle) and type(like) is not np.ndarray:
+        return True
+    del kwargs["like"]
+    return False
+
+
+#: Functions that look for other libraries' arrays inside their lists too.
+_IN_LISTS = frozenset(
+    "block choose column_stack concatenate dstack histogram2d histogramdd hstack lexsort select "
+    "stack vstack".split()
+)
 
 
 def _dispatches(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether another library's array is among the arguments of a function that asks
-    `__array_function__`: NumPy's finds out whose turn it is."""
-    return hasattr(public, "_implementation") and any(
+    `__array_function__`: NumPy's finds out whose turn it is. Also for a generator in place of a
+    list, which it refuses."""
+    if not hasattr(public, "_implementation"):
+        return False
+    values = [*args, *kwargs.values()]
+    if public.__name__ in _IN_LISTS:
+        if any(isinstance(value, Generator) for value in values):
+            return True
+        lists = [value for value in values if isinstance(value, list | tuple)]
+        values += [item for value in lists for item in value]
+    return any(
         hasattr(type(value), "__array_function__") and not isinstance(value, Handle | np.ndarray)
-        for value in (*args, *kwargs.values())
+        for value in values
     )
 
 
@@ -238,9 +284,18 @@ def lookup(name: str) -> Any:
         return Grid(getattr(np, name), HOST)
     if name in (*SUBMODULES, "testing"):
         return importlib.import_module(f"lazyfuse.{name}")
-    if name.startswith("_") or name in ("core", "f2py") or not hasattr(np, name):
+    if name.startswith("_") or name in ("core", "f2py"):
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
-    return _adapted(name, getattr(np, name))
+    return _adapted(name, _of_numpy(name))
+
+
+def _of_numpy(name: str) -> Any:
+    """NumPy's object. Raises: AttributeError in NumPy's words, which say what took its place."""
+    try:
+        return getattr(np, name)
+    except AttributeError as error:
+        words = str(error).replace("module 'numpy'", "module 'lazyfuse'")
+        raise AttributeError(words) from None
 
 
 @cache
@@ -257,7 +312,7 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            return small.function(name, _spared(value, HOST.function(value)), value)
+            return small.function(name, _spared(name, value, HOST.function(value)), value)
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":
@@ -265,12 +320,12 @@ def _adapted(name: str, value: Any) -> Any:
     return value
 
 
-def _spared(public: Any, composed: Any) -> Any:
+def _spared(name: str, public: Any, composed: Any) -> Any:
     """NumPy's code on our names; an array that only NumPy knows goes to NumPy's own function."""
 
     @wraps(composed)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _dispatches(public, args, kwargs):
+        if _is_anothers(name, kwargs) or _dispatches(public, args, kwargs):
             return public(*args, **kwargs)
         if args and isinstance(args[0], np.ndarray) and not fallback.is_known(args[0].dtype):
             return fallback.call(public, *args, **kwargs)
@@ -310,7 +365,7 @@ class Outside:
 
     def __init__(self, name: str, function: Any, run: Any) -> None:
         self._name = name
-        self._call = small.function(name, partial(run, function), function)
+        self._call = partial(run, function)
         self.__name__ = getattr(function, "__name__", name)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
@@ -341,3 +396,4 @@ def names() -> list[str]:
 
 registry.NATIVE.update(NATIVE)
 registry.NATIVE.update({name: _find(name) for name in (*_COMPOSED, *_MEMBERS)})
+registry.NATIVE["lib.stride_tricks.sliding_window_view"] = lib.stride_tricks.sliding_window_view

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import operand, scalar
+from lazyfuse.frontend.convert import operand, scalar, warn_of_cast
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.ir.node import Map, Masked, Node
 from lazyfuse.ir.order import c_strides, f_strides, is_f_contiguous, result_strides
@@ -38,6 +38,7 @@ def deliver(
         _check_shape(shape, out)
         shape = out.shape
     dtype = node.dtype if out is None else out._code
+    warn_of_cast(node.dtype, dtype)
     for mask in masks:
         old = scalar(0, dtype) if out is None else out._read()
         node = _chosen(mask, converted(node, dtype), old, shape, order)

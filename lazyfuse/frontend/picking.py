@@ -23,6 +23,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Opaque
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.table import OPS
+from lazyfuse.runtime.caller import call_as_user
 
 _MODES = ("raise", "wrap", "clip")
 
@@ -195,7 +196,7 @@ def _change(name: str, array: Any, *rest: Any) -> None:
     if not isinstance(array, Handle) or array._is_scalar:
         function(*fallback.lower((array, *rest)))
         return
-    mutate(array, lambda values: function(values, *values_in(rest)))
+    mutate(array, lambda values: call_as_user(function, values, *values_in(rest)))
 
 
 def at(ufunc: np.ufunc, array: Any, indices: Any, *values: Any) -> None:
@@ -206,7 +207,7 @@ def at(ufunc: np.ufunc, array: Any, indices: Any, *values: Any) -> None:
     if not isinstance(array, Handle):
         ufunc.at(array, fallback.lower(indices), *fallback.lower(values))
         return
-    mutate(array, lambda own: ufunc.at(own, values_in(indices), *values_in(values)))
+    mutate(array, lambda own: call_as_user(ufunc.at, own, *values_in((indices, *values))))
 
 
 # ---- methods of LazyArray

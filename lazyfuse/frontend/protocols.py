@@ -57,6 +57,10 @@ def _is_foreign(value: Any) -> bool:
 def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """A NumPy function called on a LazyArray:
     our own of that name, else NumPy's on materialized arrays."""
+    if not isinstance(args, tuple):
+        raise TypeError("args must be a tuple.")
+    if not isinstance(kwargs, dict):
+        raise TypeError("kwargs must be a dict.")
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return NotImplemented
     own = registry.NATIVE.get(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))

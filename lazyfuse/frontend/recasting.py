@@ -6,17 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import byte_bounds, normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.elementwise import apply
-from lazyfuse.frontend.handle import Handle, new, new_scalar, view
+from lazyfuse.frontend.handle import Handle, new, new_scalar, small_array, view
 from lazyfuse.frontend.indexing import assign
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
-from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ir.order import c_strides, f_strides, is_contiguous, is_f_contiguous
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.types import code
@@ -37,7 +37,8 @@ def imag(self: Any) -> Any:
     if self._code[0] == "c":
         return _part(self, 1)
     make = new_scalar if self._is_scalar else new
-    strides = copy_strides(self.shape, self._layout.strides)
+    is_fortran = is_f_contiguous(*self._layout[:2]) and not is_contiguous(*self._layout[:2])
+    strides = (f_strides if is_fortran else c_strides)(self.shape)
     zeros = make(Fill(self.shape, self._code, strides, (Const(0, self._code),)),
                  self._storage.device)  # fmt: skip
     zeros._writeable = self._is_scalar
@@ -165,6 +166,9 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     if any(step % x.itemsize for step in steps):
         return fallback.call(np.lib.stride_tricks.as_strided, x, wanted, steps, subok, False)
     layout = _strided(x, wanted, steps)
+    if x._host is not None:
+        seen = np.lib.stride_tricks.as_strided(x._host, wanted, steps, writeable=writeable)
+        return small_array(seen, x if x._owner is None else x._owner)
     return view(x, layout, writeable=x._writeable and bool(writeable))
 
 
@@ -178,11 +182,22 @@ def _strided(x: Any, shape: Shape, strides: tuple[int, ...]) -> Layout:
         raise ValueError(f"strides must be multiples of the {x.itemsize} bytes of an element")
     steps = tuple(step // x.itemsize for step in strides)
     reaches = [step * (extent - 1) for step, extent in zip(steps, shape, strict=True)]
-    low = x._layout.offset + sum(min(reach, 0) for reach in reaches)
-    high = x._layout.offset + sum(max(reach, 0) for reach in reaches)
-    if size_of(shape) and not 0 <= low <= high < x._storage.node.nbytes // x.itemsize:
+    offset, count = _place(x)
+    low = offset + sum(min(reach, 0) for reach in reaches)
+    high = offset + sum(max(reach, 0) for reach in reaches)
+    if size_of(shape) and not 0 <= low <= high < count:
         raise ValueError("the strides reach outside the memory of the array")
-    return Layout(shape, steps, x._layout.offset)
+    return Layout(shape, steps, offset)
+
+
+def _place(x: Any) -> tuple[int, int]:
+    """Where the array's first element lies in its memory, and how many elements that holds."""
+    if x._host is None:
+        return x._layout.offset, (x._storage.node.nbytes - _shift(x)) // x.itemsize
+    owner = x._host if x._owner is None else x._owner._host
+    low, high = byte_bounds(owner)
+    start: int = x._host.__array_interface__["data"][0]
+    return (start - low) // x.itemsize, (high - low) // x.itemsize
 
 
 def sliding_window_view(

@@ -39,7 +39,7 @@ def accumulate(
     if given is None or foreign or _is_unknown(dtype) or ufunc.nout != 1:
         return fallback.call(ufunc.accumulate, array, axis, dtype, out=out)
     if not given.shape:
-        raise TypeError("cannot accumulate on a scalar")
+        np.add.accumulate(0, axis)  # raises
     number = _axis(axis, given.ndim)
     asked = None if dtype is None else code(np.dtype(dtype))
     like = None if out is None else out._code

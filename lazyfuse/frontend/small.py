@@ -20,8 +20,11 @@ import numpy as np
 
 from lazyfuse.frontend.convert import eager_size, source, to_array
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Node, View
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.table import DTYPES, OPS
+from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
 
@@ -64,7 +67,9 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
     is_fresh = isinstance(root, np.ndarray) and root.flags.owndata
     if value.size > eager_size() and value.base is None:
         return to_array(value, owned=True)
-    return small_array(value if is_fresh else value.copy(order="K"))
+    if not is_fresh:
+        return small_array(value.copy(order="K"))
+    return small_array(value, None if value.base is None else small_array(root))
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:
@@ -75,9 +80,9 @@ def _shared(value: np.ndarray, operand: Any) -> Any:
 
 
 def _root(array: np.ndarray) -> Any:
-    """The object whose memory an array is."""
+    """The object whose memory an array is; `as_strided` puts one between that is no array."""
     base: Any = array
-    while isinstance(base, np.ndarray) and base.base is not None:
+    while getattr(base, "base", None) is not None:
         base = base.base
     return base
 
@@ -102,11 +107,25 @@ def lower(value: Any, allowed: int, found: list[Any]) -> Any:
         return kind([lower(item, allowed, found) for item in value])
     if kind is dict:
         return {key: lower(item, allowed, found) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        if value.size > allowed:
-            raise Large
+    if kind is np.ndarray and value.size <= allowed:
         found.append(value)
-    return value
+        return value
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """What is no array: dtypes, functions, Ellipsis... Raises: Large for what could be one of
+    another library's, whose memory is not ours."""
+    if isinstance(value, type) and issubclass(value, Handle):
+        return np.ndarray
+    if isinstance(value, type | np.dtype | np.generic) or callable(value):
+        return value
+    if any(value is word for word in _WORDS):
+        return value
+    raise Large
+
+
+_WORDS = (Ellipsis, np.newaxis, np._NoValue)
 
 
 class Lowered(NamedTuple):
@@ -121,7 +140,7 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
     """Arguments for NumPy, None when something belongs to the engine or is too large. Small arrays
     stay small when the option changes; `least` is the size of one."""
     allowed = max(eager_size(), least)
-    if not allowed or "device" in kwargs or "like" in kwargs:
+    if not allowed or not _OURS.isdisjoint(kwargs):
         return None
     found: list[Any] = []
     try:
@@ -132,6 +151,10 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
         )
     except Large:
         return None
+
+
+#: Keywords that NumPy does not know, or that give the call to others.
+_OURS = frozenset(("device", "like", "descending"))
 
 
 def fits(left: np.ndarray, right: np.ndarray) -> bool:
@@ -151,16 +174,39 @@ def missing(array: Any, name: str) -> Any:
         return array._host.flags.writeable
     if name == "_cast":
         return None
-    storage = Storage(source(array._host.copy(order="K"), "cpu", owned=True), "cpu")
-    return storage if name == "_storage" else storage.layout
+    storage, layout = _snapshot(array._host)
+    return storage if name == "_storage" else layout
+
+
+def node_of(host: np.ndarray) -> Node:
+    """The values of a small array in the graph, as they are now."""
+    storage, layout = _snapshot(host)
+    return storage.node if layout == storage.layout else View(storage.node, layout)
+
+
+def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:
+    """A copy in the memory of the engine, and how the array lies in it: what repeats in NumPy's
+    memory repeats there."""
+    repeats = [n > 1 and not s for n, s in zip(host.shape, host.strides, strict=True)]
+    once = host[tuple(slice(0, 1) if repeat else slice(None) for repeat in repeats)]
+    storage = Storage(source(once.copy(order="K"), "cpu", owned=True), "cpu")
+    strides = tuple(
+        0 if repeat else stride
+        for repeat, stride in zip(repeats, storage.layout.strides, strict=True)
+    )
+    return storage, Layout(host.shape, strides, 0)
 
 
 def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The result; the user's own `out=` array where there is one."""
+    """The result; the user's own `out=` arrays where there are some."""
     out = kwargs.get("out")
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
-    return result if out is None or isinstance(out, tuple) else out
+    if out is None or out is Ellipsis:
+        return result
+    given = out if isinstance(out, tuple) else (out,)
+    if isinstance(result, tuple):
+        pairs = zip(result, (*given, *(None,) * (len(result) - len(given))), strict=True)
+        return tuple(own if mine is None else mine for own, mine in pairs)
+    return result if given[0] is None else given[0]
 
 
 # ---- functions of the namespace
@@ -190,7 +236,8 @@ def function(name: str, engine: Method, plain: Method) -> Method:
         given = lowered(args, kwargs, _largest(args))
         if given is None or size is not None and not size(*args, **kwargs) <= eager_size():
             return engine(*args, **kwargs)
-        return answer(lift(plain(*given.args, **given.kwargs), given.arrays), kwargs)
+        found = call_as_user(plain, *given.args, **given.kwargs)
+        return answer(lift(found, given.arrays), kwargs)
 
     return call
 
@@ -215,13 +262,14 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     is_product = getattr(plain, "signature", None) is not None
     if len(arrays) > 1 and not is_product and not fits(*arrays):
         return LARGE
-    return answer(lift(plain(*given.args, **given.kwargs)), _outputs(plain, args, kwargs))
+    found = call_as_user(plain, *given.args, **given.kwargs)
+    return answer(lift(found), _outputs(plain, args, kwargs))
 
 
 def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
-    return {"out": given if len(given) > 1 else given[0]} if given else kwargs
+    return {"out": given} if given else kwargs
 
 
 # ---- how large the arrays are that functions make of no arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.small import SCALARS, answer, fits, is_exact, lift, lowered
+from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
@@ -25,11 +28,11 @@ def binary(name: str, special: str, engine: Method) -> Method:
         if host is not None:
             kind = type(other)
             if kind in SCALARS:
-                return _value(plain(host, other))
+                return _value(heard(plain, host, other))
             if kind is Handle._concrete:
                 theirs = other._host
                 if theirs is not None and fits(host, theirs):
-                    return _value(plain(host, theirs))
+                    return _value(heard(plain, host, theirs))
         return engine(self, other)
 
     return _named(method, engine)
@@ -52,7 +55,7 @@ def in_place(name: str, special: str, engine: Method) -> Method:
         theirs = _host_of(other) if exact else None
         if theirs is None:
             return engine(self, other)
-        plain(host, theirs)
+        heard(plain, host, theirs)
         return self
 
     return _named(method, engine)
@@ -72,7 +75,9 @@ def unary(name: str, special: str, engine: Method) -> Method:
 
     def method(self: Any) -> Any:
         host = self._host
-        return engine(self) if host is None or host.dtype.kind not in kinds else lift(plain(host))
+        if host is None or host.dtype.kind not in kinds:
+            return engine(self)
+        return lift(plain(host))  # these meet no condition
 
     return _named(method, engine)
 
@@ -81,6 +86,7 @@ def method(name: str, engine: Method) -> Method:
     """Any other method that ndarray has."""
     plain = getattr(np.ndarray, name)
     writes = name in _WRITING
+    run = _call if name in _SILENT else call_as_user
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
@@ -88,10 +94,10 @@ def method(name: str, engine: Method) -> Method:
             return engine(self, *args, **kwargs)
         given = lowered(args, kwargs, host.size)
         if given is not None:
-            found = plain(host, *given.args, **given.kwargs)
+            found = run(plain, host, *given.args, **given.kwargs)
             return answer(lift(found, (self, *given.arrays)), kwargs)
         if writes:
-            plain(host, *forced(list(args)), **forced(kwargs))
+            call_as_user(plain, host, *forced(list(args)), **forced(kwargs))
             return None
         return engine(self, *args, **kwargs)
 
@@ -114,8 +120,32 @@ def item(engine: Method) -> Method:
     return _named(call, engine)
 
 
+def set_item(engine: Method) -> Method:
+    """`x[key] = value`: for the keys and numbers of loops without looking at them closely."""
+    general = method("__setitem__", engine)
+
+    def call(self: Any, key: Any, value: Any) -> None:
+        host = self._host
+        if host is None or type(key) not in (int, slice) or type(value) not in (int, float):
+            general(self, key, value)
+        else:
+            heard(host.__setitem__, key, value)
+
+    return _named(call, engine)
+
+
+def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
 #: Methods that write into the array: what they need of the engine is computed at once.
 _WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
+#: Methods that never warn: they neither compute nor convert.
+_SILENT = frozenset(
+    "__getitem__ __len__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "
+    "flatten item max min nonzero ravel repeat reshape squeeze swapaxes take tobytes tolist "
+    "transpose".split()
+)
 
 
 def power(engine: Method) -> Method:
@@ -126,7 +156,7 @@ def power(engine: Method) -> Method:
         plain = type(exponent) in (int, float) and not modulus
         if host is None or not plain or exponent not in (0.5, 1, 2, -1):
             return engine(self, exponent, *modulus)
-        return _value(host**exponent)
+        return _value(heard(pow, host, exponent))
 
     return _named(call, engine)
 
@@ -147,7 +177,8 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
             assert engine.fset is not None
             engine.fset(self, value)
         else:
-            setattr(host, name, np.asarray(value) if isinstance(value, Handle) else value)
+            given = np.asarray(value) if isinstance(value, Handle) else value
+            call_as_user(setattr, host, name, given)
 
     return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
 
@@ -198,6 +229,16 @@ def install(kind: type, interface: type) -> None:
         if name not in found and callable(value) and hasattr(np.ndarray, name):
             found[name] = method(name, value)
     found["__getitem__"] = item(vars(interface)["__getitem__"])
+    found["__setitem__"] = set_item(vars(interface)["__setitem__"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     for name, value in found.items():
         setattr(kind, name, value)
+    sign(kind, np.ndarray)
+
+
+def sign(kind: type, numpys: type) -> None:
+    """Give methods the signatures of those that NumPy's class has, read when asked for."""
+    for name, value in vars(numpys).items():
+        own = getattr(kind, name, None)
+        if isinstance(own, FunctionType) and callable(value):
+            own.__wrapped__ = value  # type: ignore[attr-defined]  # functions take attributes

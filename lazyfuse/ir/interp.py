@@ -172,8 +172,9 @@ def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
     """The value where a mask that broadcasts with it is true, zero elsewhere."""
     wide = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, node.shape))
     extra = wide.ndim - len(node.shape)
-    repeated = [axis for axis, n in enumerate(node.shape) if n == 1 and wide.shape[extra + axis] > 1]
-    chosen = wide.any(axis=tuple(range(extra))).any(axis=tuple(repeated), keepdims=True)
+    chosen = wide.any(axis=tuple(range(extra)))
+    repeated = tuple(axis for axis, n in enumerate(node.shape) if n < chosen.shape[axis])
+    chosen = chosen.any(axis=repeated, keepdims=True)
     picked = [np.broadcast_to(value, node.shape)[chosen] for value in operands]
     result = np.zeros(node.shape, np.dtype(node.dtype))
     result[chosen] = _elements(node, picked)

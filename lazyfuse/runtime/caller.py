@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -22,8 +21,10 @@ def user_frame(depth: int) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
         names = frame.f_globals
-        if id(names) not in _OURS and not _is_ours(names):
-            return frame
+        if id(names) not in _OURS:
+            name = names.get("__name__", "")
+            if name[: len(_PACKAGE)] != _PACKAGE or not _is_ours(names):
+                return frame
         frame = frame.f_back
     return None
 
@@ -84,14 +85,32 @@ def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     frame = user_frame(0)
     if frame is None:
         return function(*args, **kwargs)
-    code = _stand_in(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+    place = id(frame.f_code), frame.f_lasti
+    code, stand_in = _stand_ins.get(place, _NONE)
+    if code is not frame.f_code:
+        stand_in = _stand_in(frame)
+        if len(_stand_ins) >= _REMEMBERED:
+            _stand_ins.clear()
+        _stand_ins[place] = frame.f_code, stand_in
+    return FunctionType(stand_in, frame.f_globals)(function, args, kwargs)
 
 
-@lru_cache(maxsize=4096)
-def _stand_in(file: str, line: int, name: str) -> CodeType:
-    return _call.__code__.replace(co_filename=file, co_firstlineno=line - 1, co_name=name)
+#: Places in users' code that are remembered.
+_REMEMBERED = 4096
+
+
+def _stand_in(frame: FrameType) -> CodeType:
+    """Code that calls a function, and looks like the user's line."""
+    code = frame.f_code
+    return _call.__code__.replace(
+        co_filename=code.co_filename, co_firstlineno=frame.f_lineno - 1, co_name=code.co_name
+    )
 
 
 def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
+
+
+_NONE = (None, _call.__code__)
+#: The user's code, held so that its address stays its own, and what stands in for it, by place.
+_stand_ins: dict[tuple[int, int], tuple[CodeType | None, CodeType]] = {}

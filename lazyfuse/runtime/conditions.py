@@ -90,13 +90,15 @@ def kept_bytes(nodes: Iterable[Node], float_errors: str) -> int:
     if float_errors == "check":
         return maxsize
     once = twice = 0
+    masked = False
     for node in nodes:
+        masked = masked or isinstance(node, Masked)
         bits = can_meet(node) & ~(UNDERFLOW | NOISY)
         twice |= once & bits
         once |= bits
     if not once or float_errors == "off":
         return 0
-    return maxsize if once & VAGUE else KEPT_BYTES if twice else 0
+    return maxsize if once & VAGUE else KEPT_BYTES if twice or masked else 0
 
 
 def find(
@@ -163,29 +165,39 @@ def _messages(suspect: Suspect) -> list[str]:
 def _spoken(suspect: Suspect, message: str) -> str:
     """The message of an operation: what NumPy says of arrays, or of scalars, whose operators it
     computes without a ufunc."""
-    node = suspect.node
-    if node.shape or not isinstance(node, Map) or not message.endswith(f" {name_of(node)}"):
-        return message
+    node = _speaker(suspect.node)
+    by_count = any(isinstance(src, Const) and src.from_shape for src in node.srcs)  # in np.mean
+    what, _, name = message.rpartition(" encountered in ")
+    if node is not suspect.node:
+        name = name_of(node)
     code, instruction, _ = suspect.origin
     by_operator = opname[code.co_code[instruction]].startswith(("BINARY_", "INPLACE_"))
-    by_count = any(isinstance(src, Const) and src.from_shape for src in node.srcs)  # in np.mean
-    if by_count or (by_operator and all(src.is_scalar for src in node.srcs)):
-        if _is_closed(node):
-            return message.replace(" encountered in ", " encountered in scalar ")
-    return message
+    is_scalar = by_count or (by_operator and all(src.is_scalar for src in node.srcs))
+    if is_scalar and not node.shape and name == name_of(node) and _is_closed(node):
+        name = f"scalar {name}"
+    return f"{what} encountered in {name}"
 
 
-def _is_closed(node: Map) -> bool:
+def _speaker(node: Node) -> Node:
+    """The operation in whose name NumPy speaks: one with `out=` casts its results itself."""
+    if isinstance(node, Map) and node.op.ufunc is None and node.srcs:
+        src = node.srcs[0]
+        if src.origin is None and src.buffer is None and isinstance(src, Map | Reduce | Scan):
+            return src
+    return node
+
+
+def _is_closed(node: Node) -> bool:
     """Whether one operand has the dtype to which all are promoted: only then NumPy computes
     scalars without a ufunc."""
-    if node.op.ufunc is None:
+    if not isinstance(node, Map) or node.op.ufunc is None:
         return False
-    counts = [isinstance(src, Const) and src.from_shape for src in node.srcs]
-    given = {
-        "i8" if count else src.dtype for src, count in zip(node.srcs, counts, strict=True)
-    }
-    promoted = np.result_type(*map(np.dtype, given))
-    return promoted != bool and promoted in [np.dtype(code) for code in given]
+    given = [
+        np.dtype("i8" if isinstance(src, Const) and src.from_shape else src.dtype)
+        for src in node.srcs
+    ]
+    promoted = np.result_type(*given)
+    return promoted.kind != "b" and promoted in given
 
 
 def name_of(node: Node) -> str:
@@ -308,15 +320,15 @@ def _replay(
             if suspect is None:
                 continue
             bits = sum({BITS[keyword_of(message)] for message in messages})
-            for message in messages:
-                finding = Finding(suspect.origin, _spoken(suspect, message), bits)
+            for message in [_spoken(suspect, message) for message in messages]:
+                finding = Finding(suspect.origin, message, bits)
                 found.setdefault((message, *_identity(suspect)), (suspect, finding))
     return list(found.values())
 
 
 def _identity(suspect: Suspect) -> tuple[object, ...]:
-    """Equal for the outputs of one call of a ufunc: it speaks once."""
-    node = suspect.node
+    """Equal for all that one call of a ufunc computes and casts: it speaks once."""
+    node = _speaker(suspect.node)
     if isinstance(node, Map) and node.op.ufunc is not None and node.op.ufunc.nout > 1:
         return (suspect.origin[:2], node.op.ufunc, node.srcs)
     return (node,)

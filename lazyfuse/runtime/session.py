@@ -43,7 +43,8 @@ def backend(device: str) -> Backend:
         from lazyfuse.backends.cuda_ptx import CudaPtxBackend
 
         return CudaPtxBackend()
-    raise ValueError(f"unknown device {device!r}; there are {', '.join(devices())}")
+    allowed = " or ".join(f'"{name}"' for name in devices())
+    raise ValueError(f"Device not understood. Only {allowed} is allowed, but received: {device}")
 
 
 def _cpu() -> Backend:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import random
 import time
 import warnings
@@ -59,6 +60,7 @@ def _shrunk(seed: str, mode: Mode, lines: list[str], found: list[str], seconds: 
 def work(arguments: argparse.Namespace, job: int, counts: Any) -> None:
     """Run every `jobs`-th program; print failures as they come."""
     faulthandler.enable()
+    gc.set_threshold(100_000)  # programs make many objects, and few cycles
     end = time.monotonic() + arguments.seconds
     stop = arguments.first + arguments.programs
     for number in range(arguments.first + job, stop, arguments.jobs):

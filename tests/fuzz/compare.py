@@ -66,13 +66,13 @@ def problems(lines: Sequence[str], mode: Mode, wanted: Run | None = None) -> lis
 
 def _forcing(mode: Mode) -> Callable[[dict[str, Any]], None] | None:
     """Return what computes arrays between statements."""
-    if not oracle.IS_ENGINE or not (mode.each or mode.chance):
+    if not oracle.IS_ENGINE or not mode.chance:
         return None
     rng = random.Random(f"forcing {mode.seed}")
 
     def after(names: dict[str, Any]) -> None:
         for value in list(names.values()):
-            if _is_lazy(value) and (mode.each or rng.random() < mode.chance):
+            if _is_lazy(value) and rng.random() < mode.chance:
                 oracle.lf.materialize(value)
 
     return after

@@ -1,4 +1,4 @@
-"""What the source of one of NumPy's tests says: each node, the names it mentions, private modules."""
+"""What the source of one of NumPy's tests says: its nodes, names and private modules."""
 
 from __future__ import annotations
 

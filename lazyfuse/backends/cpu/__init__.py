@@ -66,14 +66,17 @@ class CpuExecutable:
 
 
 class CpuBackend:
-    """Compiles for the host, or for another CPU of its kind (`cpu`, `features`: LLVM's names)."""
+    """Compiles for the host, or for another CPU of its kind (`cpu`, `features`: LLVM's names).
+    Level 0 compiles faster and runs slower, for tests."""
 
     name = "cpu"
     device = "cpu"
     exact_order = True
 
-    def __init__(self, *, cpu: str | None = None, features: str | None = None) -> None:
-        self.compiler = Compiler(cpu=cpu, features=features)
+    def __init__(
+        self, *, cpu: str | None = None, features: str | None = None, level: int = 2
+    ) -> None:
+        self.compiler = Compiler(cpu=cpu, features=features, level=level)
         self.memory = BufferPool()
         self.workers = Workers()
 
