@@ -358,6 +358,19 @@ def test_results_are_read_where_operands_are_lost(size: int) -> None:
     check_warnings(lambda np, _: program(np, host.ones(size)), host.ones(1), lines=False)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16"])
+def test_both_sides_of_where_speak(dtype: str) -> None:
+    """`np.where(a > 0, 1 / a, 0)` divides by zero in NumPy; a processor with masks would not."""
+    for program in (
+        lambda np, a: np.where(a > 0, 1 / a, 0),
+        lambda np, a: np.where(a > 0, a / a, 0),
+        lambda np, a: np.where(a > 0, np.sqrt(a.real - 1), 0),
+        lambda np, a: np.where(a < 5, a * 60000 * 1e34 * 1e290, 0),
+    ):
+        for count in (3, 50):
+            check_warnings(program, host.arange(count).astype(dtype))
+
+
 def masked(np: Any, a: Any, out: Any) -> Any:
     """Compute where a mask is true, in all the ways to write it."""
     np.divide(1, a, out=out, where=a != 0)
@@ -435,7 +448,9 @@ def test_operators_of_small_arrays(name: str, dtype: str) -> None:
     """They run at once, and warn as NumPy at the user's line."""
     is_unary = name in ("__neg__", "__abs__")
     with oracle.options(eager_size=SMALL):
-        for x, y in itertools.product(specials(dtype)[::2], specials(dtype)[:1 if is_unary else 9]):
+        for x, y in itertools.product(
+            specials(dtype)[::2], specials(dtype)[: 1 if is_unary else 9]
+        ):
             arrays = [host.full(3, x), host.full(3, y)]
             if name == "__itruediv__" and dtype[0] in "iu" or name == "__pow__" and y < 0:
                 continue

@@ -207,7 +207,8 @@ def test_accumulating_a_scalar_looks_at_the_axis_first() -> None:
 
     def program(np: Any, x: Any) -> Any:
         return _errors(
-            np, *(lambda axis=axis: np.add.accumulate(x[2, ...], axis) for axis in (0, 1, -1, None))
+            np,
+            *(lambda axis=axis: np.add.accumulate(x[2, ...], axis) for axis in (0, 1, -1, None)),
         )
 
     oracle.check(program, host.arange(3))
@@ -221,3 +222,73 @@ def test_the_imaginary_zeros_of_a_view() -> None:
         return [view.imag for view in views]
 
     oracle.check(program, host.ones((2, 3, 4)))
+
+
+def test_taking_from_an_empty_axis() -> None:
+    """`take(mode="clip")` along an axis of no elements raised also where the result was empty."""
+
+    def program(np: Any) -> Any:
+        none = np.zeros((0, 0, 3))
+        kept = [
+            np.zeros((0, 0)).take([0], axis=0, mode="clip"),
+            none.take([0, 2], axis=2),
+            none.take([9], axis=2),
+        ]
+        errors = _errors(
+            np,
+            lambda: np.zeros((0, 3)).take([0], axis=0, mode="clip"),
+            lambda: np.zeros((0, 0)).take([0], axis=0),
+            lambda: np.zeros((2, 0)).take([2], axis=0),
+        )
+        return kept, errors
+
+    oracle.check(program)
+
+
+def test_broadcast_axes_in_memory_order() -> None:
+    """What was picked from a broadcast array lay in C order; folds over no axes and functions of
+    parts of complex numbers lay as a copy."""
+
+    def program(np: Any, x: Any, z: Any) -> Any:
+        wide, parts = np.broadcast_to(x, (2, *x.shape)), np.broadcast_to(z, (2, *z.shape))
+        picked = [wide[..., [3]], wide[True], wide[:, [0, 1]], wide[[1, 0]], wide[wide > 3]]
+        folded = [wide.prod(axis=()), wide.sum(axis=()), wide.max(axis=(), keepdims=True)]
+        functions = [parts.real + 1, np.abs(parts.imag), parts.real.copy(), parts.real.sum(axis=1)]
+        return picked, folded, functions
+
+    oracle.check(program, host.arange(12).reshape(3, 4), host.arange(3) * (1 + 1j))
+
+
+def test_read_only_outputs_and_wrong_ones_in_numpys_order() -> None:
+    """Several mistakes in one call were told in another order; an array may be its own part."""
+
+    def program(np: Any, x: Any) -> Any:
+        frozen = np.broadcast_to(x, x.shape)
+        frozen.real = frozen
+        return _errors(
+            np,
+            lambda: np.copyto(frozen, -1),
+            lambda: np.copyto(frozen, 1),
+            lambda: np.copyto(frozen, np.complex64(1)),
+            lambda: x.prod(keepdims=True, out=x[2]),
+            lambda: x.sum(dtype="u1", initial=-3, out=np.zeros(2)),
+            lambda: np.broadcast_to(True, np.zeros(1030, "?")),
+        )
+
+    oracle.check(program, host.arange(4, dtype="u8"))
+
+
+@pytest.mark.parametrize("size", (0, 100))
+def test_windows_of_small_arrays_are_views(size: int) -> None:
+    """`sliding_window_view` of a small array was a copy; a read-only one was not its own part."""
+
+    def program(np: Any, x: Any) -> Any:
+        part = x[1]
+        windows = np.lib.stride_tricks.sliding_window_view(part, 2)
+        windows.real = windows
+        part += 1
+        shared = [np.shares_memory(windows, each) for each in (x, part, x[0])]
+        return windows, x, shared, windows.flags.writeable
+
+    with oracle.options(eager_size=size):
+        oracle.check(program, host.arange(12).reshape(3, 4))

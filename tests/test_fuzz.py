@@ -11,12 +11,16 @@ from tests import oracle
 from tests.fuzz import statements
 from tests.fuzz.check import check, program
 from tests.fuzz.compare import problems
-from tests.fuzz.shrink import shrink
+from tests.fuzz.modes import Mode, modes
+from tests.fuzz.shrink import script, shrink
+from tests.fuzz.warned import false_warnings
 
 pytestmark = pytest.mark.engine
 
 #: Programs of the slice, and of --full.
 SLICE, FULL = 60, 5000
+#: Programs whose warnings are compared.
+WARNED = 30
 #: Programs among which a planted fault must show.
 WITHIN = 60
 
@@ -27,6 +31,28 @@ def test_programs_give_what_numpy_gives(part: int, full: bool) -> None:
     for number in range(part, FULL if full else SLICE, 4):
         failure = check(f"ci/{number}")
         assert failure is None, f"\n{failure}"
+
+
+def test_programs_warn_of_nothing_that_numpy_does_not_warn_of(full: bool) -> None:
+    """In every mode: the category, the words and the line of each warning are one of NumPy's."""
+    for number in range(1000 if full else WARNED):
+        lines = program(f"warned/{number}")
+        for mode in modes(f"warned/{number}"):
+            found = false_warnings(lines, mode)
+            assert not found, script(lines, mode, found)
+
+
+def test_the_fuzzer_hears_a_false_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is planted: kernels compute what a mask leaves out, and nobody knows of masks."""
+    from lazyfuse.runtime import conditions
+
+    lines = ["v0 = np.arange(4.0)", "np.log(v0, out=v0, where=v0 > 0)"]
+    mode = Mode("fused", {"max_pending_nodes": 1000})
+    assert false_warnings(lines, mode) == []
+    monkeypatch.setattr(conditions, "_masks", lambda graph: {})
+    assert [text.partition(": ")[2] for text in false_warnings(lines, mode)] == [
+        "RuntimeWarning: divide by zero encountered in log"
+    ]
 
 
 def test_programs_follow_from_the_seed() -> None:

@@ -18,6 +18,9 @@ from tests.test_errors import FAULTS
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
 
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no limit", allow_module_level=True)
+
 Program = Callable[..., Any]
 PROGRAMS = [*VIEWS, *WRITES]
 LIMITS = (3, 7, 100_000)
@@ -126,5 +129,12 @@ def test_an_array_outlives_its_limit() -> None:
     assert both.tolist() == [6, 10] and (small + small).tolist() == [10, 8]
 
 
-if not oracle.IS_ENGINE:
-    pytest.skip("NumPy in lazyfuse's place has no limit", allow_module_level=True)
+def test_functions_of_numbers_are_numpys() -> None:
+    """`np.exp(0.5)` is a number, of NumPy's type and bits, and takes no kernel."""
+    with oracle.options(eager_size=100):
+        lf.reset_stats()
+        for name in ("exp", "log", "sin", "sqrt", "hypot", "power", "add", "isnan"):
+            numbers = (0.5, 2.0)[: getattr(host, name).nin]
+            found, expected = getattr(lf, name)(*numbers), getattr(host, name)(*numbers)
+            assert type(found) is type(expected) and found == expected, name
+        assert lf.stats().kernels_launched == 0

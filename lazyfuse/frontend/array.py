@@ -8,7 +8,6 @@ never computes anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -115,11 +114,6 @@ class ArrayInterface(Handle):
     def __delitem__(self, key: Any) -> None:
         raise ValueError("cannot delete array elements")
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
     def materialize(self) -> ArrayInterface:
         """Compute the array if it is pending, and return it."""
         self._flush()
@@ -129,9 +123,6 @@ class ArrayInterface(Handle):
 
     __getitem__ = indexing.getitem
     __setitem__ = indexing.setitem
-
-    def __iter__(self) -> Iterator[Any]:
-        return export.iterate(self)
 
     __repr__ = text.array_repr
     __str__ = text.array_str
@@ -144,6 +135,7 @@ class ArrayInterface(Handle):
     __float__ = export.to_float
     __complex__ = export.to_complex
     __index__ = export.to_index
+    __bytes__ = export.to_bytes
     to_numpy = export.to_numpy
     get = export.to_numpy
     item = export.item
@@ -158,7 +150,7 @@ class ArrayInterface(Handle):
     __arrow_c_array__ = property(exchange.arrow_c_array)
     __dask_tokenize__ = exchange.dask_tokenize
     __reduce_ex__ = exchange.reduce_ex
-    __class_getitem__: Any = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(protocols.subscripted)
     data = property(exchange.data)
     ctypes = property(exchange.ctypes)
     __array_ufunc__ = protocols.array_ufunc
@@ -323,9 +315,15 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
             return small.missing(self, name)
         raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
 
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
     def __iter__(self) -> Iterator[Any]:
         if self._host is None or self._host.ndim != 1:
-            return super().__iter__()
+            return export.iterate(self)
         return iter(self._host)
 
 
@@ -343,6 +341,10 @@ class LazyScalar(ArrayInterface):
     _is_scalar = True
     __class__ = property(scalars.class_of)  # see scalars.class_of
     __hash__ = scalars.hash_of
+    __iter__ = None  # else Python would iterate by __getitem__
+    __contains__ = None  # type: ignore[assignment]  # a number holds nothing
+    __mul__ = scalars.times
+    __rmul__ = scalars.reflected_times
 
     def __getattr__(self, name: str) -> Any:
         return scalars.attribute(self, name)

@@ -66,6 +66,8 @@ def _copy_mode(copy: Any) -> bool | None:
 def _from_lazy(
     object: Any, dtype: Any, copy: bool | None, order: str, ndmin: int, device: str | None
 ) -> Any:
+    if dtype is np.dtype:
+        raise TypeError("Cannot convert np.dtype into a dtype.")
     result = methods.as_array(object)
     converts = dtype is not None and np.dtype(dtype) != object.dtype
     converts |= order == "C" and not object.flags.c_contiguous

@@ -66,7 +66,7 @@ def dlpack(
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not self._storage.device.startswith("cuda:"):
         is_old = max_version is None or max_version < (1, 0)
-        private = is_old and copy is None and self.flags.writeable
+        private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)
     if dl_device is not None and tuple(dl_device)[0] == 1:
         if copy is False:

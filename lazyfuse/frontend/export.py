@@ -84,6 +84,11 @@ def tobytes(self: Any, order: str = "C") -> bytes:
     return to_array(self).tobytes(order)  # type: ignore[arg-type]  # NumPy checks it
 
 
+def to_bytes(self: Any) -> bytes:
+    """`bytes(x)`: the memory in C order; of an integer without axes, so many zeros."""
+    return bytes(to_index(self)) if not self.ndim and self._code[0] in "iu" else tobytes(self)
+
+
 def to_bool(self: Any) -> bool:
     if self.size > 1:
         raise ValueError(

@@ -130,16 +130,18 @@ def _is_inner(module: str) -> bool:
 
 
 def lower(value: Any) -> Any:
-    """Arrays inside lists, tuples and dicts as NumPy arrays, scalars as NumPy scalars."""
+    """Arrays inside lists, tuples and dicts as NumPy arrays, scalars as NumPy scalars. What has no
+    array of ours inside stays the object that it is."""
     if isinstance(value, Handle):
         array = np.asarray(value)
         return array[()] if value._is_scalar else array
-    if type(value) is list:
-        return [lower(item) for item in value]
-    if type(value) is tuple:
-        return tuple(lower(item) for item in value)
+    if type(value) in (list, tuple):
+        items = [lower(item) for item in value]
+        same = all(new is old for new, old in zip(items, value, strict=False))
+        return value if same else type(value)(items)
     if type(value) is dict:
-        return {key: lower(item) for key, item in value.items()}
+        lowered = {key: lower(item) for key, item in value.items()}
+        return value if all(lowered[key] is value[key] for key in lowered) else lowered
     return value
 
 
@@ -179,12 +181,11 @@ class _Results:
         if base is None:
             return to_array(value, owned=value.flags.owndata)
         if any(np.may_share_memory(value, operand) for operand in self._operands):
-            copied = to_array(value)
-            copied._writeable = False
-            return copied
+            return _read_only(to_array(value))
         plain = type(base) is np.ndarray and base.flags.owndata and is_known(base.dtype)
         if not plain or not base.dtype.isnative or not value.dtype.isnative:
-            return to_array(value)
+            found = to_array(value)
+            return found if value.flags.writeable else _read_only(found)
         if id(base) not in self._whole:
             self._whole[id(base)] = to_array(base, owned=True)
         whole = self._whole[id(base)]
@@ -196,6 +197,15 @@ class _Results:
         layout = Layout(value.shape, strides, offset)
         cast = Cast(code(value.dtype), shift)
         return view(whole, layout, writeable=value.flags.writeable, cast=cast)
+
+
+def _read_only(array: Any) -> Any:
+    """The array, which refuses to be written from now on."""
+    if array._host is None:
+        array._writeable = False
+    else:
+        array._host.flags.writeable = False
+    return array
 
 
 def _leaves(values: Sequence[Any]) -> list[Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.handle import WARNS, Handle
 from lazyfuse.ir.order import is_contiguous, is_f_contiguous
+from lazyfuse.runtime.caller import warn_here
 
 
 class Flags:
@@ -48,9 +49,20 @@ class Flags:
         return self._array._owner is None
 
     @property
+    def _may_be_written(self) -> bool:
+        return bool(self._array._writeable) and not self._array._is_scalar
+
+    @property
     def writeable(self) -> bool:
-        """False for scalars, broadcast views and what was set so."""
-        return self._array._writeable and not self._array._is_scalar
+        """False for scalars, broadcast views and what was set so. Warns, as NumPy, of arrays from
+        `broadcast_arrays`."""
+        if self._array._writeable is WARNS:
+            warn_here(
+                "future versions will not create a writeable array from broadcast_array. Set the "
+                "writable flag explicitly to avoid this warning.",
+                FutureWarning,
+            )
+        return self._may_be_written
 
     @writeable.setter
     def writeable(self, value: bool) -> None:
@@ -80,7 +92,7 @@ class Flags:
 
     @property
     def behaved(self) -> bool:
-        return self.writeable
+        return self._may_be_written
 
     @property
     def carray(self) -> bool:
@@ -95,7 +107,7 @@ class Flags:
     def num(self) -> int:
         """The flags as NumPy's bits."""
         bits = {"c_contiguous": 1, "f_contiguous": 2, "owndata": 4, "aligned": 0x100,
-                "writeable": 0x400, "writebackifcopy": 0x2000}  # fmt: skip
+                "_may_be_written": 0x400, "writebackifcopy": 0x2000}  # fmt: skip
         return sum(bit for name, bit in bits.items() if getattr(self, name))
 
     def _attribute(self, name: Any) -> str:
@@ -120,7 +132,13 @@ class Flags:
         return hash(self.num)
 
     def __repr__(self) -> str:
-        return "\n".join(f"  {name.upper()} : {self[name]}" for name in self._NAMES) + "\n"
+        return "".join(f"  {name.upper()} : {self._shown(name)}\n" for name in self._NAMES)
+
+    def _shown(self, name: str) -> str:
+        if name != "writeable":
+            return str(self[name])
+        note = "  (with WARN_ON_WRITE=True)" if self._array._writeable is WARNS else ""
+        return f"{self._may_be_written}{note}"
 
 
 def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:

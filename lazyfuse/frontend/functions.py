@@ -45,11 +45,11 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         mask = fallback.lower(where)
         np.copyto(dst, fallback.lower(src), casting=casting, where=mask)  # type: ignore[arg-type]  # NumPy checks the word
         return
+    if type(src) is int:  # NumPy converts integers before it looks at `dst`
+        src = _as_element(src, dst, casting)
     dst._check_writeable()
-    if isinstance(src, bool | int | float | complex | np.generic):
-        cell = np.empty((), np.dtype(dst._code))
-        call_as_user(np.copyto, cell, src, casting=casting)
-        src = cell[()]
+    if isinstance(src, bool | float | complex | np.generic):
+        src = _as_element(src, dst, casting)
     given = asarray(src)
     if not np.can_cast(given.dtype, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word
         raise TypeError(
@@ -62,6 +62,13 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     fresh = methods.astype(given, dst._code)
     chosen = elementwise.apply("where", (where, fresh, dst))
     indexing.assign(dst, chosen)
+
+
+def _as_element(value: Any, array: Any, casting: str) -> Any:
+    """A scalar as an element of an array. Raises: TypeError, OverflowError."""
+    cell = np.empty((), np.dtype(array._code))
+    call_as_user(np.copyto, cell, value, casting=casting)
+    return cell[()]
 
 
 def shape(a: Any) -> tuple[int, ...]:

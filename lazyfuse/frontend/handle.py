@@ -21,12 +21,17 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.caller import warn_here
+
+#: `Handle._writeable` of what `broadcast_arrays` gives.
+WARNS = 2
 
 
 class Handle:
     """See the module.
 
-    `_writeable` is False for broadcast views and others that NumPy makes read-only. `_is_scalar`
+    `_writeable` is False for broadcast views and others that NumPy makes read-only, and WARNS for
+    those that it lets be written with a warning, the first time. `_is_scalar`
     is true of the class of what NumPy gives as a scalar (an element, a 0-d result): a value of its
     own that in-place operators replace, not write. `_owner` is the array whose view this is, None
     for an array with memory of its own. `_cast` says how a view reads the memory as
@@ -43,7 +48,7 @@ class Handle:
     _node_of: ClassVar[Callable[[np.ndarray], Node]]
     _storage: Storage
     _layout: Layout
-    _writeable: bool
+    _writeable: bool | int
     _owner: Handle | None
     _cast: Cast | None
     _host: Any
@@ -113,6 +118,14 @@ class Handle:
             )
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
+        if self._writeable is WARNS:
+            self._writeable = True
+            warn_here(
+                "Numpy has detected that you (may be) writing to an array with\n"
+                "overlapping memory from np.broadcast_arrays. If this is intentional\n"
+                "set the WRITEABLE flag True or make a copy immediately before writing.",
+                DeprecationWarning,
+            )
 
 
 def _version(value: Node, base: Node) -> Node:

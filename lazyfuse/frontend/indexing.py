@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import export
-from lazyfuse.frontend.convert import ForeignError, host_array, operand, scalar, to_array, warn_of_cast
+from lazyfuse.frontend.convert import (
+    ForeignError,
+    host_array,
+    operand,
+    scalar,
+    to_array,
+    warn_of_cast,
+)
 from lazyfuse.frontend.duplicates import last_values
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
@@ -38,7 +45,7 @@ from lazyfuse.runtime.caller import call_as_user
 def getitem(self: Any, key: Any) -> Any:
     """A view for basic indices, a copy for others. Raises IndexError as NumPy does."""
     if self._host is not None:  # a small table that a large index reads
-        self = new(self._read(), "cpu")
+        self = _in_engine(self)
     layout = basic_layout(self._layout, key)
     if layout is None:
         few = _few_elements(self, key)
@@ -46,6 +53,15 @@ def getitem(self: Any, key: Any) -> Any:
     if not layout.shape and not _has_ellipsis(key):
         return _element(self, layout)
     return view(self, layout)
+
+
+def _in_engine(array: Any) -> Any:
+    """A copy of a small array in the memory of the engine; what repeats is written out."""
+    node = array._read()
+    if isinstance(node, View):
+        strides = copy_strides(node.shape, node.strides)
+        node = Map(OPS["astype"], (node.dtype,), node.dtype, node.shape, strides, (node,))
+    return new(node, "cpu")
 
 
 def _has_ellipsis(key: Any) -> bool:
@@ -369,11 +385,12 @@ def basic_layout(layout: Layout, key: Any) -> Layout | None:
 
 
 def _is_basic(item: Any) -> bool:
-    if item is None or item is Ellipsis or isinstance(item, slice):
-        return True
+    """Whether a part of a key keeps a view a view; a pending integer does, as NumPy's scalar."""
+    if type(item) is Handle._scalar:
+        return bool(item._code[0] in "iu")
     if isinstance(item, bool | np.bool_ | Handle | np.ndarray | list | tuple):
         return False
-    return hasattr(item, "__index__")
+    return item is None or item is ... or isinstance(item, slice) or hasattr(item, "__index__")
 
 
 def _integer(item: Any, axis: int, extent: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ def _delegated(name: str) -> Any:
 for _name in "debug_print enable_external_loop remove_axis remove_multi_index reset".split():
     setattr(nditer, _name, _delegated(_name))
 sign(nditer, np.nditer)
+nditer.__signature__ = inspect.signature(np.nditer)  # type: ignore[attr-defined]  # `inspect` asks
 
 
 def _flags_of_each(op_flags: Any, count: int) -> list[Any]:

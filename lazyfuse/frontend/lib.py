@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import recasting, small
+from lazyfuse.frontend import fallback, recasting, small
+from lazyfuse.frontend.handle import Handle
 
 
 class _Library(types.ModuleType):
@@ -29,6 +30,12 @@ def _at_once(name: str, engine: Any) -> Any:
     return small.function(name, engine, getattr(np.lib.stride_tricks, name))
 
 
+def byte_bounds(a: Any) -> tuple[int, int]:
+    """The addresses of the first byte of an array, which is computed, and behind its last."""
+    is_small = isinstance(a, Handle) and a._host is not None
+    return np.lib.array_utils.byte_bounds(a._host if is_small else fallback.lower(a))
+
+
 stride_tricks = _Library(
     np.lib.stride_tricks,
     {
@@ -36,4 +43,5 @@ stride_tricks = _Library(
         "sliding_window_view": _at_once("sliding_window_view", recasting.sliding_window_view),
     },
 )
-lib = _Library(np.lib, {"stride_tricks": stride_tricks})
+array_utils = _Library(np.lib.array_utils, {"byte_bounds": byte_bounds})
+lib = _Library(np.lib, {"stride_tricks": stride_tricks, "array_utils": array_utils})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,9 @@ def _target_shape(shape: Any, size: int) -> Shape:
 
 
 def _shown(extents: Sequence[int]) -> str:
-    inside = ",".join("-1" if extent < 0 else str(extent) for extent in extents)
+    """A shape in NumPy's words, which leave out an unknown extent that leads."""
+    known = list(dropwhile(lambda extent: extent < 0, extents))
+    inside = ",".join("newaxis" if extent < 0 else str(extent) for extent in known)
     return f"({inside},)" if len(extents) == 1 else f"({inside})"
 
 

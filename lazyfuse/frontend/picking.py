@@ -50,10 +50,12 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not -array.ndim <= axis < array.ndim:
         raise AxisError(axis, array.ndim)
     extent = array.shape[axis]
-    if not extent and index.size:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
     shape = (*array.shape[:axis], *index.shape, *array.shape[axis % array.ndim + 1 :])
-    if 0 in shape:  # NumPy looks at no index then
+    if not extent and 0 not in shape:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    if 0 in shape:
+        if mode == "raise" and index.size:
+            call_as_user(np.take, np.empty(array.shape, "?"), fallback.lower(index), axis)
         return new(indexing.nothing(shape, array._code), array._storage.device)
     return _taken(array, _as_index(index, extent, mode), axis % array.ndim)
 

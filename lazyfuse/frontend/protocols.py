@@ -6,6 +6,7 @@ What hands out memory is in `exchange.py`.
 from __future__ import annotations
 
 import sys
+from types import GenericAlias
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -79,6 +80,12 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ValueError(f"unknown Array API version {api_version!r}")
     return sys.modules["lazyfuse"]
+
+
+def subscripted(cls: type, item: Any) -> GenericAlias:
+    """`ndarray[shape, dtype]` in annotations. Raises: TypeError for more or fewer than two."""
+    np.ndarray.__class_getitem__(item)
+    return GenericAlias(cls, item)
 
 
 def shallow_copy(self: Any) -> Any:

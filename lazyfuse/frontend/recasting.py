@@ -55,7 +55,8 @@ def _part(array: Any, number: int) -> Any:
 
 
 def set_real(self: Any, value: Any) -> None:
-    assign(real(self), value)
+    if value is not self or self._code[0] == "c":  # itself may be read-only
+        assign(real(self), value)
 
 
 def set_imag(self: Any, value: Any) -> None:
@@ -219,8 +220,8 @@ def sliding_window_view(
     )  # fmt: skip
     if len(window) != len(axes):
         raise ValueError(
-            f"Must provide window_shape for all dimensions of `x`; got {len(window)} window_shape "
-            f"elements and `x.ndim` is {x.ndim}."
+            "Since axis is None, must provide window_shape for all dimensions of `x`; got "
+            f"{len(window)} window_shape elements and `x.ndim` is {x.ndim}."
             if axis is None
             else "Must provide matching length window_shape and axis; got "
             f"{len(window)} window_shape elements and {len(axes)} axes elements."

@@ -17,7 +17,7 @@ from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.outputs import mask_node
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
-from lazyfuse.ir.order import c_strides, copy_strides, reduction_strides, result_strides
+from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
 from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
 from lazyfuse.ops.table import OPS, REDUCTIONS
 from lazyfuse.ops.table_reduce import ReduceDef
@@ -44,6 +44,8 @@ def reduce(
     """
     row = REDUCTIONS[name]
     assert row.ufunc is not None, name
+    if isinstance(out, Handle) and out._is_scalar:
+        raise TypeError("return arrays must be of ArrayType")
     keep = bool(keepdims) if keepdims is not _MISSING else False
     where = True if where is _MISSING else where
     array = None if out is not None and not isinstance(out, Handle) else native(a)
@@ -52,6 +54,8 @@ def reduce(
         asked = None if dtype is None else code(np.dtype(dtype))
         loop = resolve_reduction(row.ufunc, array._code, asked, like if out is None else out._code)
         if loop is not None and loop.native and _computes(row, loop.operands[0], initial, where):
+            if out is not None:
+                check_shape(reduced(array.shape, axes, keepdims=keep), out)
             node = _fold(row, array._read(), axes, loop, initial=initial, where=where, keep=keep)
             return finish(node, array._storage.device, out)
         found = recorded.reduction(
@@ -126,7 +130,8 @@ def reduce_node(
 
 def _folded_alone(row: Any, source: Node, accumulate: str, dtype: str, initial: Any) -> Node:
     """A fold over no axes: each element joined with the start value, so that -0.0 sums to 0.0."""
-    node: Node = _as(source, accumulate)
+    strides = reduction_strides(source.shape, source.strides, (), keepdims=False)
+    node: Node = _as(source, accumulate, strides)
     start = initial if initial is not _MISSING and initial is not None else None
     if start is None and row.fold == "add":
         start = 0
@@ -134,21 +139,12 @@ def _folded_alone(row: Any, source: Node, accumulate: str, dtype: str, initial: 
         name = {"mul": "multiply", "or": "bitwise_or", "and": "bitwise_and", "xor": "bitwise_xor"}
         op = OPS[name.get(row.fold, row.fold)]
         loop = (accumulate, accumulate)
-        node = Map(
-            op, loop, accumulate, node.shape, node.strides, (scalar(start, accumulate), node)
-        )
-    return _as(node, dtype)
+        node = Map(op, loop, accumulate, node.shape, strides, (scalar(start, accumulate), node))
+    return _as(node, dtype, strides)
 
 
-def _as(node: Node, dtype: str) -> Map:
-    return Map(
-        OPS["astype"],
-        (node.dtype,),
-        dtype,
-        node.shape,
-        copy_strides(node.shape, node.strides),
-        (node,),
-    )
+def _as(node: Node, dtype: str, strides: tuple[int, ...]) -> Map:
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
 
 
 def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.operators import operator, reflected
 
 
 def value_of(self: Any) -> np.generic:
@@ -25,6 +26,25 @@ def class_of(self: Any) -> type:
 def hash_of(self: Any) -> int:
     """The hash of the value, as NumPy's scalars have it; computes it."""
     return hash(value_of(self))
+
+
+#: What an integer repeats. NumPy's scalars multiply all else, as arrays do.
+_REPEATED = (list, tuple, str, bytes, bytearray)
+
+_times, _times_by = operator("multiply"), reflected("multiply")
+
+
+def times(self: Any, other: Any) -> Any:
+    """`x * other`. Integers repeat lists, tuples and text, as in Python.
+    Raises: TypeError for those and a value that is no integer."""
+    value: Any = value_of(self) if isinstance(other, _REPEATED) else None
+    return _times(self, other) if value is None else value * other
+
+
+def reflected_times(self: Any, other: Any) -> Any:
+    """`other * x`, as `times`."""
+    value: Any = value_of(self) if isinstance(other, _REPEATED) else None
+    return _times_by(self, other) if value is None else other * value
 
 
 def attribute(self: Any, name: str) -> Any:

@@ -27,7 +27,7 @@ from lazyfuse.frontend.picks import Pick
 from lazyfuse.ir import recast
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Node, View
-from lazyfuse.ir.order import c_strides, result_strides
+from lazyfuse.ir.order import c_strides, copy_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.runtime import session
 
@@ -244,12 +244,11 @@ class _Reader:
         )  # fmt: skip
 
     def _memory_order(self, left: list[Axis], picked: Shape, place: int) -> tuple[int, ...]:
-        """The strides of NumPy's copy: what is picked outside, what is left inside, each as an
-        nditer would walk it; around several elements, what is picked is walked in C order."""
+        """The strides of NumPy's copy: what is picked outside, as an nditer would walk it, what is
+        left inside, sorted by stride. Around several elements, it is walked in C order.
+        """
         shape = tuple(axis.extent for axis in left)
-        inside = result_strides(
-            [(shape, tuple(axis.stride for axis in left))], shape, trivial=False
-        )
+        inside = copy_strides(shape, tuple(axis.stride for axis in left))
         if size_of(shape) > 1:
             outside = tuple(step * size_of(shape) for step in c_strides(picked))
         else:

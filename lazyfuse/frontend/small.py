@@ -68,7 +68,9 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
     if value.size > eager_size() and value.base is None:
         return to_array(value, owned=True)
     if not is_fresh:
-        return small_array(value.copy(order="K"))
+        copy = value.copy(order="K")
+        copy.flags.writeable = value.flags.writeable
+        return small_array(copy)
     return small_array(value, None if value.base is None else small_array(root))
 
 
@@ -104,9 +106,13 @@ def lower(value: Any, allowed: int, found: list[Any]) -> Any:
     if kind in (list, tuple):
         if len(value) > allowed:
             raise Large
-        return kind([lower(item, allowed, found) for item in value])
+        before = len(found)
+        items = [lower(item, allowed, found) for item in value]
+        return value if len(found) == before else kind(items)
     if kind is dict:
-        return {key: lower(item, allowed, found) for key, item in value.items()}
+        before = len(found)
+        entries = {key: lower(item, allowed, found) for key, item in value.items()}
+        return value if len(found) == before else entries
     if kind is np.ndarray and value.size <= allowed:
         found.append(value)
         return value
@@ -187,7 +193,8 @@ def node_of(host: np.ndarray) -> Node:
 def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:
     """A copy in the memory of the engine, and how the array lies in it: what repeats in NumPy's
     memory repeats there."""
-    repeats = [n > 1 and not s for n, s in zip(host.shape, host.strides, strict=True)]
+    pairs = zip(host.shape, host.strides, strict=True)
+    repeats = [bool(host.size) and n > 1 and not s for n, s in pairs]
     once = host[tuple(slice(0, 1) if repeat else slice(None) for repeat in repeats)]
     storage = Storage(source(once.copy(order="K"), "cpu", owned=True), "cpu")
     strides = tuple(
@@ -223,11 +230,14 @@ LARGE = object()
 #: Functions that compute transcendental functions: their bits are the kernels' own.
 _OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
 
+#: Functions that give objects of our own beside arrays: archives, mapped files.
+_OWN_OBJECTS = frozenset(("load",))
+
 
 def function(name: str, engine: Method, plain: Method) -> Method:
     """A function of the namespace: NumPy's own `plain`, at once, when all its operands are
     small."""
-    if name in _OWN_BITS:
+    if name in _OWN_BITS or name in _OWN_OBJECTS:
         return engine
     size = _SIZES.get(name)
 
@@ -248,6 +258,12 @@ def _largest(args: Sequence[Any]) -> int:
     return max(sizes, default=0)
 
 
+def are_scalars(args: Sequence[Any]) -> bool:
+    """Whether a function is asked for one number: then NumPy's own answer is given, inexact
+    functions included, and it is NumPy's scalar."""
+    return all(type(arg) in SCALARS for arg in args)
+
+
 def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The result of a ufunc, or of a method of one, on small operands; else LARGE."""
     for arg in args:
@@ -256,7 +272,8 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     given = lowered(args, kwargs, _largest(args))
     if given is None:
         return LARGE
-    if plain is np.absolute and given.args and np.iscomplexobj(given.args[0]):
+    if plain is np.absolute and any(np.iscomplexobj(array._host) for array in given.arrays
+                                    if isinstance(array, Handle)):  # fmt: skip
         return LARGE
     arrays = [value for value in given.args[:2] if isinstance(value, np.ndarray)]
     is_product = getattr(plain, "signature", None) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from types import FunctionType
 from typing import Any
 
@@ -111,13 +112,21 @@ def item(engine: Method) -> Method:
     def call(self: Any, key: Any) -> Any:
         host = self._host
         if host is None or type(key) not in (int, slice):
-            return general(self, key)
+            return general(self, key if host is None else _at_hand(key))
         found = host[key]
         if type(found) is not np.ndarray:
             return found
         return small_array(found, self if self._owner is None else self._owner)
 
     return _named(call, engine)
+
+
+def _at_hand(key: Any) -> Any:
+    """A key with integers in place of pending scalars: what makes a view in NumPy makes one."""
+    if type(key) is tuple:
+        return tuple(map(_at_hand, key))
+    is_integer = type(key) is Handle._scalar and key._code[0] in "iu"
+    return index(key) if is_integer else key
 
 
 def set_item(engine: Method) -> Method:
@@ -142,7 +151,7 @@ def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
 _WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
 #: Methods that never warn: they neither compute nor convert.
 _SILENT = frozenset(
-    "__getitem__ __len__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "
+    "__getitem__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "
     "flatten item max min nonzero ravel repeat reshape squeeze swapaxes take tobytes tolist "
     "transpose".split()
 )
@@ -177,8 +186,8 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
             assert engine.fset is not None
             engine.fset(self, value)
         else:
-            given = np.asarray(value) if isinstance(value, Handle) else value
-            call_as_user(setattr, host, name, given)
+            theirs = _host_of(value)
+            call_as_user(setattr, host, name, np.asarray(value) if theirs is None else theirs)
 
     return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
 
@@ -205,7 +214,7 @@ _PLAIN_ATTRIBUTES = "shape dtype ndim size itemsize nbytes strides flags".split(
 _VIEWS = "T mT real imag".split()
 #: Special methods that need no care beyond that of any method.
 _SPECIAL = (
-    "__getitem__ __setitem__ __len__ __contains__ __bool__ __int__ __float__ __complex__ "
+    "__getitem__ __setitem__ __contains__ __bool__ __int__ __float__ __complex__ "
     "__index__ __copy__ __deepcopy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
 ).split()
 
@@ -240,5 +249,5 @@ def sign(kind: type, numpys: type) -> None:
     """Give methods the signatures of those that NumPy's class has, read when asked for."""
     for name, value in vars(numpys).items():
         own = getattr(kind, name, None)
-        if isinstance(own, FunctionType) and callable(value):
+        if isinstance(own, FunctionType) and getattr(value, "__text_signature__", None):
             own.__wrapped__ = value  # type: ignore[attr-defined]  # functions take attributes

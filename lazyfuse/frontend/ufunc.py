@@ -69,7 +69,8 @@ class Ufunc(metaclass=UfuncType):
         self.__doc__ = ufunc.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = small.ufunc(self._ufunc, args, kwargs) if self._is_exact else small.LARGE
+        at_once = self._is_exact or small.are_scalars(args)
+        found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.handle import view
+from lazyfuse.frontend.handle import WARNS, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.shapes import broadcast, normalize_axis
@@ -76,10 +76,16 @@ def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) 
     return diagonal(self, offset, axis1, axis2)
 
 
+#: Axes that an array may have.
+_MOST_AXES = 64
+
+
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
     array = asarray(array)
     given = tuple(shape) if np.iterable(shape) else (shape,)
+    if len(given) > _MOST_AXES:
+        np.broadcast_to(0, (1,) * len(given))  # raises
     if any(extent < 0 for extent in given):
         raise ValueError("all elements of broadcast shape must be non-negative")
     target = tuple(map(operator.index, given))
@@ -88,10 +94,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(
-            "operands could not be broadcast together with remapped shapes [original->remapped]: "
-            f"{array.shape}  and requested shape {target}"
-        )
+        np.broadcast_to(np.broadcast_to(0, array.shape), target)  # raises
     skip = len(target) - array.ndim
     strides = tuple(
         0
@@ -116,5 +119,5 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 
 def _broadcast_view(array: Any, shape: Any) -> Any:
     found = broadcast_to(array, shape)
-    found._writeable = array._writeable
+    found._writeable = array._writeable and WARNS
     return found

@@ -47,7 +47,7 @@ def walk(
     nodes: Sequence[Node],
     memory: Mapping[Node, np.ndarray],
     scalars: Mapping[Node, Any],
-    masks: Mapping[Map, Node],
+    masks: Mapping[Node, Node],
 ) -> Iterator[Node]:
     """Evaluate `nodes` and what they need; each node is yielded when its value is known.
     Values that nothing later reads are let go. Nodes in `masks` are computed where their mask is
@@ -174,7 +174,7 @@ def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
     extra = wide.ndim - len(node.shape)
     chosen = wide.any(axis=tuple(range(extra)))
     repeated = tuple(axis for axis, n in enumerate(node.shape) if n < chosen.shape[axis])
-    chosen = chosen.any(axis=repeated, keepdims=True)
+    chosen = np.any(chosen, axis=repeated, keepdims=True)
     picked = [np.broadcast_to(value, node.shape)[chosen] for value in operands]
     result = np.zeros(node.shape, np.dtype(node.dtype))
     result[chosen] = _elements(node, picked)

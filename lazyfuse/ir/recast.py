@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Opaque, Update, View
-from lazyfuse.ir.order import copy_strides
+from lazyfuse.ir.order import copy_strides, result_strides
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 
@@ -43,7 +43,7 @@ def read(node: Node, cast: Cast, layout: Layout) -> Node:
         return View(_reinterpreted(node, cast), layout)
     number, halved = part
     pairs = View(node, halved)
-    strides = copy_strides(layout.shape, layout.strides)
+    strides = result_strides([layout[:2]], layout.shape)
     return Map(OPS[_PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
 
 

@@ -171,13 +171,15 @@ class Value:
         return self.binary("ne", other, "b1")
 
 
-def select(condition: Value, x: Operand, y: Operand) -> Value:
-    """`x` where the b1 `condition` holds, else `y`; both are evaluated."""
+def select(condition: Value, x: Operand, y: Operand, *, heard: bool = False) -> Value:
+    """`x` where the b1 `condition` holds, else `y`; both are evaluated. `heard`: what is not
+    chosen raises its floating point conditions all the same."""
     peer = x if isinstance(x, Value) else y
     assert isinstance(peer, Value), "select needs one Value to take the dtype from"
     left, right = peer.lift(x), peer.lift(y)
     assert left.dtype == right.dtype, (left.dtype, right.dtype)
-    return peer.body.emit("select", left.dtype, condition, left, right)
+    attr = "heard" if heard else None
+    return peer.body.emit("select", left.dtype, condition, left, right, attr=attr)
 
 
 def cast(x: Value, dtype: str) -> Value:

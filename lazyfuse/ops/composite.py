@@ -119,7 +119,7 @@ def bool_clip(x: Value, low: Value, high: Value) -> Value:
 
 
 def where(condition: Value, x: Value, y: Value) -> Value:
-    return select(truth(condition), x, y)
+    return select(truth(condition), x, y, heard=True)
 
 
 # ---- division: npy_divmod and the integer loops

@@ -253,7 +253,7 @@ def _remember(suspects: list[Suspect], found: list[Finding]) -> None:
 
 
 def _split(
-    graph: Graph, suspects: list[Suspect], lost: set[Node], masks: Mapping[Map, Node]
+    graph: Graph, suspects: list[Suspect], lost: set[Node], masks: Mapping[Node, Node]
 ) -> tuple[list[Suspect], list[Suspect]]:
     """Suspects whose operands are at hand or can be computed again, and the others, of which
     those with a mask are not wanted: their flags may be false."""
@@ -263,7 +263,7 @@ def _split(
     stuck = set()  # what cannot be computed again; the results among it can be read
     results = set(graph.outputs)
     for node in graph.nodes:
-        mask = masks.get(node) if isinstance(node, Map) else None
+        mask = masks.get(node)
         if node.buffer is None and not (gone.isdisjoint(node.srcs) and mask not in gone):
             stuck.add(node)
             if node not in results:
@@ -273,9 +273,9 @@ def _split(
     return known, [item._replace(wanted=0) if item.node in masks else item for item in others]
 
 
-def _masks(graph: Graph) -> dict[Map, Node]:
+def _masks(graph: Graph) -> dict[Node, Node]:
     """Operations that NumPy computes where a mask is true alone, and their masks."""
-    found: dict[Map, Node] = {}
+    found: dict[Node, Node] = {}
     for node in graph.nodes:
         if isinstance(node, Masked) and node.buffer is None:
             mask, value, _ = node.srcs
@@ -303,7 +303,7 @@ def _replay(
     graph: Graph,
     suspects: list[Suspect],
     memory: Mapping[Node, np.ndarray],
-    masks: Mapping[Map, Node],
+    masks: Mapping[Node, Node],
 ) -> list[tuple[Suspect, Finding]]:
     """Evaluate the suspects through NumPy and hear what it says."""
     scalars: dict[Node, Any] = {

@@ -61,7 +61,9 @@ def _tell() -> None:
     modes = current_modes()
     bits = sum({BITS[keyword_of(message)] for message in messages})
     frame = user_frame(1) if bits & modes.reported else None
-    for message in messages if frame is not None else ():
+    if frame is None:
+        return
+    for message in messages:
         if modes.by_name[keyword_of(message)] == "warn":
             warn_here(message)
         else:

@@ -92,8 +92,4 @@ def _loads(phase: Phase, arg: int) -> bool:
 
 
 def _store_phase(kernel: Kernel, arg: int) -> int:
-    return next(
-        number
-        for number, phase in enumerate(kernel.phases)
-        if arg in phase.written
-    )
+    return next(number for number, phase in enumerate(kernel.phases) if arg in phase.written)

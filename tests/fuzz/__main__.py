@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import sys
 import time
 
@@ -15,11 +16,12 @@ def main() -> int:
     """Run the command; the exit status is 1 when a program differs or a process dies."""
     arguments = _arguments()
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the processes
     context = multiprocessing.get_context("spawn")
     # per process: programs run, programs that differ, number of the program it is at
     counts = [context.Array("q", 3) for _ in range(arguments.jobs)]
     workers = [
-        context.Process(target=work, args=(arguments, job, count))
+        context.Process(target=work, args=(arguments, job, count), daemon=True)
         for job, count in enumerate(counts)
     ]
     for worker in workers:

@@ -56,7 +56,7 @@ def problems(lines: Sequence[str], mode: Mode, wanted: Run | None = None) -> lis
         wanted = run(lines, host)
     with running(mode):
         try:
-            given = run(lines, oracle.lf, _forcing(mode))
+            given = run(lines, oracle.lf, forcing(mode))
             values = _read(given.names, mode)
         except Exception as error:  # noqa: BLE001 - reported with the program
             told = str(error).partition("\n")[0]
@@ -64,7 +64,7 @@ def problems(lines: Sequence[str], mode: Mode, wanted: Run | None = None) -> lis
         return list(_differences(lines, wanted, given, values))
 
 
-def _forcing(mode: Mode) -> Callable[[dict[str, Any]], None] | None:
+def forcing(mode: Mode) -> Callable[[dict[str, Any]], None] | None:
     """Return what computes arrays between statements."""
     if not oracle.IS_ENGINE or not mode.chance:
         return None
@@ -72,13 +72,13 @@ def _forcing(mode: Mode) -> Callable[[dict[str, Any]], None] | None:
 
     def after(names: dict[str, Any]) -> None:
         for value in list(names.values()):
-            if _is_lazy(value) and rng.random() < mode.chance:
+            if is_lazy(value) and rng.random() < mode.chance:
                 oracle.lf.materialize(value)
 
     return after
 
 
-def _is_lazy(value: Any) -> bool:
+def is_lazy(value: Any) -> bool:
     return isinstance(value, oracle.LAZY) and not isinstance(value, host.ndarray)
 
 
@@ -86,7 +86,7 @@ def _read(names: dict[str, Any], mode: Mode) -> dict[str, Any]:
     """Return all variables as NumPy values, with what the arrays said about themselves before."""
     order = list(names)
     if mode.together and oracle.IS_ENGINE:
-        oracle.lf.materialize(*[value for value in names.values() if _is_lazy(value)])
+        oracle.lf.materialize(*[value for value in names.values() if is_lazy(value)])
     else:
         random.Random(f"reading {mode.seed}").shuffle(order)
     return {name: oracle.observe(names[name]) for name in order}

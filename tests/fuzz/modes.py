@@ -11,7 +11,7 @@ from typing import Any
 
 from tests import oracle
 
-#: Programs whose kernels are compiled as users' are; the others are compiled in a third of the time.
+#: Programs whose kernels are compiled as users' are; others are in a third of the time.
 OPTIMIZED = 1 / 8
 
 
@@ -19,9 +19,9 @@ OPTIMIZED = 1 / 8
 class Mode:
     """Options, and when results are asked for.
 
-    `chance`: after a statement, an array is computed this often. `together`: all that is left is asked for at once, not one by one in some
-    order. `split`: kernels share even the smallest work among threads. `level`: LLVM's level of code
-    generation.
+    `chance`: after a statement, an array is computed this often. `together`: all that is left is
+    asked for at once, not one by one in some order. `split`: kernels share even the smallest work
+    among threads. `level`: LLVM's level of code generation.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Mode:
 def modes(seed: str) -> tuple[Mode, ...]:
     """Return the ways to run the program of a seed; the last one is drawn.
 
-    What fails in one way mostly fails in all, so another program finds more than another way to run
-    the same one: no fusion and results after each statement are drawn as well.
+    What fails in one way mostly fails in all, so another program finds more than another way to
+    run the same one: no fusion and results after each statement are drawn as well.
     """
     rng = random.Random(f"modes {seed}")
     level = 2 if rng.random() < OPTIMIZED else 0
     return (
         Mode("fused", level=level),
-        Mode("at once by NumPy", {"eager_size": 10_000}),
+        Mode("at once by NumPy", {"eager_size": 10_000}, level=level),
         Mode(
             "random budgets",
             _options(rng),

@@ -4,7 +4,7 @@ A rule looks at one statement before it runs, and at the values that its operand
 has its reason:
 
 casts: a float that the integer type cannot hold is undefined in C; NumPy's own answer depends on
-    where in the array the element lies.
+    where in the array the element lies. So is the mean of nothing as an integer.
 zeros: whether max and min of +0.0 and -0.0 give the one or the other depends on NumPy's vector
     length; so does their order in a sort.
 nans: the sign and the payload of a NaN depend on the order of the operands in an instruction.
@@ -18,6 +18,7 @@ overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`
 unaligned: elements of another size that lie between those of the memory are a read-only copy, as
     `LazyArray.view` says.
 halves: NumPy has written the variance when it refuses to write its root.
+frozen: `ufunc.at` writes into read-only arrays.
 inexact: the modulus of a complex number is right to some ULP; variables u... hold such results,
     and nothing may read them.
 """
@@ -40,7 +41,7 @@ _CASTS = {"astype", "copyto"}
 _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "dot"}
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
-    r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var)\b"
+    r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
     r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d"
 )
 
@@ -60,6 +61,7 @@ def excluded(line: str, names: dict[str, Any]) -> str:
         _overlaps,
         _unaligned,
         _halves,
+        _frozen,
         _inexact,
     ):
         if rule(tree, lambda node: _value(node, names)):
@@ -89,7 +91,7 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         if name == "astype":
             asked += call.args[:1]
         for dtype in asked:
-            for source in _operands(call, read):
+            for source in [*_operands(call, read), *_quotients(call, name, read)]:
                 yield source, host.dtype(read(dtype) or "f8")
         if name == "copyto":
             yield read(call.args[1]), _dtype_of(read(call.args[0]))
@@ -98,6 +100,13 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         for target in first.elts if isinstance(first, ast.Tuple) else (first,):
             if isinstance(target, (ast.Subscript, ast.Attribute)):  # x[...] = or x.real =
                 yield read(tree.value), _dtype_of(read(target.value))
+
+
+def _quotients(call: ast.Call, name: str, read: Read) -> Iterator[Any]:
+    """Yield a mean before it is cast to `dtype=`."""
+    if name in ("mean", "std", "var"):
+        plain = [word for word in call.keywords if word.arg not in ("dtype", "out")]
+        yield read(ast.Call(call.func, call.args, plain))
 
 
 def _dtype_of(value: Any) -> Any:
@@ -221,6 +230,11 @@ def _halves(tree: ast.stmt, read: Read) -> bool:
         if word.arg == "out"
     ]
     return any(getattr(out, "dtype", host.dtype("f8")).kind not in "fc" for out in outs)
+
+
+def _frozen(tree: ast.stmt, read: Read) -> bool:
+    written = [read(call.args[0]) for call, name in _calls(tree) if name == "at" and call.args]
+    return any(isinstance(array, host.ndarray) and not array.flags.writeable for array in written)
 
 
 def _lies_between(seen: Any) -> bool:

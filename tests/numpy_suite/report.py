@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.numpy_suite.driver import ModuleResult, Outcome, modules
 from tests.numpy_suite.principles import PRINCIPLES
+from tests.numpy_suite.reasons import why as known_reason
 
 
 @dataclass
@@ -149,6 +150,8 @@ then the cases kept out by each principle.
 
 ## Failures
 
+Why each fails, where it is known, then what the test said.
+
 {failures}
 """
 
@@ -181,7 +184,9 @@ def _failed(summary: Summary) -> str:
     lines = [f"### {summary.module}\n"]
     for (function, reason), cases in groups.items():
         count = f" ({len(cases)} cases)" if len(cases) > 1 else ""
-        lines.append(f"- `{function}`{count}: {_escaped(reason)}")
+        reason = _escaped(reason)
+        known = known_reason(summary.module, function)
+        lines.append(f"- `{function}`{count}: {known + '; ' if known else ''}{reason}")
     return "\n".join(lines) + "\n"
 
 

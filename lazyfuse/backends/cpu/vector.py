@@ -178,6 +178,8 @@ class VectorWriter:
         """Write an instruction that computes; those the table does not spell come first."""
         match instr.op:
             case "select":
+                if instr.attr == "heard":
+                    operands = [operands[0], *map(self._in_all_lanes, operands[1:])]
                 return self.select(*operands)
             case "libm":
                 return libm_call(self, str(instr.attr), operands)
@@ -202,6 +204,20 @@ class VectorWriter:
             for left, right in zip(x.names, y.names, strict=True)
         )
         return Operand(x.dtype, tuple(names))
+
+    def _in_all_lanes(self, operand: Operand) -> Operand:
+        """Floats computed in every lane: LLVM would mask the lanes that a select drops, and they
+        would raise no flags."""
+        part = part_dtype(operand.dtype)
+        if part not in ("f4", "f8"):
+            return operand
+        names = [
+            self.intrinsic("llvm.arithmetic.fence", part, [Operand(part, (name,))]).name
+            if name.startswith("%")
+            else name
+            for name in operand.names
+        ]
+        return Operand(operand.dtype, tuple(names))
 
     def _splat(self, text: str, dtype: str) -> str:
         return text if self.lanes == 1 else f"splat ({scalar_type(dtype)} {text})"
