@@ -17,12 +17,9 @@ from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides, is_contiguous, is_f_contiguous
-from lazyfuse.ir.recast import Cast
+from lazyfuse.ir.recast import FLOAT_OF, Cast
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.types import code
-
-_FLOAT_OF = {"c8": "f4", "c16": "f8"}
-
 
 # ---- parts of complex arrays
 
@@ -51,7 +48,7 @@ def _part(array: Any, number: int) -> Any:
     layout = array._layout
     doubled = tuple(2 * stride for stride in layout.strides)
     place = Layout(layout.shape, doubled, 2 * layout.offset + number)
-    return view(array, place, cast=Cast(_FLOAT_OF[array._code], _shift(array)))
+    return view(array, place, cast=Cast(FLOAT_OF[array._code], _shift(array)))
 
 
 def set_real(self: Any, value: Any) -> None:

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.interp import flat_of, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Opaque, Update, View
 from lazyfuse.ir.order import copy_strides, result_strides
@@ -24,7 +23,8 @@ from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 
 _PARTS = ("real", "imag")
-_FLOAT_OF = {"c8": "f4", "c16": "f8"}
+#: The dtype of the parts of complex elements.
+FLOAT_OF = {"c8": "f4", "c16": "f8"}
 
 
 class Cast(NamedTuple):
@@ -84,7 +84,7 @@ def repeats(layout: Layout) -> bool:
 
 def _part(node: Node, cast: Cast, layout: Layout) -> tuple[int, Layout] | None:
     """Which part of complex elements a layout of floats addresses: 0 or 1, and where they are."""
-    if _FLOAT_OF.get(node.dtype) != cast.dtype or cast.shift:
+    if FLOAT_OF.get(node.dtype) != cast.dtype or cast.shift:
         return None
     if any(s % 2 for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1):
         return None
@@ -130,8 +130,7 @@ class _Overwrite(_Call):
 
     def __call__(self, base: np.ndarray, value: np.ndarray) -> np.ndarray:
         cast, layout, strides = self.key
-        result = _dense(base, strides)
-        result = _dense(result.copy(order="K"), strides)
+        result = _copy(base, strides)
         view_of(_flat(result, cast), layout)[...] = value
         return result
 
@@ -140,18 +139,21 @@ def _dense(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     """The array in memory of these strides: itself where it lies so."""
     if size_of(array.shape) == 0 or array.strides == tuple(s * array.itemsize for s in strides):
         return array
-    copy = np.empty(array.size, array.dtype)
-    shaped = view_of(copy, Layout(array.shape, strides, 0))
-    shaped[...] = array
-    return shaped
+    return _copy(array, strides)
+
+
+def _copy(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """A copy in dense memory of these strides."""
+    copy = view_of(np.empty(array.size, array.dtype), Layout(array.shape, strides, 0))
+    copy[...] = array
+    return copy
 
 
 def _flat(dense: np.ndarray, cast: Cast) -> np.ndarray:
     """The memory of a dense array as one axis of a dtype."""
     if dense.size == 0:
         return np.empty(0, cast.dtype)
-    flat = as_strided(dense, (dense.size,), (dense.itemsize,)).view(np.uint8)
-    return elements(flat, cast)
+    return elements(flat_of(dense).view(np.uint8), cast)
 
 
 def elements(memory: np.ndarray, cast: Cast) -> np.ndarray:
