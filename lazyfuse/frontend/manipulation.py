@@ -229,7 +229,8 @@ def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
 
 
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Drop axes of length 1. Aliasing: a view. Raises: ValueError when a named axis is longer."""
+    """Drop axes of length 1. Aliasing: a view; the array itself when nothing is dropped. Raises:
+    ValueError when a named axis is longer."""
     a = asarray(a)
     if axis is None:
         dropped = {number for number, extent in enumerate(a.shape) if extent == 1}
@@ -239,6 +240,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         }
     if any(a.shape[number] != 1 for number in dropped):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not dropped:
+        return a
     kept = [number for number in range(a.ndim) if number not in dropped]
     return _permuted(a, kept)
 

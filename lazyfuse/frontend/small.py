@@ -66,7 +66,9 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
             return _shared(value, operand)
     is_fresh = isinstance(root, np.ndarray) and root.flags.owndata
     if value.size > eager_size() and value.base is None:
-        return to_array(value, owned=True)
+        large = to_array(value, owned=True)
+        large._writeable = value.flags.writeable
+        return large
     if not is_fresh:
         copy = value.copy(order="K")
         copy.flags.writeable = value.flags.writeable

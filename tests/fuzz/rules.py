@@ -19,6 +19,8 @@ unaligned: elements of another size that lie between those of the memory are a r
     `LazyArray.view` says.
 halves: NumPy has written the variance when it refuses to write its root.
 frozen: `ufunc.at` writes into read-only arrays.
+elements: methods of a computed element are those of NumPy's scalars; where they give an array it
+    is NumPy's, which `asarray` copies.
 inexact: the modulus of a complex number is right to some ULP; variables u... hold such results,
     and nothing may read them.
 """
@@ -42,7 +44,7 @@ _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "d
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
     r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
-    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d"
+    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\("
 )
 
 
@@ -62,6 +64,7 @@ def excluded(line: str, names: dict[str, Any]) -> str:
         _unaligned,
         _halves,
         _frozen,
+        _elements,
         _inexact,
     ):
         if rule(tree, lambda node: _value(node, names)):
@@ -235,6 +238,14 @@ def _halves(tree: ast.stmt, read: Read) -> bool:
 def _frozen(tree: ast.stmt, read: Read) -> bool:
     written = [read(call.args[0]) for call, name in _calls(tree) if name == "at" and call.args]
     return any(isinstance(array, host.ndarray) and not array.flags.writeable for array in written)
+
+
+def _elements(tree: ast.stmt, read: Read) -> bool:
+    return any(
+        isinstance(read(call.func.value), host.generic) and isinstance(read(call), host.ndarray)
+        for call, _ in _calls(tree)
+        if isinstance(call.func, ast.Attribute)
+    )
 
 
 def _lies_between(seen: Any) -> bool:
