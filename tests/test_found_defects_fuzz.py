@@ -292,3 +292,74 @@ def test_windows_of_small_arrays_are_views(size: int) -> None:
 
     with oracle.options(eager_size=size):
         oracle.check(program, host.arange(12).reshape(3, 4))
+
+
+def test_elements_as_outputs() -> None:
+    """The shape of an element that stood for an output was judged first, and it is no output."""
+
+    def program(np: Any, x: Any) -> Any:
+        y = x + 1
+        return _errors(
+            np,
+            lambda: y.var(keepdims=True, out=y[1]),
+            lambda: y.mean(keepdims=True, out=y[1]),
+            lambda: np.add.accumulate(y, out=y[1]),
+            lambda: y.all().argmin(axis=1, out=np.broadcast_to(y, (2, 4))),
+            lambda: np.copyto((y > 1)[:0], 2),
+            lambda: np.copyto(np.broadcast_to(y > 1, (4,)), 2),
+        )
+
+    oracle.check(program, host.arange(4))
+
+
+def test_squeeze_of_nothing_is_the_array_itself() -> None:
+    """It was another object, whose shape could be set alone."""
+
+    def program(np: Any, x: Any) -> Any:
+        rows = x[-2:]
+        rows.squeeze().shape = 8
+        return rows, x.squeeze(()) is x, np.squeeze(x) is x, x[:1].squeeze(0).shape
+
+    oracle.check(program, host.arange(12).reshape(3, 4))
+
+
+def test_results_that_are_no_longer_small_stay_read_only() -> None:
+    with oracle.options(eager_size=12):
+        oracle.check(
+            lambda np, x: (x.view("u1").imag.flags.writeable, x.view("u1").imag), host.arange(8)
+        )
+
+
+def test_casts_of_operands_to_integers_are_reported() -> None:
+    """A float operand of an integer loop was cast without a word."""
+
+    def program(np: Any, x: Any) -> Any:
+        with np.errstate(invalid="raise"):
+            return _errors(
+                np,
+                lambda: np.add(x, x, dtype="i8", casting="unsafe"),
+                lambda: x.sum(dtype="i8"),
+                lambda: x.cumsum(dtype="i4"),
+            )
+
+    oracle.check(program, host.array([1.0, host.nan]))
+
+
+def test_numbers_beside_arrays_are_weak_when_joined() -> None:
+    def program(np: Any, x: Any) -> Any:
+        pairs = ((x, 1.0), (x, 1j), (3, x.astype("u1")), (x.astype("u1"), 300), (1.0, 2))
+        return [np.concatenate(pair, axis=None) for pair in pairs]
+
+    oracle.check(program, host.ones(3, "f4"))
+
+
+def test_copyto_does_not_cast_what_the_mask_leaves_out() -> None:
+    """It warned of an overflow that NumPy does not meet."""
+
+    def program(np: Any, x: Any) -> Any:
+        narrow = np.zeros(2, "f4")
+        with np.errstate(over="raise"):
+            np.copyto(narrow, x, where=x < 2)
+        return narrow
+
+    oracle.check(program, host.array([1e300, 1.0]))

@@ -16,7 +16,13 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
 from lazyfuse.frontend.handle import Handle, new, result
-from lazyfuse.frontend.outputs import check_output, check_outputs, deliver, ordered_strides
+from lazyfuse.frontend.outputs import (
+    check_output,
+    check_outputs,
+    counted,
+    deliver,
+    ordered_strides,
+)
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
@@ -99,7 +105,7 @@ def record(
         return Fill(shape, "b1", strides, (_constant_comparison(name, operands),)), device
     nodes = tuple(
         [
-            item.node if item.node is not None else _scalar(name, item, dtype)
+            counted(item.node, dtype) if item.node is not None else _scalar(name, item, dtype)
             for item, dtype in zip(operands, loop.operands, strict=True)
         ]
     )

@@ -45,11 +45,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         mask = fallback.lower(where)
         np.copyto(dst, fallback.lower(src), casting=casting, where=mask)  # type: ignore[arg-type]  # NumPy checks the word
         return
-    if type(src) is int:  # NumPy converts integers before it looks at `dst`
+    if isinstance(src, bool | int | float | complex | np.generic):
         src = _as_element(src, dst, casting)
     dst._check_writeable()
-    if isinstance(src, bool | float | complex | np.generic):
-        src = _as_element(src, dst, casting)
     given = asarray(src)
     if not np.can_cast(given.dtype, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word
         raise TypeError(
@@ -59,14 +57,17 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is True:
         indexing.assign(dst, src)
         return
-    fresh = methods.astype(given, dst._code)
+    kept = elementwise.apply("where", (where, given, given.dtype.type(0)))  # others meet no cast
+    fresh = methods.astype(kept, dst._code)
     chosen = elementwise.apply("where", (where, fresh, dst))
     indexing.assign(dst, chosen)
 
 
 def _as_element(value: Any, array: Any, casting: str) -> Any:
-    """A scalar as an element of an array. Raises: TypeError, OverflowError."""
+    """A scalar as an element of an array. Raises: TypeError, OverflowError, and ValueError for a
+    read-only array, in NumPy's order."""
     cell = np.empty((), np.dtype(array._code))
+    cell.flags.writeable = array._writeable
     call_as_user(np.copyto, cell, value, casting=casting)
     return cell[()]
 

@@ -36,9 +36,10 @@ def concatenate(
     Raises: ValueError when the other axes differ or there is nothing to join.
     """
     try:
-        items = [asarray(item) for item in arrays]
+        given = list(arrays)
+        items = [asarray(item) for item in given]
     except ForeignError:
-        return fallback.call(np.concatenate, list(arrays), axis)
+        return fallback.call(np.concatenate, given, axis)
     if not items:
         raise ValueError("need at least one array to concatenate")
     if out is not None or len({item._storage.device for item in items}) > 1:
@@ -47,9 +48,15 @@ def concatenate(
         items, axis = [ravel(item) for item in items], 0
     _check_joinable(items, axis)
     axis = normalize_axis(axis, items[0].ndim)
-    target = (
-        np.dtype(dtype) if dtype is not None else np.result_type(*(item.dtype for item in items))
-    )
+    numbers = [type(item) in (int, float, complex) for item in given]  # which are weak
+    kinds = [
+        given[n] if weak else item.dtype
+        for n, (item, weak) in enumerate(zip(items, numbers, strict=True))
+    ]
+    target = np.dtype(dtype) if dtype is not None else np.result_type(*kinds)
+    for number, weak in enumerate(numbers):
+        if weak and np.result_type(target, given[number]) == target:
+            items[number] = items[number].astype(target)
     return _joined(items, axis, target, casting)
 
 

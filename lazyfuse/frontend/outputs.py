@@ -50,9 +50,16 @@ def deliver(
 
 def check_output(name: str, dtype: str, out: Any, casting: str, number: int = 0) -> None:
     """Raises what NumPy raises when results of `dtype` cannot be written to `out`."""
+    check_array(out)
     out._check_writeable()
     ufunc = OPS[name].ufunc if name in OPS else None
     check_cast(ufunc or np.positive, dtype, out._code, casting, number)
+
+
+def check_array(out: Any) -> None:
+    """Raises TypeError for an element or another scalar: nothing can be written to a value."""
+    if isinstance(out, Handle) and out._is_scalar:
+        raise TypeError("return arrays must be of ArrayType")
 
 
 def check_cast(ufunc: np.ufunc, source: str, target: str, casting: str, number: int = 0) -> None:
@@ -73,6 +80,7 @@ def check_outputs(name: str, nodes: Sequence[Node], outs: Sequence[Any], casting
 
 
 def _check_shape(shape: Shape, out: Any) -> None:
+    check_array(out)
     wide = broadcast([shape, out.shape])
     if wide != out.shape:
         raise ValueError(
@@ -119,4 +127,12 @@ def converted(node: Node, dtype: str) -> Node:
     """The node, cast where its dtype is another."""
     if node.dtype == dtype:
         return node
-    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, node.strides, (node,))
+    strides = result_strides([(node.shape, node.strides)], node.shape)
+    return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
+
+
+def counted(node: Node, dtype: str) -> Node:
+    """An operand of a loop in `dtype`. A cast of floats to integers is a step of its own: it can
+    be invalid, of which kernels tell by operation."""
+    is_lossy = node.dtype[0] in "fc" and dtype[0] in "iu"
+    return converted(node, dtype) if is_lossy else node

@@ -15,7 +15,7 @@ from lazyfuse.frontend import elementwise, fallback, recorded
 from lazyfuse.frontend.convert import ForeignError, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import mask_node
+from lazyfuse.frontend.outputs import check_array, counted, mask_node
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
 from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
@@ -44,8 +44,7 @@ def reduce(
     """
     row = REDUCTIONS[name]
     assert row.ufunc is not None, name
-    if isinstance(out, Handle) and out._is_scalar:
-        raise TypeError("return arrays must be of ArrayType")
+    check_array(out)
     keep = bool(keepdims) if keepdims is not _MISSING else False
     where = True if where is _MISSING else where
     array = None if out is not None and not isinstance(out, Handle) else native(a)
@@ -83,6 +82,7 @@ def _fold(
 ) -> Node:
     """The node of a fold that kernels compute."""
     accumulate = loop.operands[0]
+    source = counted(source, accumulate)
     if where is not True:
         source = _masked(row, source, where, accumulate)
     elif not row.empty and initial is _MISSING:
@@ -203,7 +203,9 @@ def finish(node: Node, device: str, out: Any) -> Any:
 
 
 def check_shape(shape: tuple[int, ...], out: Any) -> None:
-    """Raises ValueError when `out` has not the shape of the folded result."""
+    """Raises ValueError when `out` has not the shape of the folded result, TypeError when it is a
+    scalar."""
+    check_array(out)
     if out.shape != shape:
         raise ValueError(
             f"output parameter for reduction operation has the wrong shape {out.shape}; "
@@ -307,13 +309,14 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSIN
 def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     array = native(a)
     keep = keepdims is not _MISSING and bool(keepdims)
+    if array is not None and axis is not None:
+        axis = operator.index(axis)
+        normalize(axis, array.ndim)  # raises, whatever the output
     if array is None or (out is not None and not _takes_index(out, array)):
         return fallback.call(getattr(np, name), a, axis, out=out, keepdims=keep)
     if array._code[0] == "c" and out is None:
         call = Call(getattr(np, name), options=(("axis", axis), ("keepdims", keep)))
         return record(call, (array,), reason="kernels do not order complex numbers")
-    if axis is not None:
-        axis = operator.index(axis)
     axes = normalize(axis, array.ndim)
     source = array._read()
     if 0 in [source.shape[x] for x in axes]:

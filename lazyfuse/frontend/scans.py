@@ -15,6 +15,7 @@ import numpy as np
 from lazyfuse.frontend import creation, fallback, joining, manipulation
 from lazyfuse.frontend.folds import single
 from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.outputs import check_array, counted
 from lazyfuse.frontend.reductions import native
 from lazyfuse.ir.node import Map, Node, Opaque, Scan
 from lazyfuse.ir.order import result_strides
@@ -54,6 +55,7 @@ def accumulate(
 def _node(ufunc: np.ufunc, source: Node, axis: int, dtype: str) -> Node:
     """The scan, or a recorded call of NumPy's."""
     strides = result_strides([(source.shape, source.strides)], source.shape, trivial=False)
+    source = counted(source, dtype)
     op = OPS.get(ufunc.__name__)
     if op is not None and op.ufunc is ufunc and has_step(op, dtype):
         return Scan(op, axis, dtype, strides, source)
@@ -109,6 +111,7 @@ def _may_raise(ufunc: np.ufunc, dtype: str) -> bool:
 
 def _into(out: Any, node: Node) -> Any:
     """Write a scan of the dtype of `out` into it."""
+    check_array(out)
     if out.shape != node.shape:
         raise ValueError(
             "operands could not be broadcast together with remapped shapes "

@@ -35,8 +35,9 @@ class UfuncType(type):
     """Makes `isinstance(f, lazyfuse.ufunc)` true for NumPy's ufuncs too: programs ask for any."""
 
     def __instancecheck__(cls, instance: object) -> bool:
+        whole = getattr(instance, "__wrapped__", instance)  # a ufunc that only NumPy computes
         return type.__instancecheck__(cls, instance) or (
-            cls is Ufunc and isinstance(instance, np.ufunc)
+            cls is Ufunc and isinstance(whole, np.ufunc)
         )
 
 
@@ -58,7 +59,7 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
 class Ufunc(metaclass=UfuncType):
     """A NumPy ufunc that records.
 
-    Attributes that are not calls (nin, types, identity, resolve_dtypes...) are NumPy's.
+    Attributes that are not calls (nin, types, identity...) are NumPy's.
     """
 
     def __init__(self, ufunc: np.ufunc, name: str) -> None:
@@ -118,6 +119,10 @@ class Ufunc(metaclass=UfuncType):
     def at(self, a: Any, indices: Any, *values: Any) -> None:
         """Unbuffered in-place operation on indexed elements."""
         picking.at(self._ufunc, a, indices, *values)
+
+    def resolve_dtypes(self, dtypes: Any, **options: Any) -> Any:
+        """The dtypes of the loop that operands of `dtypes` take."""
+        return self._ufunc.resolve_dtypes(dtypes, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__signature__", "__text_signature__"):

@@ -45,11 +45,18 @@ def new_storage(node: Node, device: str) -> Storage:
     storage = Storage(node, device)
     if node.buffer is None:
         node.origin = place = origin()
-        if place is not None and place[2].is_immediate and can_meet(node):
+        if place is not None and place[2].is_immediate and _says_something(node):
             flush([node], device)
         else:
             enforce_budget(storage)
     return storage
+
+
+def _says_something(node: Node) -> bool:
+    """Whether computing a node can meet a condition: itself, or a step recorded with it."""
+    return bool(can_meet(node)) or any(
+        src.origin is None and src.buffer is None and _says_something(src) for src in node.srcs
+    )
 
 
 def write(storage: Storage, version: Callable[[Node], Node]) -> None:

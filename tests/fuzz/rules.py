@@ -19,8 +19,8 @@ unaligned: elements of another size that lie between those of the memory are a r
     `LazyArray.view` says.
 halves: NumPy has written the variance when it refuses to write its root.
 frozen: `ufunc.at` writes into read-only arrays.
-elements: methods of a computed element are those of NumPy's scalars; where they give an array it
-    is NumPy's, which `asarray` copies.
+elements: a computed element is NumPy's scalar; where its methods and indices give an array it is
+    NumPy's, which `asarray` copies, and they know no output but NumPy's.
 inexact: the modulus of a complex number is right to some ULP; variables u... hold such results,
     and nothing may read them.
 """
@@ -44,7 +44,7 @@ _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "d
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
     r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
-    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\("
+    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\(|\]\["
 )
 
 
@@ -241,10 +241,13 @@ def _frozen(tree: ast.stmt, read: Read) -> bool:
 
 
 def _elements(tree: ast.stmt, read: Read) -> bool:
+    calls = [call for call, _ in _calls(tree)]
+    pairs = [(x, x.func.value) for x in calls if isinstance(x.func, ast.Attribute)]
+    pairs += [(node, node.value) for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
     return any(
-        isinstance(read(call.func.value), host.generic) and isinstance(read(call), host.ndarray)
-        for call, _ in _calls(tree)
-        if isinstance(call.func, ast.Attribute)
+        isinstance(read(of), host.generic)
+        and (isinstance(read(whole), host.ndarray) or "out=" in ast.unparse(whole))
+        for whole, of in pairs
     )
 
 

@@ -115,8 +115,14 @@ REASONS: Mapping[str, str] = {
     "`einsum` with lists of axes makes a copy where NumPy gives a view": """
         test_einsum::TestEinsum::test_einsum_views
     """,
-    "Python's numbers in lists are read as arrays, so they are not weak": """
-        test_nep50_promotions::test_nep50_in_concat_and_choose
+    "the memory of an array holds elements of one plain dtype": """
+        test_numerictypes::TestEmptyField::test_assign
+    """,
+    "a dtype's metadata is not kept": """
+        test_format::test_metadata_dtype
+    """,
+    "a private module of NumPy is not there": """
+        test_ufunc::TestUfunc::test_at_not_none_signature
     """,
     "nothing refuses a large gather when it is recorded": """
         test_regression::TestRegression::test_large_fancy_indexing
