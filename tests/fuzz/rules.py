@@ -13,7 +13,8 @@ products: NumPy rounds complex products otherwise where strides are negative (co
 powers: a power of floats is right to some ULP only; what is computed from it is not compared.
 masks: NumPy writes what its buffer held where `where=` is false, when the output is cast and
     overlaps an operand; without an output, what the new memory held.
-overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`, and reads what it
+overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`, nor whether that
+    of `a[...] = value` along one axis does when its elements have another size, and reads what it
     has just written.
 unaligned: elements of another size that lie between those of the memory are a read-only copy, as
     `LazyArray.view` says.
@@ -214,6 +215,9 @@ def _overlaps(tree: ast.stmt, read: Read) -> bool:
     if not isinstance(tree, ast.Assign) or not isinstance(tree.targets[0], ast.Subscript):
         return False
     target = tree.targets[0]
+    part, value = read(ast.Subscript(target.value, target.slice, ast.Load())), read(tree.value)
+    if getattr(part, "itemsize", 0) != getattr(value, "itemsize", 0) and _shares(part, value):
+        return True
     index = read(target.slice) if not isinstance(target.slice, ast.Tuple) else None
     by_mask = getattr(index, "dtype", None) == host.dtype("?")
     return by_mask and _shares(read(target.value), read(tree.value))
