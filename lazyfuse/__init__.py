@@ -21,6 +21,7 @@ from lazyfuse.events import Stats, reset_stats, stats
 from lazyfuse.frontend.array import LazyArray, LazyScalar
 from lazyfuse.frontend.control import devices, get_array_module, materialize
 from lazyfuse.frontend.export import asnumpy
+from lazyfuse.frontend.fused import fuse
 from lazyfuse.frontend.namespace import lookup as __getattr__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
@@ -46,6 +47,7 @@ __all__ = [
     "cache_info",
     "devices",
     "explain",
+    "fuse",
     "get_array_module",
     "materialize",
     "ndarray",

@@ -58,8 +58,22 @@ class Options:
         "(a GPU has none), by evaluating everything with NumPy as well, or not at all",
         ("flags", "check", "off"),
     )
+    cuda_strategy: str = _option(
+        "auto",
+        "how kernels run on a GPU, where that can run them: cupy's kernels where they are exact "
+        "and fast (auto) or wherever exact (cupy), lazyfuse's own text (own), or one strategy",
+        (
+            *("auto", "cupy", "ElementwiseKernel", "ReductionKernel", "own"),
+            *("vectorized", "strided", "rows-by-warp", "rows-by-block", "columns", "one-pass"),
+            *("scan-by-thread", "scan-by-block"),
+        ),
+    )
     report: bool = _option(False, "print at exit which calls left the engine for NumPy")
     check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
+
+    def __hash__(self) -> int:
+        """Of a few options, since every plan is looked up by them; equal ones have equal few."""
+        return hash((self.device, self.fusion, self.max_kernel_ops, self.passes, self.fastmath))
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -48,6 +48,26 @@ def add(**amounts: int | float) -> None:
             setattr(_TOTAL, name, getattr(_TOTAL, name) + amount)
 
 
+def add_plan_hit() -> None:
+    """Count a run whose plan was known."""
+    with _LOCK:
+        _TOTAL.plan_hits += 1
+
+
+def add_launch(read: int, written: int) -> None:
+    """Count a launch, and the bytes that its kernel reads and writes."""
+    with _LOCK:
+        _TOTAL.kernels_launched += 1
+        _TOTAL.bytes_read += read
+        _TOTAL.bytes_written += written
+
+
+def add_cache_hit() -> None:
+    """Count a kernel that was compiled before."""
+    with _LOCK:
+        _TOTAL.cache_hits += 1
+
+
 def add_fallback(name: str) -> None:
     """Count a call that left the engine for NumPy."""
     with _LOCK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as host
@@ -363,3 +364,61 @@ def test_copyto_does_not_cast_what_the_mask_leaves_out() -> None:
         return narrow
 
     oracle.check(program, host.array([1e300, 1.0]))
+
+
+_TARGETS: dict[str, Any] = {
+    "x[:]": lambda x, value: x.__setitem__(slice(None), value),
+    "x[1]": lambda x, value: x.__setitem__(1, value),
+    "x[mask]": lambda x, value: x.__setitem__(x == 0, value),
+    "fill": lambda x, value: x.fill(value),
+    "flat": lambda x, value: x.flat.__setitem__(0, value),
+}
+
+
+@pytest.mark.parametrize("how", _TARGETS)
+@pytest.mark.parametrize("target", ("i1", "u1", "i4", "f4", "?"))
+@pytest.mark.parametrize(
+    "value", [host.int64(441), host.int64(-5), host.int16(300), host.uint64(2**63 + 5),
+              host.uint8(200), host.float64(-1.5)]
+)  # fmt: skip
+def test_scalars_that_a_signed_integer_does_not_hold(how: str, target: str, value: Any) -> None:
+    """An integer scalar was cast where NumPy refuses it; so was a pending one."""
+
+    def program(np: Any, x: Any) -> Any:
+        found = []
+        for scalar in (value, (x + value)[0], (x + value).max()):
+            whole = np.zeros(3, target)
+            found.append((_errors(np, lambda w=whole, s=scalar: _TARGETS[how](w, s)), whole))
+        return found
+
+    with host.errstate(all="ignore"):
+        oracle.check(program, host.zeros(3, value.dtype))
+
+
+def test_parts_take_numbers_as_arrays_do() -> None:
+    """`x.real = 1j` was refused for integers."""
+
+    def program(np: Any, x: Any) -> Any:
+        x.real = 2.5
+        y = np.zeros(3, "u1")
+        y.real = 300
+        z = np.zeros((), "i8")
+        z.real = 3 + 1j
+        return x, y, z
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        oracle.check(program, host.arange(3) * 1j)
+
+
+def test_outputs_of_argmin_are_judged_first() -> None:
+    def program(np: Any, x: Any) -> Any:
+        return _errors(
+            np,
+            lambda: x[:0].argmin(out=x[1]),
+            lambda: x.argmin(axis=1, out=1),
+            lambda: x.argmax(axis=3),
+            lambda: x[:0].argmax(),
+        )
+
+    oracle.check(program, host.arange(4))

@@ -24,13 +24,17 @@ class CacheInfo(NamedTuple):
 
 
 class Cache(Generic[K, V]):
-    """`get` counts a hit or a miss; `put` evicts the least recently used entry when full."""
+    """`get` counts a hit or a miss; `put` evicts the least recently used entry when full.
+
+    `epoch` changes whenever an entry may have gone: what was there in the same epoch still is.
+    """
 
     def __init__(self, maxsize: int) -> None:
         self._entries: LRUCache[K, V] = LRUCache(maxsize)
         self._lock = threading.Lock()
         self._hits = 0
         self._misses = 0
+        self.epoch = 0
 
     def get(self, key: K) -> V | None:
         with self._lock:
@@ -46,18 +50,28 @@ class Cache(Generic[K, V]):
         with self._lock:
             if maxsize != self._entries.maxsize:
                 self._resize(maxsize)
+            if len(self._entries) >= maxsize:
+                self.epoch += 1
             if maxsize > 0:
                 self._entries[key] = value
+
+    def count_hit(self) -> None:
+        """Count a hit of an entry that is known to be there. It is not made the most recent one:
+        that happens when it is asked for next, in another epoch."""
+        with self._lock:
+            self._hits += 1
 
     def _resize(self, maxsize: int) -> None:
         kept = list(self._entries.items())[-maxsize:] if maxsize > 0 else []
         self._entries = LRUCache(maxsize)
+        self.epoch += 1
         for key, value in kept:
             self._entries[key] = value
 
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
+            self.epoch += 1
             self._hits = self._misses = 0
 
     def info(self) -> CacheInfo:

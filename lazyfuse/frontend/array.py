@@ -28,6 +28,7 @@ from lazyfuse.frontend import (
     reductions,
     scalars,
     scans,
+    shortcuts,
     small,
     small_methods,
     sorting,
@@ -351,4 +352,5 @@ class LazyScalar(ArrayInterface):
 
 
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
+shortcuts.recognize(LazyArray, LazyScalar)
 Handle._node_of = staticmethod(small.node_of)

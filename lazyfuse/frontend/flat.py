@@ -9,6 +9,7 @@ import numpy as np
 
 from lazyfuse.frontend import elementwise
 from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.runtime.caller import call_as_user
 
@@ -80,8 +81,7 @@ class FlatIterator:
         array._check_writeable()
         key = to_array(key) if isinstance(key, Handle) else key
         written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
-        given = np.asarray(value) if isinstance(value, Handle) else value
-        call_as_user(written.flat.__setitem__, key, given)
+        call_as_user(written.flat.__setitem__, key, lower(value))
         positions = np.ravel(self._positions(key))
         if positions.size and not array.shape:
             array[...] = written

@@ -139,7 +139,7 @@ def _version(value: Node, base: Node) -> Node:
         and value.shape == base.shape
     )
     if fresh:
-        value.strides = base.strides
+        value.strides, value.form = base.strides, base.form
         return value
     return Map(OPS["astype"], (value.dtype,), base.dtype, base.shape, base.strides, (value,))
 
@@ -206,7 +206,9 @@ def view(
     made._writeable = array._writeable if writeable is None else writeable
     made._owner = array if array._owner is None else array._owner
     cast = cast or array._cast
-    made._cast = None if cast == (array._storage.node.dtype, 0) else cast
+    if cast is not None and cast != (array._storage.node.dtype, 0):
+        made._cast = cast
+        made._layout = Layout(*layout)  # never the whole's, which says that nothing is recast
     return made
 
 

@@ -245,7 +245,7 @@ def _packed(value: Any, dtype: str) -> Any:
     """
     if dtype[0] != "i" or not isinstance(value, np.generic):
         return value
-    if value.dtype.kind not in "fcu":
+    if value.dtype.kind not in "fcui" or np.can_cast(value.dtype, dtype):
         return value
     cell = np.empty((), np.dtype(dtype))
     call_as_user(cell.__setitem__, (), lower(value))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.ops.table import OPS
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def operator(name: str) -> Callable[[Any, Any], Any]:
@@ -21,6 +24,10 @@ def operator(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented
         return apply(name, (self, other))
 
+    return _named(binary(method), name)
+
+
+def _named(method: _Method, name: str) -> _Method:
     method.__name__ = method.__qualname__ = name
     return method
 
@@ -33,8 +40,7 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented
         return apply(name, (other, self))
 
-    method.__name__ = method.__qualname__ = f"reflected_{name}"
-    return method
+    return _named(binary(method, reflected=True), f"reflected_{name}")
 
 
 #: Operands that never go first.
@@ -61,8 +67,7 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
             return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
         return apply(name, (self, other))
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return _named(binary(method), name)
 
 
 def prefix(name: str) -> Callable[[Any], Any]:
@@ -71,8 +76,7 @@ def prefix(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
         return apply(name, (self,))
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return _named(unary(method), name)
 
 
 def in_place(name: str) -> Callable[[Any, Any], Any]:
@@ -83,8 +87,7 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented  # Python then rebinds the name to self + other
         return apply(name, (self, other), out=self)
 
-    method.__name__ = method.__qualname__ = f"in_place_{name}"
-    return method
+    return _named(method, f"in_place_{name}")
 
 
 def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:

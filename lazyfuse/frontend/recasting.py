@@ -53,13 +53,18 @@ def _part(array: Any, number: int) -> Any:
 
 def set_real(self: Any, value: Any) -> None:
     if value is not self or self._code[0] == "c":  # itself may be read-only
-        assign(real(self), value)
+        assign(real(self), _as_array(value))
 
 
 def set_imag(self: Any, value: Any) -> None:
     if self._code[0] != "c":
         raise TypeError("array does not have imaginary part to set")
-    assign(imag(self), value)
+    assign(imag(self), _as_array(value))
+
+
+def _as_array(value: Any) -> Any:
+    """A part takes numbers as an array does: cast, not refused."""
+    return np.asarray(value) if type(value) in (bool, int, float, complex) else value
 
 
 # ---- other dtypes

@@ -309,6 +309,10 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSIN
 def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     array = native(a)
     keep = keepdims is not _MISSING and bool(keepdims)
+    if out is not None:
+        if not isinstance(out, Handle | np.ndarray):
+            raise TypeError("output must be an array")
+        check_array(out)
     if array is not None and axis is not None:
         axis = operator.index(axis)
         normalize(axis, array.ndim)  # raises, whatever the output

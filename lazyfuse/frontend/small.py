@@ -66,21 +66,24 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
             return _shared(value, operand)
     is_fresh = isinstance(root, np.ndarray) and root.flags.owndata
     if value.size > eager_size() and value.base is None:
-        large = to_array(value, owned=True)
-        large._writeable = value.flags.writeable
-        return large
+        return _as_writeable_as(value, to_array(value, owned=True))
     if not is_fresh:
-        copy = value.copy(order="K")
-        copy.flags.writeable = value.flags.writeable
-        return small_array(copy)
+        return _as_writeable_as(value, small_array(value.copy(order="K")))
     return small_array(value, None if value.base is None else small_array(root))
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:
     """An array in the memory of an operand: a view of ours, a copy of NumPy's."""
     if not isinstance(operand, Handle):
-        return to_array(value)
+        return _as_writeable_as(value, to_array(value))
     return small_array(value, operand if operand._owner is None else operand._owner)
+
+
+def _as_writeable_as(value: np.ndarray, array: Any) -> Any:
+    """An array that is read-only where NumPy's is."""
+    if not value.flags.writeable:
+        array.setflags(write=False)
+    return array
 
 
 def _root(array: np.ndarray) -> Any:

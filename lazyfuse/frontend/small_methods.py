@@ -18,23 +18,32 @@ from lazyfuse.runtime.heard import heard
 Method = Callable[..., Any]
 
 
-def binary(name: str, special: str, engine: Method) -> Method:
-    """A binary operator, plain or reflected."""
+def binary(name: str, special: str, engine: Method, array: type) -> Method:
+    """A binary operator of the class `array`, plain or reflected."""
     if not is_exact((name,)):
         return engine
     plain = getattr(np.ndarray, special)
+    ndarray, new = np.ndarray, object.__new__
 
     def method(self: Any, other: Any) -> Any:
         host = self._host
-        if host is not None:
-            kind = type(other)
-            if kind in SCALARS:
-                return _value(heard(plain, host, other))
-            if kind is Handle._concrete:
-                theirs = other._host
-                if theirs is not None and fits(host, theirs):
-                    return _value(heard(plain, host, theirs))
-        return engine(self, other)
+        if host is None:
+            return engine(self, other)
+        kind = type(other)
+        if kind is array:
+            theirs = other._host
+            if theirs is None or host.shape != theirs.shape and not fits(host, theirs):
+                return engine(self, other)
+            value = heard(plain, host, theirs)
+        elif kind in SCALARS:
+            value = heard(plain, host, other)
+        else:
+            return engine(self, other)
+        if type(value) is not ndarray:
+            return value  # NumPy gives scalars for arrays without axes
+        made: Any = new(array)  # small_array, written out
+        made._host, made._owner = value, None
+        return made
 
     return _named(method, engine)
 
@@ -69,7 +78,7 @@ def _host_of(other: Any) -> Any:
     return other._host if isinstance(other, Handle) else None
 
 
-def unary(name: str, special: str, engine: Method) -> Method:
+def unary(name: str, special: str, engine: Method, array: type) -> Method:
     """A unary operator; the absolute value of complex numbers is the kernels' own."""
     plain = getattr(np.ndarray, special)
     kinds = "biuf" if name == "absolute" else "biufc"
@@ -224,10 +233,11 @@ def install(kind: type, interface: type) -> None:
     found: dict[str, Any] = {}
     for table, make in ((_BINARY, binary), (_COMPARISONS, binary), (_UNARY, unary)):
         for short, name in table.items():
-            found[f"__{short}__"] = make(name, f"__{short}__", vars(interface)[f"__{short}__"])
+            engine = vars(interface)[f"__{short}__"]
+            found[f"__{short}__"] = make(name, f"__{short}__", engine, kind)
     for short, name in _BINARY.items():
         special = f"__r{short}__"
-        found[special] = binary(name, special, vars(interface)[special])
+        found[special] = binary(name, special, vars(interface)[special], kind)
         special = f"__i{short}__"
         found[special] = in_place(name, special, vars(interface)[special])
     for name in _PLAIN_ATTRIBUTES + _VIEWS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,26 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.call_form import as_arrays, call
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.shortcuts import binary, is_pending, unary
 from lazyfuse.ops.table import MULTIPLE, OPS
 
 #: Axes that an array of NumPy can have.
 _MOST_AXES = 64
+
+
+class _Short(NamedTuple):
+    """The short way of recording, for calls of `nin` operands."""
+
+    nin: int
+    method: Callable[..., Any]
+
+
+def _shortcut(ufunc: np.ufunc, name: str) -> _Short:
+    """The short way of a ufunc, if it has one."""
+    if ufunc.nout == 1 and ufunc.signature is None and ufunc.nin in (1, 2):
+        kind = binary if ufunc.nin == 2 else unary
+        return _Short(ufunc.nin, kind(lambda *args: elementwise.apply(name, args)))
+    return _Short(-1, elementwise.apply)
 
 
 class UfuncType(type):
@@ -68,8 +84,14 @@ class Ufunc(metaclass=UfuncType):
         self._is_exact = small.is_exact(MULTIPLE.get(name, (name,)))
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
+        self._short = _shortcut(ufunc, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == self._short.nin and is_pending(args[0]):
+            return self._short.method(*args)
+        return self._general(*args, **kwargs)
+
+    def _general(self, *args: Any, **kwargs: Any) -> Any:
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is not small.LARGE:

@@ -24,19 +24,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import CodeType
 from typing import Any, TypeAlias
 
+from lazyfuse.ir.form import UNKNOWN, Form, form_of
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.mapkind import MapKind, mapkind
 from lazyfuse.ir.order import ReductionOrder, reduction_order
-from lazyfuse.ops.float_flags import ErrorModes
+from lazyfuse.ir.origin import Origin
 from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table_reduce import ReduceDef
 
-#: The user's code and instruction that recorded a node (`line_of` turns them into file and line),
-#: and the `np.errstate` in force then.
-Origin: TypeAlias = tuple[CodeType, int, ErrorModes]
 ScalarValue: TypeAlias = bool | int | float | complex
 
 
@@ -47,14 +45,17 @@ class Node:
     counted once per path (an upper bound). users: pending nodes that were recorded on it, once per
     operand. seen: it was computed inside a kernel once, without being stored. handle: its Storage,
     if it is a version of one. is_scalar: NumPy has a scalar there, not an array without axes.
+    form: shape, dtype and strides as one object, UNKNOWN until `formed` is asked.
     """
 
     __slots__ = (
         "shape", "dtype", "strides", "srcs", "buffer", "depth", "held", "users", "seen", "origin",
-        "handle", "is_scalar", "__weakref__",
+        "handle", "is_scalar", "form", "__weakref__",
     )  # fmt: skip
 
     kind = "node"
+    #: Whether computing it again costs more than a load.
+    is_costly: bool = False
 
     def __init__(
         self, shape: Shape, dtype: str, strides: tuple[int, ...], srcs: tuple[Node, ...] = ()
@@ -68,6 +69,7 @@ class Node:
         self.handle: weakref.ref[Any] | None = None
         self.users = 0
         self.seen = self.is_scalar = False
+        self.form = UNKNOWN
         depth = held = 0
         for src in srcs:
             src.users += 1
@@ -77,8 +79,14 @@ class Node:
         self.depth: int = depth + 1
         self.held: int = held
 
+    def formed(self) -> Form:
+        """The form of the value."""
+        if self.form is UNKNOWN:
+            self.form = form_of(self.shape, self.dtype, self.strides)
+        return self.form
+
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         """Everything but the operands that decides the plan."""
         return (self.kind, self.shape, self.dtype, self.strides)
 
@@ -159,13 +167,14 @@ class Const(Node):
         self.held = self.users = 0
         self.seen = False
         self.is_scalar = True
+        self.form = UNKNOWN
         self.value = value
         self.from_shape = from_shape
         self.depth = 0
 
     @property
-    def signature(self) -> tuple[object, ...]:
-        return (self.kind, self.dtype, repr(self.value) if self.from_shape else None)
+    def signature(self) -> object:
+        return (self.dtype, repr(self.value)) if self.from_shape else self.dtype
 
 
 class Fill(Node):
@@ -179,7 +188,7 @@ class Fill(Node):
 class Map(Node):
     """An elementwise op; `loop` are the dtypes that the operands are converted to."""
 
-    __slots__ = ("op", "loop")
+    __slots__ = ("op", "loop", "is_costly", "_mapkind")
     kind = "map"
 
     def __init__(
@@ -194,10 +203,16 @@ class Map(Node):
         super().__init__(shape, dtype, strides, srcs)
         self.op = op
         self.loop = loop
+        self.is_costly = op.ulp > 0
+        self._mapkind: MapKind | None = None
 
     @property
-    def signature(self) -> tuple[object, ...]:
-        return (self.op.name, self.loop, self.shape, self.dtype, self.strides)
+    def signature(self) -> MapKind:
+        """What it has in common with Maps of other operands."""
+        found = self._mapkind
+        if found is None or found.form is not self.form:
+            found = self._mapkind = mapkind(type(self), self.op, self.loop, self.formed())
+        return found
 
 
 class Masked(Map):
@@ -217,6 +232,7 @@ class Reduce(Node):
 
     __slots__ = ("op", "axes", "accumulate", "order")
     kind = "reduce"
+    is_costly = True
 
     def __init__(
         self,
@@ -238,7 +254,7 @@ class Reduce(Node):
         )
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         shape = (self.shape, self.dtype, self.strides)
         return (self.kind, self.op.name, self.axes, self.accumulate, self.order, *shape)
 
@@ -248,6 +264,7 @@ class Scan(Node):
 
     __slots__ = ("op", "axis")
     kind = "scan"
+    is_costly = True
 
     def __init__(
         self, op: OpDef, axis: int, dtype: str, strides: tuple[int, ...], src: Node
@@ -257,7 +274,7 @@ class Scan(Node):
         self.axis = axis
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         return (self.kind, self.op.name, self.axis, self.shape, self.dtype, self.strides)
 
 
@@ -272,7 +289,7 @@ class View(Node):
         self.layout = layout
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         return (self.kind, self.layout, self.dtype)
 
 
@@ -303,7 +320,7 @@ class Gather(Node):
         self.reach = reach
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         return (self.kind, self.layout, self.reach, self.dtype, self.strides)
 
 
@@ -318,6 +335,7 @@ class Update(Node):
 
     __slots__ = ("layout", "reach", "unique")
     kind = "update"
+    is_costly = True
 
     def __init__(
         self,
@@ -341,7 +359,7 @@ class Update(Node):
         return self.srcs[2] if len(self.srcs) > 2 else None
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         shape = (self.shape, self.dtype, self.strides)
         return (self.kind, self.layout, self.reach, self.unique, len(self.srcs), *shape)
 
@@ -356,6 +374,7 @@ class Opaque(Node):
 
     __slots__ = ("call", "name", "reason")
     kind = "opaque"
+    is_costly = True
 
     def __init__(
         self,
@@ -374,16 +393,5 @@ class Opaque(Node):
         self.reason = reason
 
     @property
-    def signature(self) -> tuple[object, ...]:
+    def signature(self) -> object:
         return (self.kind, self.call, self.shape, self.dtype, self.strides)
-
-
-def line_of(origin: Origin) -> tuple[str, int]:
-    """File name and line of an origin."""
-    code, instruction = origin[:2]
-    line = code.co_firstlineno
-    for start, end, number in code.co_lines():
-        if start <= instruction < end and number is not None:
-            line = number
-            break
-    return code.co_filename, line

@@ -65,7 +65,8 @@ class Launch:
     `donors` maps an allocated slot to a slot whose buffer it may take.
 
     `nodes` are the operations inside, operands first, for explain;
-    `calls` computes each output without the kernel.
+    `calls` computes each output without the kernel. `bound` is the executor's place for what it
+    makes of the step once.
     """
 
     kernel: Kernel
@@ -81,6 +82,7 @@ class Launch:
     bytes_read: int
     bytes_written: int
     frees: tuple[int, ...] = ()
+    bound: list[Any] = field(default_factory=lambda: [None], repr=False)
 
 
 @dataclass(frozen=True)

@@ -54,4 +54,6 @@ class Storage:
     @property
     def layout(self) -> Layout:
         """The layout of the whole."""
-        return Layout(self.node.shape, self.node.strides, 0)
+        layout = self.node.formed().layout
+        assert layout is not None
+        return layout

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyfuse import config
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.ir.graph import Graph, label
-from lazyfuse.ir.node import Node, line_of
+from lazyfuse.ir.graph import label
+from lazyfuse.ir.node import Node
+from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Refusal, Renew
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, session
 
 
 def explain(*arrays: Any) -> str:
@@ -23,7 +23,7 @@ def explain(*arrays: Any) -> str:
     if not pending:
         return "nothing is pending"
     device = arrays[0]._storage.device
-    plan = engine.plan_for(Graph(pending), config.current(), device)
+    plan = engine.plan_for(pending, device)
     return plan_text(plan, device)
 
 
@@ -37,14 +37,14 @@ def plan_text(plan: Plan, device: str) -> str:
         f"{calls} library call{'s' * (calls != 1)}, reads {_size(read)}, writes {_size(written)}"
     ]
     for number, step in enumerate(plan.steps):
-        lines += _step_lines(number, step)
+        lines += _step_lines(number, step, device)
     refusals = list(dict.fromkeys(_refusal_line(refusal) for refusal in plan.refusals))
     if refusals:
         lines += ["not fused:", *refusals]
     return "\n".join(lines)
 
 
-def _step_lines(number: int, step: Launch | Call | Renew) -> list[str]:
+def _step_lines(number: int, step: Launch | Call | Renew, device: str) -> list[str]:
     match step:
         case Launch():
             kernel = step.kernel
@@ -54,12 +54,22 @@ def _step_lines(number: int, step: Launch | Call | Renew) -> list[str]:
                 f"{len(kernel.phases)} phase{'s' * (len(kernel.phases) != 1)}, "
                 f"reads {_size(step.bytes_read)}, writes {_size(step.bytes_written)}"
             )
-            return [head, *_op_lines(step.nodes)]
+            return [head, *_strategy_line(step, device), *_op_lines(step.nodes)]
         case Call():
             return [f"[{number}] call {label(step.node)}: {step.why.value}{_where(step.node)}"]
         case Renew():
             how = "in place if nobody else reads it" if step.in_place else "into a copy"
             return [f"[{number}] write into an array {how}{_where(step.node)}"]
+
+
+def _strategy_line(step: Launch, device: str) -> list[str]:
+    """How a GPU runs the kernel; other devices have one way."""
+    strategy = getattr(session.backend(device), "strategy", None)
+    if strategy is None:
+        return []
+    strides = tuple(operand.strides for operand in step.operands)
+    offsets = tuple(operand.offset for operand in step.operands)
+    return [f"      strategy {strategy(step.kernel, step.extents, strides, offsets)}"]
 
 
 def _op_lines(nodes: tuple[Node, ...]) -> list[str]:

@@ -21,24 +21,39 @@ def user_frame(depth: int) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
         names = frame.f_globals
-        if id(names) not in _OURS:
+        if id(names) not in OURS:
             name = names.get("__name__", "")
-            if name[: len(_PACKAGE)] != _PACKAGE or not _is_ours(names):
+            if name[: len(_PACKAGE)] != _PACKAGE or not is_ours(names):
                 return frame
         frame = frame.f_back
     return None
 
 
-def _is_ours(names: dict[str, Any]) -> bool:
+def is_users(names: dict[str, Any]) -> bool:
+    """Whether globals are not of this package. Those of users are remembered by their address,
+    which is no proof: they may go. So this is for what recording says of its caller, and asks
+    after ours first."""
+    if id(names) in _THEIRS:
+        return True
+    if is_ours(names):
+        return False
+    if len(_THEIRS) >= _REMEMBERED:
+        _THEIRS.clear()
+    _THEIRS.add(id(names))
+    return True
+
+
+def is_ours(names: dict[str, Any]) -> bool:
     """Whether a module's globals are of this package; ours are remembered by their address."""
     name = names.get("__name__", "")
     ours = bool(name == _PACKAGE or name.startswith(f"{_PACKAGE}."))
     if ours:
-        _OURS.add(id(names))  # our modules stay, so the address cannot come to mean another
+        OURS.add(id(names))  # our modules stay, so the address cannot come to mean another
     return ours
 
 
-_OURS: set[int] = set()
+OURS: set[int] = set()
+_THEIRS: set[int] = set()
 
 
 def warn_here(message: str, category: type[Warning] = RuntimeWarning) -> None:

@@ -32,12 +32,12 @@ from lazyfuse.ir.node import (
     Map,
     Masked,
     Node,
-    Origin,
     Reduce,
     Scan,
     Update,
     View,
 )
+from lazyfuse.ir.origin import Origin
 from lazyfuse.ops.float_flags import ALL, BITS, INVALID, NOISY, OVERFLOW, UNDERFLOW, VAGUE, WORDS
 from lazyfuse.runtime.error_modes import Outlook, keyword_of, outlook
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Buffer
 from lazyfuse.config import Options
-from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, Origin, Reduce, Scan, Update, View
+from lazyfuse.ir.graph import Graph
+from lazyfuse.ir.node import Const, Node
+from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
@@ -27,6 +28,7 @@ from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.planner import make_plan
+from lazyfuse.runtime.trace import Trace, trace
 
 
 def origin() -> Origin | None:
@@ -86,14 +88,14 @@ def enforce_budget(storage: Storage) -> None:
     options = config.current()
     if node.depth > options.max_pending_nodes:
         flush([node], storage.device)
-    elif node.held > min(_SMALL, options.max_pending_bytes) and _holds_too_much(
+    elif node.held > min(SMALL_HELD, options.max_pending_bytes) and _holds_too_much(
         node, options.max_pending_bytes
     ):
         flush([node], storage.device)
 
 
 #: Bytes under an operation from which it is worth asking how many of them nobody else needs.
-_SMALL = 3 << 20
+SMALL_HELD = 3 << 20
 #: Dead inputs, in units of the result, that pending operations may keep alive.
 _HELD_RESULTS = 3
 #: Nodes looked at in one question.
@@ -119,7 +121,7 @@ def _holds_too_much(node: Node, limit: int) -> bool:
     The answer no resets the node's bound to the dead bytes found,
     so that the question is not asked at every step.
     """
-    allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(_SMALL, limit))
+    allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(SMALL_HELD, limit))
     if node.held <= allowed:
         return False
     _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
@@ -153,54 +155,17 @@ def flush(nodes: Sequence[Node], device: str) -> None:
         wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
         if not wanted:
             return
-        graph = Graph(wanted)
-        kept = _kept(graph)
-        if kept:
-            graph = Graph([*wanted, *kept])
-        findings = _run(graph, device)
+        findings = _run(trace(wanted), device)
     for finding in findings:
         tell(*finding)
 
 
-def _kept(graph: Graph) -> list[Node]:
-    """Operations inside that are stored as well: dear ones whose array is still held, and those
-    that are computed again (they were inside an earlier run): the topmost of these."""
-    kept: dict[Node, None] = {}
-    for node in graph.nodes:
-        if not node.seen:
-            kept.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
-        if node.is_held and not _is_free(node) and _is_dear(node):
-            kept[node] = None
-    return [node for node in kept if node not in graph.outputs]
-
-
-def _is_free(node: Node) -> bool:
-    """Whether a node needs no computation of its own."""
-    return is_leaf(node) or isinstance(node, View | Fill)
-
-
-#: Pending operations under an array from which it is stored when a run passes it: about the cost
-#: of a store and a load (schedule/cost.py).
-_DEEP = 32
-
-
-def _is_dear(node: Node) -> bool:
-    """Whether recomputing a node costs more than keeping it."""
-    if node.depth > _DEEP:
-        return True
-    return isinstance(node, Reduce | Scan | Opaque | Update) or (
-        isinstance(node, Map) and node.op.ulp > 0
-    )
-
-
-def _run(graph: Graph, device: str) -> list[Finding]:
+def _run(pending: Trace, device: str) -> list[Finding]:
+    _counts.runs += 1
     options = config.current()
-    backend = session.backend(device)
-    leaves = [node for node in graph.nodes if node.buffer is not None]
-    constants = [node for node in graph.nodes if isinstance(node, Const)]
-    plan = plan_for(graph, options, device)
-    buffers: list[Buffer] = [node.buffer for node in leaves]
-    scalars: list[Any] = [node.value for node in constants]
+    known = _known(pending, options, device)
+    nodes = pending.nodes
+    leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
 
     def is_dead(leaf: int) -> bool:
@@ -208,29 +173,31 @@ def _run(graph: Graph, device: str) -> list[Finding]:
         if leaves[leaf].is_held:
             return False
         if dying is None:
-            dying = dead_leaves(graph)
+            dying = dead_leaves(pending.graph())
         return leaves[leaf] in dying
 
-    executor = Executor(plan, backend, options, scalars, is_dead)
-    results = executor.run(buffers)
-    findings = _findings(graph, leaves, results, executor)
-    _mark_shared(results)
-    for node in graph.nodes:
+    scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
+    executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
+    results = executor.run([leaf.buffer for leaf in leaves])
+    findings = _findings(pending, leaves, results, executor)
+    if len(results) > 1:
+        _mark_shared(results)
+    for node in nodes:
         node.seen = True
-    for node, buffer in zip(graph.outputs, results, strict=True):
+    for node, buffer in zip(pending.outputs, results, strict=True):
         node.attach(buffer)
     return findings
 
 
 def _findings(
-    graph: Graph, leaves: list[Node], results: list[Buffer], executor: Executor
+    pending: Trace, leaves: list[Node], results: list[Buffer], executor: Executor
 ) -> list[Finding]:
     """What a run that is over has to say about floating point conditions."""
     mode = executor.options.float_errors
     met = ALL if mode == "check" else executor.conditions
     if not met or mode == "off":
         return []
-    backend = executor.backend
+    backend, graph = executor.backend, pending.graph()
 
     def memory() -> dict[Node, np.ndarray]:
         known = {leaf: leaf.buffer for leaf in leaves}
@@ -251,32 +218,71 @@ def _mark_shared(buffers: Sequence[Buffer]) -> None:
         seen.add(id(buffer))
 
 
-def plan_for(graph: Graph, options: Options, device: str) -> Plan:
-    """The plan of a graph: a known one of this structure, else made now."""
-    key = plan_key(graph, options, device)
-    found = session.plans.get(key)
+class Known(NamedTuple):
+    """A plan, and where in a trace of its structure its leaves and scalars stand."""
+
+    plan: Plan
+    leaves: tuple[int, ...]
+    constants: tuple[int, ...]
+    device: str
+
+
+def plan_for(nodes: Sequence[Node], device: str) -> Plan:
+    """The plan by which these pending nodes would be computed now."""
+    return _known(trace(nodes), config.current(), device).plan
+
+
+def prepare(nodes: Sequence[Node], device: str) -> tuple[Trace, Known]:
+    """What is pending under nodes, and the plan that computes them and nothing else."""
+    pending = Trace(nodes)
+    return pending, _known(pending, config.current(), device)
+
+
+def replay(
+    known: Known, leaves: Sequence[Buffer], scalars: Sequence[Any]
+) -> tuple[list[Buffer], int]:
+    """Run a plan on memory, which it does not write; its results, and the floating point
+    conditions that were met. The caller holds the lock of a flush."""
+    backend = session.backend(known.device)
+    executor = Executor(known.plan, backend, config.current(), scalars, lambda leaf: False)
+    results = executor.run(leaves)
+    _mark_shared(results)
+    return results, executor.conditions
+
+
+def runs() -> int:
+    """How many times this thread has run what was pending."""
+    return _counts.runs
+
+
+class _Counts(threading.local):
+    runs = 0
+
+
+_counts = _Counts()
+
+
+def _known(pending: Trace, options: Options, device: str) -> Known:
+    """The plan of this structure: a known one, else made now."""
+    key = (pending.structure, options, device)
+    found: Known | None = session.plans.get(key)
     if found is not None:
-        events.add(plan_hits=1)
+        events.add_plan_hit()
         return found
-    made = make_plan(graph, options, session.backend(device))
-    events.add(plans_built=1)
-    session.plans.put(key, made, session.PLANS)
-    return made
-
-
-def plan_key(graph: Graph, options: Options, device: str) -> tuple[object, ...]:
-    """The structure of a graph: two graphs of one key run by one plan.
-    Library calls are equal by their function."""
-    number = {node: position for position, node in enumerate(graph.nodes)}
-    lines = tuple(
-        [
-            (node.signature, *[number[src] for src in node.srcs])
-            if node.buffer is None
-            else (node.shape, node.dtype, node.strides)
-            for node in graph.nodes
-        ]
+    graph = pending.graph()
+    plan = make_plan(graph, options, session.backend(device))
+    place = {node: number for number, node in enumerate(pending.nodes)}
+    found = Known(
+        plan,
+        tuple(place[node] for node in graph.nodes if node.buffer is not None),
+        tuple(place[node] for node in graph.nodes if isinstance(node, Const)),
+        device,
     )
-    return lines, tuple(number[node] for node in graph.outputs), options, device
+    events.add(plans_built=1)
+    if len(session.plans) >= session.PLANS:
+        session.plans.clear()
+    session.plans[key] = found
+    return found
 
 
 def dead_leaves(graph: Graph) -> set[Node]:

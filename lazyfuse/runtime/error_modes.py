@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
-from lazyfuse.ir.node import Origin, line_of
+from lazyfuse.ir.origin import Origin, line_of
 from lazyfuse.ops.float_flags import BITS, WORDS, ErrorModes
 
 #: NumPy's ContextVar behind `np.errstate` (2.0 and later); its values are opaque, but new for

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,8 @@ from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.interp import evaluate, result_memory, view_of
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Node, line_of
+from lazyfuse.ir.node import Node
+from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.session import executable, kernels
@@ -94,9 +94,7 @@ class Executor:
         buffers = [self._buffer(operand.slot) for operand in step.operands]
         scalars = [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
         self.conditions |= bound(buffers, scalars, threads=self.options.threads)
-        events.add(
-            kernels_launched=1, bytes_read=step.bytes_read, bytes_written=step.bytes_written
-        )
+        events.add_launch(step.bytes_read, step.bytes_written)
 
     def _may_reuse(self, slot: int, nbytes: int) -> bool:
         """Whether the memory of a slot that the plan does not read again belongs to nobody
@@ -146,9 +144,16 @@ def host_array(node: Node, buffer: Buffer, backend: Backend) -> np.ndarray:
     return view_of(flat, Layout(node.shape, node.strides, 0))
 
 
-_BOUND: weakref.WeakKeyDictionary[Launch, tuple[str, BoundLaunch | None]] = (
-    weakref.WeakKeyDictionary()
-)
+class _Bound(NamedTuple):
+    """A step's compiled and bound kernel, None when it could not be built; it was in the kernel
+    cache under `key`, in an epoch of it."""
+
+    launch: BoundLaunch | None
+    backend: Backend
+    key: str
+    epoch: int
+
+
 _WARNED: set[str] = set()
 _LOCK = threading.Lock()
 
@@ -156,10 +161,10 @@ _LOCK = threading.Lock()
 def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
     """The compiled and bound kernel of a step, kept while the kernel cache keeps the kernel; None
     when it cannot be built."""
-    key, found = _BOUND.get(step, ("", None))
-    if key and (found is None or kernels.get(key) is not None):
-        events.add(cache_hits=1)
-        return found
+    known: _Bound | None = step.bound[0]
+    if known is not None and known.backend is backend and _is_kept(step, known):
+        events.add_cache_hit()
+        return known.launch
     try:
         made = executable(step.kernel, backend, step.name).bind(
             step.extents,
@@ -171,8 +176,23 @@ def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
     except Exception as error:  # any failure of a compiler: the plan still has to give its answer
         _warn_unbuilt(step, error)
         made = None
-    _BOUND[step] = (kernel_key(step.kernel, backend.fingerprint), made)
+    key = kernel_key(step.kernel, backend.fingerprint)
+    step.bound[0] = _Bound(made, backend, key, kernels.epoch)
     return made
+
+
+def _is_kept(step: Launch, known: _Bound) -> bool:
+    """Whether the kernel cache still has a kernel; one that could not be built stays so."""
+    if known.launch is None:
+        return True
+    if known.epoch == kernels.epoch:
+        kernels.count_hit()
+        return True
+    epoch = kernels.epoch
+    if kernels.get(known.key) is None:
+        return False
+    step.bound[0] = known._replace(epoch=epoch)
+    return True
 
 
 def _warn_unbuilt(step: Launch, error: Exception) -> None:

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Hashable
 from functools import cache
+from typing import Any
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Backend, Executable
@@ -17,13 +18,13 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.ir.kernel import Kernel
-from lazyfuse.ir.plan import Plan
 
-#: Plans kept; each is a few kilobytes.
+#: Plans kept at most; each is a few kilobytes.
 PLANS = 4096
 
 flush_lock = threading.RLock()
-plans: Cache[Hashable, Plan] = Cache(PLANS)
+#: What the engine keeps by structure, options and device; forgotten when there are too many.
+plans: dict[Hashable, Any] = {}
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
 
 

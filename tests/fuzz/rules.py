@@ -92,6 +92,12 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
     """Yield what is cast, and to which dtype."""
     for call, name in _calls(tree):
         asked = [word.value for word in call.keywords if word.arg == "dtype"]
+        if name in ("mean", "std", "var"):
+            asked += [
+                ast.Attribute(word.value, "dtype", ast.Load())
+                for word in call.keywords
+                if word.arg == "out"
+            ]
         if name == "astype":
             asked += call.args[:1]
         for dtype in asked:

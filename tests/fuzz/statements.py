@@ -266,7 +266,7 @@ def flat(draft: Draft) -> str:
 
 
 #: Dtypes that see each other's memory; floats are seen as integers by a copy only, since a NaN
-#: has many forms.
+#: has many forms, and so are bools, since other bytes than 0 and 1 mean nothing in them.
 _SEEN_AS = {"i": "iu", "u": "iu", "b": "u", "f": "c", "c": "f"}
 
 
@@ -277,7 +277,8 @@ def reinterpret(draft: Draft) -> str:
     if kind == "f" and draft.rng.random() < 0.5:
         target = draft.rng.choice(("i8", "u4", "i2", "u1"))
         return f"{draft.new()} = {name}.view({target!r}).copy()"
-    return f"{draft.new()} = {name}.view({draft.rng.choice(targets)!r})"
+    copied = ".copy()" if kind == "b" else ""
+    return f"{draft.new()} = {name}.view({draft.rng.choice(targets)!r}){copied}"
 
 
 def _kind_of(code: str) -> str:

@@ -122,7 +122,8 @@ def allocate(pool: BufferPool, nbytes: int) -> CpuBuffer:
 
 def share(array: np.ndarray) -> CpuBuffer:
     """Share the memory of a C-contiguous array, which stays alive as long as the buffer."""
-    return CpuBuffer(Block(array, array.ctypes.data, array.nbytes), array.nbytes, None)
+    start: int = array.__array_interface__["data"][0]
+    return CpuBuffer(Block(array, start, array.nbytes), array.nbytes, None)
 
 
 def copy_in(pool: BufferPool, array: np.ndarray) -> CpuBuffer:

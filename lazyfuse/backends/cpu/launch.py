@@ -101,7 +101,9 @@ class Launch:
             block[slot] = buffer.pointer + offset
         if scalars:
             self._write_scalars(block, scalars)
-        helpers = min((threads or default_threads()) - 1, int(self.work_ns / NS_PER_THREAD))
+        helpers = int(self.work_ns / NS_PER_THREAD)
+        if helpers:
+            helpers = min((threads or default_threads()) - 1, helpers)
         if self._program.kernel.scattered:
             helpers = 0  # the last value for an element stays: in index order
         program, address = self._program, ctypes.addressof(block)

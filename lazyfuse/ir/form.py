@@ -1,0 +1,43 @@
+"""Forms: what recording has to know of an array, as one object for each that is met.
+
+Two arrays of one shape, dtype and memory order share a Form, so a table keyed by forms compares
+identities. Forms are forgotten when there are too many; arrays that keep an old one are then
+looked at more closely, nothing else.
+"""
+
+from __future__ import annotations
+
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ops.shapes import Shape, size_of
+
+#: Forms that are remembered.
+_MOST = 1 << 16
+
+
+class Form:
+    """Shape, dtype code and strides in elements; `layout` is that of the whole array."""
+
+    __slots__ = ("shape", "dtype", "strides", "layout", "nbytes")
+
+    def __init__(self, shape: Shape, dtype: str, strides: tuple[int, ...]) -> None:
+        self.shape, self.dtype, self.strides = shape, dtype, strides
+        self.layout: Layout | None = Layout(shape, strides, 0)
+        self.nbytes = size_of(shape) * int(dtype[1:])
+
+
+#: What nodes have before somebody asks.
+UNKNOWN = Form((), "b1", ())
+UNKNOWN.layout = None
+
+_forms: dict[tuple[Shape, str, tuple[int, ...]], Form] = {}
+
+
+def form_of(shape: Shape, dtype: str, strides: tuple[int, ...]) -> Form:
+    """The form of these."""
+    key = (shape, dtype, strides)
+    found = _forms.get(key)
+    if found is None:
+        if len(_forms) >= _MOST:
+            _forms.clear()
+        found = _forms.setdefault(key, Form(*key))
+    return found

@@ -1,0 +1,85 @@
+"""What is pending under some nodes, found in one walk: the structure that decides the plan, and
+whether more than the nodes themselves has to be stored.
+
+This runs for every result that is asked for, so it is one flat loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lazyfuse.ir.form import UNKNOWN
+from lazyfuse.ir.graph import Graph, is_leaf
+from lazyfuse.ir.node import Fill, Node, View
+
+#: Pending operations under an array from which it is stored when a run passes it: about the cost
+#: of a store and a load (schedule/cost.py).
+_DEEP = 32
+
+
+class Trace:
+    """Pending nodes and their leaves: the outputs first, then the operands as they are met.
+
+    `structure` is equal for two traces that one plan serves: values and memory are not part of it,
+    library calls are equal by their function. `is_plain`: nothing inside is worth keeping.
+    """
+
+    __slots__ = ("outputs", "nodes", "structure", "is_plain")
+
+    def __init__(self, outputs: Sequence[Node]) -> None:
+        self.outputs = outputs
+        self.nodes = nodes = list(outputs)
+        self.is_plain = True
+        number = {node: position for position, node in enumerate(nodes)}
+        lines: list[object] = [len(nodes)]
+        add = lines.append
+        for node in nodes:  # which grows
+            if node.buffer is not None:
+                form = node.form
+                add(form if form is not UNKNOWN else node.formed())
+                continue
+            add(node.signature)
+            if node.seen or (node.is_costly or node.depth > _DEEP) and node.is_held:
+                self.is_plain = self.is_plain and not node.seen and number[node] < len(outputs)
+            for src in node.srcs:
+                place = number.get(src)
+                if place is None:
+                    place = number[src] = len(nodes)
+                    nodes.append(src)
+                add(place)
+        self.structure = tuple(lines)
+
+    def graph(self) -> Graph:
+        """The same nodes, operands before users."""
+        return Graph(self.outputs)
+
+
+def trace(wanted: Sequence[Node]) -> Trace:
+    """The trace of nodes; those inside that are better stored are outputs of it as well."""
+    found = Trace(wanted)
+    if found.is_plain:
+        return found
+    kept = _kept(Graph(wanted))
+    return Trace([*wanted, *kept]) if kept else found
+
+
+def _kept(graph: Graph) -> list[Node]:
+    """Operations inside that are stored as well: dear ones whose array is still held, and those
+    that are computed again (they were inside an earlier run): the topmost of these."""
+    kept: dict[Node, None] = {}
+    for node in graph.nodes:
+        if not node.seen:
+            kept.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
+        if node.is_held and not _is_free(node) and _is_dear(node):
+            kept[node] = None
+    return [node for node in kept if node not in graph.outputs]
+
+
+def _is_free(node: Node) -> bool:
+    """Whether a node needs no computation of its own."""
+    return is_leaf(node) or isinstance(node, View | Fill)
+
+
+def _is_dear(node: Node) -> bool:
+    """Whether recomputing a node costs more than keeping it."""
+    return node.depth > _DEEP or node.is_costly

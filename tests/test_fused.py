@@ -1,0 +1,262 @@
+"""`fuse`: a recorded function gives what the function gives, and is replayed where that is so."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+SIZE = 5000
+SCALE = 2.0
+WEIGHTS = lf.asarray(host.arange(SIZE) * 0.5)
+
+
+def _arrays(count: int, size: int = SIZE) -> list[host.ndarray]:
+    rng = host.random.default_rng(3)
+    return [rng.random(size) + 0.5 for _ in range(count)]
+
+
+def _check(function: Any, *arrays: Any, calls: int = 4, **options: Any) -> Any:
+    """Compare calls of a fused function with the function under NumPy; return the fused one."""
+    fused = lf.fuse(function)
+    for _ in range(calls):
+        given = fused(*[lf.asarray(a) if isinstance(a, host.ndarray) else a for a in arrays])
+        wanted = function(*[a.copy() if isinstance(a, host.ndarray) else a for a in arrays])
+        problems = list(
+            oracle.compare("result", wanted, oracle.observe(given), oracle.Rules(**options))
+        )
+        assert not problems, problems
+    return fused
+
+
+@pytest.fixture(params=(0, 65536), ids=("engine", "small"))
+def kind(request: pytest.FixtureRequest) -> Any:
+    """Run a test on arrays of the engine, and on small ones."""
+    with lf.options(eager_size=request.param):
+        yield request.param
+
+
+def test_replays(kind: int) -> None:
+    fused = _check(lambda a, b, c: (a * b + c) / b - 1.5, *_arrays(3))
+    assert (fused.recordings, fused.replays, fused.reason) == (1, 2, "")
+
+
+def test_results_in_tuples_lists_and_dicts(kind: int) -> None:
+    def function(a: Any, b: Any) -> Any:
+        return a + b, [a - b, {"product": a * b}], None, 3
+
+    fused = lf.fuse(function)
+    a, b = _arrays(2)
+    for _ in range(3):
+        total, (difference, products), nothing, three = fused(lf.asarray(a), lf.asarray(b))
+        host.testing.assert_array_equal(host.asarray(total), a + b)
+        host.testing.assert_array_equal(host.asarray(difference), a - b)
+        host.testing.assert_array_equal(host.asarray(products["product"]), a * b)
+        assert nothing is None and three == 3
+    assert fused.replays == 1
+
+
+def test_reductions_and_scalars(kind: int) -> None:
+    fused = _check(lambda a, b: (a * b).reshape(50, 100).max(axis=0), *_arrays(2))
+    assert fused.replays == 2
+    total = _check(lambda a: a.max(), *_arrays(1))
+    assert total.replays == 2
+
+
+def test_keywords_defaults_and_methods(kind: int) -> None:
+    class Model:
+        rate = 0.25
+
+        @lf.fuse
+        def step(self, a: Any, *, by: float = 1.0) -> Any:
+            return a * self.rate + by
+
+    model = Model()
+    (a,) = _arrays(1)
+    for by in (1.0, 1.0, 1.0, 2.0, 2.0, 2.0):
+        host.testing.assert_array_equal(
+            host.asarray(model.step(lf.asarray(a), by=by)), a * 0.25 + by
+        )
+    assert Model.step.recordings == 2 and Model.step.replays == 2
+
+
+def test_numbers_that_the_function_reads_are_part_of_the_signature(
+    kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offset = 1.0
+
+    def function(a: Any) -> Any:
+        return a * SCALE + offset
+
+    fused = lf.fuse(function)
+    (a,) = _arrays(1)
+    for scale, new in ((2.0, 1.0), (3.0, 1.0), (3.0, -4.0)):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        offset = new
+        for _ in range(4):
+            host.testing.assert_array_equal(host.asarray(fused(lf.asarray(a))), a * scale + new)
+    assert fused.replays == 6
+
+
+def test_the_sign_of_a_zero_is_part_of_the_signature(kind: int) -> None:
+    fused = lf.fuse(lambda a, zero: a * zero)
+    (a,) = _arrays(1)
+    for zero in (0.0, 0.0, 0.0, -0.0, -0.0, -0.0):
+        assert host.signbit(host.asarray(fused(lf.asarray(a), zero))).all() == host.signbit(zero)
+
+
+UNFIT = {
+    "writes": (lambda a, b: a.__iadd__(b) * 2, "writes"),
+    "asks": (lambda a, b: a * 2 if float(a.sum()) > 0 else b, "asks for values"),
+    "reads another array": (lambda a, b: a * WEIGHTS, "no arguments"),
+    "gives an argument": (lambda a, b: a, "not new"),
+    "gives one twice": (lambda a, b: (lambda c: (c, c))(a + b), "not new"),
+    "gives a view": (lambda a, b: (a + b)[1:], "views"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_cannot_be_replayed_is_called(kind: int, name: str) -> None:
+    function, reason = UNFIT[name]
+    fused = lf.fuse(function)
+    a, b = _arrays(2)
+    mine, weights = a.copy(), host.asarray(WEIGHTS)
+    array = lf.asarray(a)
+    for _ in range(4):
+        given = fused(array, lf.asarray(b))
+        wanted = mine * weights if name == "reads another array" else function(mine, b)
+        for left, right in zip(
+            *(x if isinstance(x, tuple) else (x,) for x in (given, wanted)), strict=True
+        ):
+            host.testing.assert_array_equal(host.asarray(left), right)
+        host.testing.assert_array_equal(host.asarray(array), mine)
+    assert reason in fused.reason and not fused.replays
+
+
+def test_random_numbers_are_drawn_at_every_call(kind: int) -> None:
+    fused = lf.fuse(lambda a: a + lf.random.rand(SIZE))
+    (a,) = _arrays(1)
+    lf.random.seed(1)
+    given = [host.asarray(fused(lf.asarray(a))) for _ in range(4)]
+    assert not host.array_equal(given[2], given[3]) and not fused.replays
+
+
+def test_views_lists_and_few_elements_are_left_to_the_function(kind: int) -> None:
+    fused = lf.fuse(lambda a: lf.asarray(a) * 2)
+    (a,) = _arrays(1)
+    for value in (lf.asarray(a)[::2], list(a), lf.asarray(a[:10])):
+        for _ in range(3):
+            host.testing.assert_array_equal(host.asarray(fused(value)), host.asarray(value) * 2)
+    assert not fused.replays and not fused.recordings
+
+
+def test_arguments_keep_their_values_and_may_be_pending_or_numpys(kind: int) -> None:
+    fused = lf.fuse(lambda a, b: a * b - a)
+    a, b = _arrays(2)
+    for _ in range(4):
+        pending = lf.asarray(a) + 1
+        host.testing.assert_array_equal(host.asarray(fused(pending, b)), (a + 1) * b - (a + 1))
+        host.testing.assert_array_equal(host.asarray(pending), a + 1)
+    assert fused.replays == 2
+
+
+def test_one_array_as_two_arguments(kind: int) -> None:
+    fused = lf.fuse(lambda a, b: a - 2 * b)
+    a, b = _arrays(2)
+    for left, right in ((a, a), (a, a), (a, a), (a, b), (b, a)):
+        x = lf.asarray(left)
+        y = x if right is left else lf.asarray(right)
+        host.testing.assert_array_equal(host.asarray(fused(x, y)), left - 2 * right)
+
+
+def test_results_are_arrays_of_their_own(kind: int) -> None:
+    fused = lf.fuse(lambda a: a + 1)
+    (a,) = _arrays(1)
+    x = lf.asarray(a)
+    results = [fused(x) for _ in range(5)]
+    for result in results:
+        result *= 2
+        host.testing.assert_array_equal(host.asarray(result), (a + 1) * 2)
+    host.testing.assert_array_equal(host.asarray(x), a)
+    again = fused(results[-1])
+    host.testing.assert_array_equal(host.asarray(again), (a + 1) * 2 + 1)
+
+
+def test_conditions_are_told_as_ever(kind: int) -> None:
+    fused = lf.fuse(lambda a, b: a / b)
+    a, b = _arrays(2)
+    good = [lf.asarray(a), lf.asarray(b)]
+    for _ in range(3):
+        fused(*good)
+    b[7] = 0
+    with pytest.raises(FloatingPointError), lf.errstate(divide="raise"):
+        fused(lf.asarray(a), lf.asarray(b))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        result = host.asarray(fused(lf.asarray(a), lf.asarray(b)))
+    assert [str(item.message) for item in heard] == ["divide by zero encountered in divide"]
+    with host.errstate(all="ignore"):
+        host.testing.assert_array_equal(result, a / b)
+
+
+def test_errors_of_the_function_pass(kind: int) -> None:
+    fused = lf.fuse(lambda a, b: a + b)
+    (a,) = _arrays(1)
+    for _ in range(4):
+        with pytest.raises(ValueError, match="broadcast"):
+            fused(lf.asarray(a), lf.asarray(a[:-1]))
+
+
+def test_signatures_are_bounded(kind: int) -> None:
+    fused = lf.fuse(lambda a, number: a + number, signatures=3)
+    (a,) = _arrays(1)
+    for _ in range(3):
+        for number in range(10):
+            host.testing.assert_array_equal(host.asarray(fused(lf.asarray(a), number)), a + number)
+    assert fused.recordings == 3
+
+
+def test_options_and_dtypes_are_part_of_the_signature(kind: int) -> None:
+    fused = lf.fuse(lambda a: a * 3)
+    (a,) = _arrays(1)
+    for dtype in ("f8", "f4", "i4"):
+        for fusion in (True, False):
+            with lf.options(fusion=fusion):
+                for _ in range(3):
+                    given = host.asarray(fused(lf.asarray(a.astype(dtype))))
+                    host.testing.assert_array_equal(given, a.astype(dtype) * 3)
+    assert fused.recordings == 6
+
+
+def test_many_threads(kind: int) -> None:
+    fused = lf.fuse(lambda a, b: a * b + a)
+    a, b = _arrays(2)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        x, y = lf.asarray(a), lf.asarray(b)
+        for _ in range(50):
+            if not host.array_equal(host.asarray(fused(x, y)), a * b + a):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_its_name_and_signature_are_the_functions() -> None:
+    @lf.fuse
+    def step(a: Any, dt: float = 0.1) -> Any:
+        """A step."""
+        return a * dt
+
+    assert step.__name__ == "step" and step.__doc__ == "A step." and step.__wrapped__
