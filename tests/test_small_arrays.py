@@ -13,6 +13,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.ops.table import OPS
 from tests import oracle
 from tests.test_errors import FAULTS
 from tests.test_views import CASES as VIEWS
@@ -138,3 +139,63 @@ def test_functions_of_numbers_are_numpys() -> None:
             found, expected = getattr(lf, name)(*numbers), getattr(host, name)(*numbers)
             assert type(found) is type(expected) and found == expected, name
         assert lf.stats().kernels_launched == 0
+
+
+INEXACT = sorted(
+    name for name, op in OPS.items()
+    if op.ulp and isinstance(getattr(host, name, None), host.ufunc)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", (1, 3, 17, 1000))
+@pytest.mark.parametrize("dtype", ("f8", "f4", "f2", "c16", "c8"))
+@pytest.mark.parametrize("name", INEXACT)
+def test_transcendental_functions_have_the_bits_of_large_arrays(
+    name: str, dtype: str, size: int
+) -> None:
+    """They are computed at once by the kernel of the op: the same one that large arrays take."""
+    ufunc = getattr(host, name)
+    rng = host.random.default_rng(size)
+    given = [(rng.random(size) * 0.9 + 0.05).astype(dtype) for _ in range(ufunc.nin)]
+    if dtype[0] == "c":
+        given = [array + 0.1j * array[::-1] for array in given]
+    try:
+        ufunc(*given)
+    except TypeError:
+        pytest.skip("NumPy has no loop")
+    with lf.options(eager_size=10_000):
+        small = getattr(lf, name)(*[lf.asarray(array.astype(dtype)) for array in given])
+    with lf.options(eager_size=0):
+        large = getattr(lf, name)(*[lf.asarray(array.astype(dtype)) for array in given])
+    host.testing.assert_array_equal(host.asarray(small), host.asarray(large))
+    assert small.dtype == large.dtype and small.shape == large.shape
+
+
+def test_small_transcendental_functions_at_once() -> None:
+    """Shapes, numbers beside arrays, and what the engine is left: other shapes, conditions."""
+    with lf.options(eager_size=100):
+        x, y = lf.asarray(host.ones((3, 4)) * 0.5), lf.asarray(host.ones(4))
+        assert host.asarray(lf.exp(x)).shape == (3, 4) and lf.exp(x)._host is not None
+        assert (x**2.5)._host is not None and lf.arctan2(x, 2)._host is not None
+        host.testing.assert_allclose(host.asarray(lf.arctan2(x, 2)), host.arctan2(0.5, 2))
+        host.testing.assert_allclose(host.asarray(lf.hypot(x, y)), host.hypot(0.5, 1))
+        host.testing.assert_allclose(host.asarray(lf.exp(x.T)), host.exp(0.5))
+        with pytest.raises(FloatingPointError), host.errstate(divide="raise"):
+            lf.log(x * 0)
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+            lf.materialize(lf.log(x * 0))
+        with pytest.warns(RuntimeWarning, match="overflow encountered in exp"):
+            lf.materialize(lf.exp(x * 1e6))
+
+
+def test_small_operands_of_exact_functions() -> None:
+    with lf.options(eager_size=100):
+        x, column = lf.asarray(host.arange(50.0)), lf.asarray(host.arange(50.0)[:, None])
+        assert lf.sqrt(x)._host is not None and lf.maximum(x, 2)._host is not None
+        assert lf.add(x, column)._host is None  # 2,500 elements
+        assert lf.absolute(x * (1 + 1j)).dtype == "f8"
+        host.testing.assert_array_equal(host.asarray(lf.add(x, column)), host.add.outer(x, x))
+        with pytest.raises(ValueError, match="broadcast"):
+            lf.add(x, x[:7])
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in sqrt"):
+            lf.sqrt(x - 10)

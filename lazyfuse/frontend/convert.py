@@ -134,6 +134,15 @@ def integer_range(dtype: str) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if dtype[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
+def limits(dtype: str) -> tuple[float, float] | None:
+    """Bounds of the Python numbers that a dtype takes without a word; None where there are
+    none."""
+    return integer_range(dtype) if dtype[0] in "iu" else _FLOAT_LIMITS.get(dtype)
+
+
+_FLOAT_LIMITS = {"f2": (-65000.0, 65000.0), "f4": (-1e38, 1e38), "f8": (-math.inf, math.inf)}
+
+
 def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool = False) -> Source:
     """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a
     temporary of ours), when `borrow` says that nobody will write to it, or when it is read-only

@@ -12,7 +12,6 @@ out here: about 2 us, as against 7 us.
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable
 from sys import _getframe
@@ -20,7 +19,7 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 from lazyfuse import config
-from lazyfuse.frontend.convert import integer_range
+from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
@@ -238,22 +237,12 @@ def _learn_number(
         return
     node: Map = made._storage.node
     array, number = reversed(node.srcs) if reflected else node.srcs
-    limits = _limits(number.dtype)
-    if isinstance(number, Const) and array.formed() is form and limits is not None:
-        _keep(table, (form, kind), Scaled(node.signature, number.dtype, *limits))
+    fitting = limits(number.dtype)
+    if isinstance(number, Const) and array.formed() is form and fitting is not None:
+        _keep(table, (form, kind), Scaled(node.signature, number.dtype, *fitting))
 
 
 def _keep(table: dict[Any, Any], key: Any, value: Any) -> None:
     if len(table) >= _MOST:
         table.clear()
     table[key] = value
-
-
-def _limits(dtype: str) -> tuple[float, float] | None:
-    """The numbers that a dtype takes without a word."""
-    if dtype[0] in "iu":
-        return integer_range(dtype)
-    return _FLOAT_LIMITS.get(dtype)
-
-
-_FLOAT_LIMITS = {"f2": (-65000.0, 65000.0), "f4": (-1e38, 1e38), "f8": (-math.inf, math.inf)}

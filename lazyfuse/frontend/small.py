@@ -25,6 +25,7 @@ from lazyfuse.ir.node import Node, View
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.table import DTYPES, OPS
 from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
@@ -286,6 +287,35 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
         return LARGE
     found = call_as_user(plain, *given.args, **given.kwargs)
     return answer(lift(found), _outputs(plain, args, kwargs))
+
+
+def exactly(plain: np.ufunc) -> Callable[[Sequence[Any]], Any]:
+    """A function of the operands of a ufunc of one result: NumPy's result on small arrays and
+    numbers, None for other operands."""
+
+    def call(values: Sequence[Any]) -> Any:
+        operands: list[Any] = []
+        shape: Any = None
+        for value in values:
+            kind = type(value)
+            if kind is Handle._concrete:
+                host = value._host
+                if host is None or plain is np.absolute and host.dtype.kind == "c":
+                    return None
+                if shape is not None and shape != host.shape and not fits(operands[0], host):
+                    return None
+                shape = host.shape
+                operands.append(host)
+            elif kind in SCALARS:
+                operands.append(value)
+            else:
+                return None
+        if shape is None:
+            return None
+        result = heard(plain, *operands)
+        return small_array(result) if type(result) is np.ndarray else result
+
+    return call
 
 
 def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.small import SCALARS, answer, fits, is_exact, lift, lowered
@@ -87,7 +88,7 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
         host = self._host
         if host is None or host.dtype.kind not in kinds:
             return engine(self)
-        return lift(plain(host))  # these meet no condition
+        return _value(plain(host))  # these meet no condition
 
     return _named(method, engine)
 
@@ -97,11 +98,14 @@ def method(name: str, engine: Method) -> Method:
     plain = getattr(np.ndarray, name)
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
+    is_short = name in _SHORT
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
         if host is None:
             return engine(self, *args, **kwargs)
+        if is_short and not args and not kwargs:
+            return _value(heard(plain, host))
         given = lowered(args, kwargs, host.size)
         if given is not None:
             found = run(plain, host, *given.args, **given.kwargs)
@@ -166,15 +170,24 @@ _SILENT = frozenset(
 )
 
 
+#: Methods that are fresh arrays or scalars when called without arguments, and all of whose
+#: warnings are of floating point conditions.
+_SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".split())
+
+
 def power(engine: Method) -> Method:
     """`x ** 2` and the other exponents that need no power; the rest is the engine's."""
 
+    at_once = direct("power")
+
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
         host = self._host
-        plain = type(exponent) in (int, float) and not modulus
-        if host is None or not plain or exponent not in (0.5, 1, 2, -1):
+        if host is None or modulus:
             return engine(self, exponent, *modulus)
-        return _value(heard(pow, host, exponent))
+        if type(exponent) in (int, float) and exponent in (0.5, 1, 2, -1):
+            return _value(heard(pow, host, exponent))
+        found = at_once((self, exponent))
+        return engine(self, exponent) if found is None else found
 
     return _named(call, engine)
 

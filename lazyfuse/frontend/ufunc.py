@@ -24,6 +24,7 @@ from lazyfuse.frontend import (
 )
 from lazyfuse.frontend.call_form import as_arrays, call
 from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.shortcuts import binary, is_pending, unary
 from lazyfuse.ops.table import MULTIPLE, OPS
@@ -85,10 +86,16 @@ class Ufunc(metaclass=UfuncType):
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
+        at_once = small.exactly(ufunc) if self._is_exact else direct(name)
+        self._at_once = None if self._short.nin < 0 else at_once
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == self._short.nin and is_pending(args[0]):
-            return self._short.method(*args)
+        if not kwargs and len(args) == self._short.nin:
+            if is_pending(args[0]):
+                return self._short.method(*args)
+            found = None if self._at_once is None else self._at_once(args)
+            if found is not None:
+                return found
         return self._general(*args, **kwargs)
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:

@@ -41,12 +41,12 @@ _listening.run(np.seterrcall, _Listener())
 _context = _listening.copy
 
 
-def heard(operator: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """`operator(left, right)`, whose floating point conditions are told the user as `np.errstate`
+def heard(operator: Callable[..., Any], *operands: Any) -> Any:
+    """`operator(*operands)`, whose floating point conditions are told the user as `np.errstate`
     says. Raises: what the operator raises; FloatingPointError, or what a handler or a filter
     raises, when the operator is done."""
     try:
-        value = _context().run(operator, left, right)
+        value = _context().run(operator, *operands)
     except BaseException:
         _messages.pop(get_ident(), None)
         raise

@@ -1,0 +1,155 @@
+"""Transcendental functions of small arrays: the op's own kernel, called at once.
+
+Their bits are the kernels', not NumPy's, so NumPy cannot compute them even where it would be
+faster than recording and running (`small.py`). But the kernel of a single op does not depend on
+what is around it: it is made once per op and dtypes, bound once per size, and called on NumPy's
+memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse import config
+from lazyfuse.frontend import elementwise
+from lazyfuse.frontend.convert import eager_size, limits, operand
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.ir.node import Map
+from lazyfuse.ir.plan import Launch
+from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.error_modes import current_modes
+
+#: Sizes to which a kernel is kept bound.
+_MOST = 512
+#: Elements of the arrays with which a kernel is made; it runs on any number.
+_SAMPLE = 64
+
+
+class _Address:
+    """Memory of an array, as a launch takes it."""
+
+    __slots__ = ("pointer",)
+
+    def __init__(self, array: np.ndarray) -> None:
+        try:
+            found = ctypes.c_char.from_buffer(array)  # type: ignore[arg-type]  # arrays are buffers
+            self.pointer = ctypes.addressof(found)
+        except (TypeError, ValueError, BufferError):  # read-only, or a subclass's
+            self.pointer = array.__array_interface__["data"][0]
+
+
+class _Kernel(NamedTuple):
+    """An op on arrays and numbers of certain dtypes. `arrays`: the operand that each argument of
+    the kernel is, the last is the result; `numbers`: the operand that each scalar is, with its
+    dtype; `bind` fixes a size, `bound` are those fixed."""
+
+    arrays: tuple[int, ...]
+    numbers: tuple[tuple[int, str], ...]
+    dtype: np.dtype
+    bind: Callable[[int], Any]
+    bound: dict[int, Any]
+
+
+def direct(name: str) -> Callable[[Sequence[Any]], Any]:
+    """A function of the operands of op `name`: a small array, or None where the engine is better
+    asked: other arrays than small contiguous ones of one shape, and conditions to be told of."""
+    kernels: dict[Any, _Kernel | None] = {}
+
+    def call(values: Sequence[Any]) -> Any:
+        hosts: list[Any] = []
+        marks: list[Any] = []
+        shape: Any = None
+        for value in values:
+            kind = type(value)
+            if kind is Handle._concrete:
+                host = value._host
+                if host is None or not host.flags.c_contiguous or shape not in (None, host.shape):
+                    return None
+                shape = host.shape
+                hosts.append(host)
+                marks.append(host.dtype)
+            elif kind is float or kind is int:
+                hosts.append(value)
+                marks.append(kind)
+            else:
+                return None
+        if not shape or 0 in shape:
+            return None
+        key = tuple(marks)
+        kernel = kernels.get(key)
+        if kernel is None and key not in kernels:
+            kernel = kernels[key] = _kernel(name, marks)
+        return None if kernel is None else _run(kernel, hosts, shape)
+
+    return call
+
+
+def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...]) -> Any:
+    """The result for small arrays of a shape, None when somebody wants to hear of its conditions
+    or a number does not fit."""
+    result = np.empty(shape, kernel.dtype)
+    size = result.size
+    if size > eager_size():
+        return None
+    bound = kernel.bound.get(size)
+    if bound is None:
+        if len(kernel.bound) >= _MOST:
+            kernel.bound.clear()
+        bound = kernel.bound[size] = kernel.bind(size)
+    hosts.append(result)
+    memory = [_Address(hosts[place]) for place in kernel.arrays]
+    scalars = []
+    for place, dtype in kernel.numbers:
+        number = hosts[place]
+        if not _fits(number, dtype):
+            return None
+        scalars.append(number)
+    met = bound(memory, scalars, threads=config.current().threads)
+    return None if met & current_modes().reported else small_array(result)
+
+
+def _fits(number: float, dtype: str) -> bool:
+    """Whether a dtype takes a Python number without a word."""
+    known = limits(dtype)
+    return known is not None and known[0] <= number <= known[1]
+
+
+def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:
+    """The kernel of an op on arrays of dtypes and on numbers of Python types; None where it is
+    not one kernel."""
+    operands = [
+        operand(mark(1) if isinstance(mark, type) else np.ones(_SAMPLE, mark)) for mark in marks
+    ]
+    try:
+        node, device = elementwise.record(name, operands)
+    except (TypeError, ValueError):
+        return None  # which is said when the engine records it
+    if type(node) is not Map or device != "cpu" or node.op.name != name:
+        return None
+    pending, known = engine.prepare([node], device)
+    steps = known.plan.steps
+    if len(steps) != 1 or not isinstance(steps[0], Launch):
+        return None
+    step = steps[0]
+    places = {src: number for number, src in enumerate(node.srcs)}
+    leaves = [places[pending.nodes[place]] for place in known.leaves]
+    consts = [places[pending.nodes[place]] for place in known.constants]
+    if step.extents != (_SAMPLE,) or any(kind != "const" for kind, _ in step.scalars):
+        return None
+    arrays = tuple(
+        leaves[item.slot] if item.slot < len(leaves) else len(marks) for item in step.operands
+    )
+    numbers = tuple(
+        (consts[number], node.srcs[consts[number]].dtype) for _, number in step.scalars
+    )
+    backend = session.backend(device)
+
+    def bind(size: int) -> Any:
+        made = session.executable(step.kernel, backend, step.name)
+        return made.bind((size,), tuple((1,) for _ in step.operands), (0,) * len(step.operands))
+
+    return _Kernel(arrays, numbers, np.dtype(node.dtype), bind, {})
