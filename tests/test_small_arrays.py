@@ -199,3 +199,46 @@ def test_small_operands_of_exact_functions() -> None:
             lf.add(x, x[:7])
         with pytest.warns(RuntimeWarning, match="invalid value encountered in sqrt"):
             lf.sqrt(x - 10)
+
+
+def test_small_arrays_beside_lists_tuples_and_numpys() -> None:
+    """They stayed small: what the engine computed of them made everything after it pending."""
+    with lf.options(eager_size=100):
+        x = lf.asarray(host.arange(4.0))
+        others = [(1, 2, 3, 4), [1.5] * 4, host.arange(4), host.float32(2), [[1], [2]]]
+        for other in others:
+            for found, wanted in (
+                (x * other, host.arange(4.0) * other),
+                (other - x, other - host.arange(4.0)),
+                (x < other, host.arange(4.0) < other),
+            ):
+                assert found._host is not None
+                host.testing.assert_array_equal(host.asarray(found), wanted)
+        x += [1, 1, 1, 1]
+        assert x._host is not None
+        host.testing.assert_array_equal(host.asarray(x), host.arange(4.0) + 1)
+        with pytest.raises(ValueError, match="broadcast"):
+            x * [1, 2]
+        with pytest.raises(ValueError, match="inhomogeneous"):
+            x * [1, [2]]
+        with pytest.raises(TypeError):
+            x + [None, 1, 2, 3]
+
+
+def test_small_keys_and_values() -> None:
+    with lf.options(eager_size=100):
+        x = lf.asarray(host.arange(12.0).reshape(3, 4))
+        x[1:, ::2] = x[:2, 1::2]
+        x[0, 1] = 7
+        x[..., None][0] = 1
+        row = x[1, :]
+        row[...] = lf.asarray(host.arange(4, dtype="f4"))
+        wanted = host.arange(12.0).reshape(3, 4)
+        wanted[1:, ::2] = wanted[:2, 1::2].copy()
+        wanted[0] = 1
+        wanted[1] = host.arange(4)
+        host.testing.assert_array_equal(host.asarray(x), wanted)
+        with pytest.raises(IndexError):
+            x[5, 0]
+        with pytest.raises(ValueError, match="broadcast"):
+            x[0] = x[:, 0]

@@ -56,42 +56,63 @@ class _Kernel(NamedTuple):
 
 def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     """A function of the operands of op `name`: a small array, or None where the engine is better
-    asked: other arrays than small contiguous ones of one shape, and conditions to be told of."""
+    asked: other operands, memory orders that are not dense, conditions to be told of."""
     kernels: dict[Any, _Kernel | None] = {}
 
     def call(values: Sequence[Any]) -> Any:
-        hosts: list[Any] = []
+        operands: list[Any] = []
         marks: list[Any] = []
-        shape: Any = None
         for value in values:
             kind = type(value)
             if kind is Handle._concrete:
                 host = value._host
-                if host is None or not host.flags.c_contiguous or shape not in (None, host.shape):
+                if host is None:
                     return None
-                shape = host.shape
-                hosts.append(host)
+                operands.append(host)
                 marks.append(host.dtype)
             elif kind is float or kind is int:
-                hosts.append(value)
+                operands.append(value)
                 marks.append(kind)
             else:
                 return None
-        if not shape or 0 in shape:
+        result = _aligned(operands)
+        if result is None:
             return None
         key = tuple(marks)
         kernel = kernels.get(key)
         if kernel is None and key not in kernels:
-            kernel = kernels[key] = _kernel(name, marks)
-        return None if kernel is None else _run(kernel, hosts, shape)
+            kernel = kernels[key] = _buildable(_kernel(name, marks))
+        return None if kernel is None else _run(kernel, operands, *result)
 
     return call
 
 
-def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...]) -> Any:
+def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:
+    """Bring the arrays among operands into one shape and one dense memory order: shape and order
+    of the result, as NumPy allocates it. None without elements, axes, or such an order."""
+    arrays = [x for x in operands if type(x) is np.ndarray]
+    shape = arrays[0].shape if arrays else ()
+    if all(x.flags.c_contiguous and x.shape == shape for x in arrays):
+        return (shape, "C") if shape and 0 not in shape else None
+    try:
+        like = np.equal(arrays[0], arrays[-1])  # laid out as any ufunc's result
+    except ValueError:
+        return None  # which is said when the engine records it
+    flags = like.flags
+    order: Any = "C" if flags.c_contiguous else "F" if flags.f_contiguous else None
+    if order is None or not like.size or not like.shape:
+        return None
+    for place, item in enumerate(operands):
+        if type(item) is np.ndarray:
+            wide = item if item.shape == like.shape else np.broadcast_to(item, like.shape)
+            operands[place] = np.asarray(wide, order=order)
+    return like.shape, order
+
+
+def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) -> Any:
     """The result for small arrays of a shape, None when somebody wants to hear of its conditions
     or a number does not fit."""
-    result = np.empty(shape, kernel.dtype)
+    result = np.empty(shape, kernel.dtype, order)
     size = result.size
     if size > eager_size():
         return None
@@ -116,6 +137,18 @@ def _fits(number: float, dtype: str) -> bool:
     """Whether a dtype takes a Python number without a word."""
     known = limits(dtype)
     return known is not None and known[0] <= number <= known[1]
+
+
+def _buildable(kernel: _Kernel | None) -> _Kernel | None:
+    """The kernel if it can be built; the engine warns of one that cannot, and has another way."""
+    if kernel is not None:
+        try:
+            kernel.bind(1)
+        except MemoryError:
+            raise
+        except Exception:  # any failure of a compiler: the engine says which
+            return None
+    return kernel
 
 
 def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:

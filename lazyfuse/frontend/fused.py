@@ -119,7 +119,7 @@ class Fused:
         return (tuple(marks), names, numbers, config.current())
 
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function on copies of its arguments in the engine, and keep how to replay it."""
+        """Call the function on copies of its arguments, and keep how to replay it."""
         values = [_copied(value) for value in (*args, *kwargs.values())]
         named = dict(zip(kwargs, values[len(args) :], strict=True))
         nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]

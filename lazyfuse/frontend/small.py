@@ -34,7 +34,7 @@ SCALARS = frozenset(
     {bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)}
 )  # fmt: skip
 
-_KNOWN = frozenset(np.dtype(code) for code in DTYPES)
+KNOWN = frozenset(np.dtype(code) for code in DTYPES)
 
 
 # ---- between both worlds
@@ -55,7 +55,7 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
 
 
 def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
-    if value.dtype not in _KNOWN:
+    if value.dtype not in KNOWN:
         return value
     root = _root(value)
     for operand in operands:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.small import SCALARS, answer, fits, is_exact, lift, lowered
+from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -39,7 +40,10 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
         elif kind in SCALARS:
             value = heard(plain, host, other)
         else:
-            return engine(self, other)
+            theirs = _plain(other)
+            if theirs is None or not fits(host, theirs):
+                return engine(self, other)
+            value = heard(plain, host, theirs)
         if type(value) is not ndarray:
             return value  # NumPy gives scalars for arrays without axes
         made: Any = new(array)  # small_array, written out
@@ -47,6 +51,20 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
         return made
 
     return _named(method, engine)
+
+
+def _plain(other: Any) -> Any:
+    """NumPy's array of an operand that is one, a list or a tuple; None for others, and those that
+    are large or of other dtypes."""
+    kind = type(other)
+    if kind is np.ndarray:
+        return other if other.size <= eager_size() and other.dtype in KNOWN else None
+    if kind in (list, tuple) and len(other) <= eager_size():
+        try:
+            return _plain(np.asarray(other))
+        except (ValueError, TypeError):
+            return None  # the engine says why
+    return None
 
 
 def _value(result: Any) -> Any:
@@ -76,18 +94,21 @@ def _host_of(other: Any) -> Any:
     """An operand for NumPy, None when it is the engine's."""
     if type(other) in SCALARS:
         return other
-    return other._host if isinstance(other, Handle) else None
+    return other._host if isinstance(other, Handle) else _plain(other)
 
 
 def unary(name: str, special: str, engine: Method, array: type) -> Method:
     """A unary operator; the absolute value of complex numbers is the kernels' own."""
     plain = getattr(np.ndarray, special)
-    kinds = "biuf" if name == "absolute" else "biufc"
+    modulus = direct(name) if name == "absolute" else None
 
     def method(self: Any) -> Any:
         host = self._host
-        if host is None or host.dtype.kind not in kinds:
+        if host is None or host.dtype.kind not in "biufc":
             return engine(self)
+        if modulus is not None and host.dtype.kind == "c":
+            found = modulus((self,))
+            return engine(self) if found is None else found
         return _value(plain(host))  # these meet no condition
 
     return _named(method, engine)
@@ -124,14 +145,26 @@ def item(engine: Method) -> Method:
 
     def call(self: Any, key: Any) -> Any:
         host = self._host
-        if host is None or type(key) not in (int, slice):
-            return general(self, key if host is None else _at_hand(key))
+        if host is None:
+            return engine(self, key)
+        if not _is_basic(key):
+            return general(self, _at_hand(key))
         found = host[key]
         if type(found) is not np.ndarray:
             return found
         return small_array(found, self if self._owner is None else self._owner)
 
     return _named(call, engine)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key is made of integers, slices, ... and None: what it picks is a view, or an
+    element."""
+    kind = type(key)
+    return kind in _BASIC or kind is tuple and _BASIC.issuperset(map(type, key))
+
+
+_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def _at_hand(key: Any) -> Any:
@@ -148,10 +181,20 @@ def set_item(engine: Method) -> Method:
 
     def call(self: Any, key: Any, value: Any) -> None:
         host = self._host
-        if host is None or type(key) not in (int, slice) or type(value) not in (int, float):
+        if host is None or not _is_basic(key):
             general(self, key, value)
-        else:
-            heard(host.__setitem__, key, value)
+            return
+        kind = type(value)
+        if kind is Handle._concrete:
+            theirs = value._host
+            if theirs is None or theirs.dtype is not host.dtype:
+                general(self, key, value)
+                return
+            value = theirs
+        elif kind is not int and kind is not float:
+            general(self, key, value)
+            return
+        heard(host.__setitem__, key, value)
 
     return _named(call, engine)
 

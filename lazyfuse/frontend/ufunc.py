@@ -6,7 +6,7 @@ calls where their outcome is known, else they run at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -48,6 +48,19 @@ def _shortcut(ufunc: np.ufunc, name: str) -> _Short:
     return _Short(-1, elementwise.apply)
 
 
+def _computing(name: str, ufunc: np.ufunc) -> Callable[[Sequence[Any]], Any]:
+    """What computes a ufunc of small operands at once: NumPy where its bits are the kernels'."""
+    if name == "absolute":  # they are, but for complex numbers
+        exactly, modulus = small.exactly(ufunc), direct(name)
+
+        def call(values: Sequence[Any]) -> Any:
+            found = exactly(values)
+            return modulus(values) if found is None else found
+
+        return call
+    return small.exactly(ufunc) if small.is_exact((name,)) else direct(name)
+
+
 class UfuncType(type):
     """Makes `isinstance(f, lazyfuse.ufunc)` true for NumPy's ufuncs too: programs ask for any."""
 
@@ -86,8 +99,7 @@ class Ufunc(metaclass=UfuncType):
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
-        at_once = small.exactly(ufunc) if self._is_exact else direct(name)
-        self._at_once = None if self._short.nin < 0 else at_once
+        self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == self._short.nin:

@@ -171,10 +171,12 @@ def _matches(pattern: Any, text: str) -> bool:
 
 def _globals_of(code: CodeType) -> dict[str, Any]:
     """The names of the module that code comes from; of __main__ for code without a file."""
-    found = sys.modules.get(_modules.get(code.co_filename, ""))
-    if found is None or getattr(found, "__file__", None) != code.co_filename:
-        found = _module_of(code.co_filename)
-        _modules[code.co_filename] = found.__name__
+    file, count = code.co_filename, len(sys.modules)
+    name, counted = _modules.get(file, ("", 0))
+    found = sys.modules.get(name)
+    if found is None or getattr(found, "__file__", None) != file and counted != count:
+        found = _module_of(file)
+        _modules[file] = found.__name__, count
     return vars(found)
 
 
@@ -185,5 +187,6 @@ def _module_of(file: str) -> ModuleType:
     return sys.modules["__main__"]
 
 
-#: Module names by file.
-_modules: dict[str, str] = {}
+#: Module names by file, and how many modules there were: code of no file (a notebook's) is looked
+#: for again when there are others.
+_modules: dict[str, tuple[str, int]] = {}
