@@ -92,17 +92,15 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
     """Yield what is cast, and to which dtype."""
     for call, name in _calls(tree):
         asked = [word.value for word in call.keywords if word.arg == "dtype"]
-        if name in ("mean", "std", "var"):
-            asked += [
-                ast.Attribute(word.value, "dtype", ast.Load())
-                for word in call.keywords
-                if word.arg == "out"
-            ]
         if name == "astype":
             asked += call.args[:1]
         for dtype in asked:
             for source in [*_operands(call, read), *_quotients(call, name, read)]:
                 yield source, host.dtype(read(dtype) or "f8")
+        for word in call.keywords:
+            if word.arg == "out":
+                plain = [other for other in call.keywords if other.arg not in _DELIVERING]
+                yield read(ast.Call(call.func, call.args, plain)), _dtype_of(read(word.value))
         if name == "copyto":
             yield read(call.args[1]), _dtype_of(read(call.args[0]))
     if isinstance(tree, ast.Assign) and not isinstance(tree.targets[0], ast.Name):
@@ -110,6 +108,10 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         for target in first.elts if isinstance(first, ast.Tuple) else (first,):
             if isinstance(target, (ast.Subscript, ast.Attribute)):  # x[...] = or x.real =
                 yield read(tree.value), _dtype_of(read(target.value))
+
+
+#: Keywords of a call that say where its result goes.
+_DELIVERING = {"out", "where", "casting"}
 
 
 def _quotients(call: ast.Call, name: str, read: Read) -> Iterator[Any]:
