@@ -97,10 +97,7 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         for dtype in asked:
             for source in [*_operands(call, read), *_quotients(call, name, read)]:
                 yield source, host.dtype(read(dtype) or "f8")
-        for word in call.keywords:
-            if word.arg == "out":
-                plain = [other for other in call.keywords if other.arg not in _DELIVERING]
-                yield read(ast.Call(call.func, call.args, plain)), _dtype_of(read(word.value))
+        yield from _delivered(call, read)
         if name == "copyto":
             yield read(call.args[1]), _dtype_of(read(call.args[0]))
     if isinstance(tree, ast.Assign) and not isinstance(tree.targets[0], ast.Name):
@@ -108,6 +105,14 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         for target in first.elts if isinstance(first, ast.Tuple) else (first,):
             if isinstance(target, (ast.Subscript, ast.Attribute)):  # x[...] = or x.real =
                 yield read(tree.value), _dtype_of(read(target.value))
+
+
+def _delivered(call: ast.Call, read: Read) -> Iterator[tuple[Any, Any]]:
+    """Yield a result before it is cast to that of `out=`."""
+    plain = [word for word in call.keywords if word.arg not in _DELIVERING]
+    for word in call.keywords:
+        if word.arg == "out":
+            yield read(ast.Call(call.func, call.args, plain)), _dtype_of(read(word.value))
 
 
 #: Keywords of a call that say where its result goes.
