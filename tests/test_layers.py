@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends.base": IR,
     "backends.driver": set(),
     "backends.cpu": BACKEND,
-    "backends.cuda": BACKEND,
+    "backends.cuda": BACKEND | {"backends.driver"},
     "backends.reference": BACKEND,
     # run the CUDA text without a GPU: the only edges between backends
     "backends.cuda_host": BACKEND | {"backends.cuda"},

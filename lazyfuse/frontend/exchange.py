@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, SupportsIndex
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import to_array
-from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
+from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.table import DTYPES
+from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
 
 _WRITABLE = 1  # PyBUF_WRITABLE
@@ -87,7 +91,14 @@ def cuda_array_interface(self: Any) -> dict[str, Any]:
     if not device.startswith("cuda:"):
         raise AttributeError(f"the array is on the {device}, not on a GPU")
     interface: dict[str, Any] = _on_gpu(self).__cuda_array_interface__
+    # The interface is an address: its memory has to outlive writes to the array.
+    memory = self._storage.node.buffer
+    _exported.setdefault(self._storage, {})[id(memory)] = memory
     return interface
+
+
+#: Memory whose address was given away, by the storage that keeps it.
+_exported: WeakKeyDictionary[Storage, dict[int, Any]] = WeakKeyDictionary()
 
 
 def _on_gpu(self: Any) -> Any:
@@ -106,8 +117,8 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     """The array that another library exports through DLPack.
 
     Aliasing: none, unless `copy` is False: then the memory is borrowed, and whoever owns it
-    promises not to write to it. Raises: what `x.__dlpack__` raises; BufferError for memory that
-    NumPy cannot read.
+    promises not to write to it. An array on a GPU stays there, unless `device` says otherwise.
+    Raises: what `x.__dlpack__` raises; BufferError for memory that cannot be read or shared.
     """
     if isinstance(x, Handle):
         array: Any = x  # every Handle is a LazyArray
@@ -116,7 +127,26 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     target = None if device is None else session.resolve_device(device)
     if target is not None:
         session.backend(target)
+    where = getattr(x, "__dlpack_device__", None)
+    kind, number = (0, 0) if where is None else where()
+    if kind == _ON_CUDA:
+        taken = _from_gpu(x, f"cuda:{int(number)}", borrow=copy is False)
+        return taken if target is None else taken.to_device(target)
     return from_host(np.from_dlpack(x), borrow=copy is False, device=target)
+
+
+#: DLPack's number of CUDA devices.
+_ON_CUDA = 2
+
+
+def _from_gpu(x: Any, device: str, *, borrow: bool) -> Any:
+    target: Any = session.backend(device)  # only GPUs have `adopt`
+    buffer, array = target.adopt(x, borrow=borrow)
+    dtype = code(array.dtype)
+    if dtype not in DTYPES:
+        raise BufferError(f"arrays of {array.dtype} cannot be used on a GPU")
+    strides = tuple(stride // array.dtype.itemsize for stride in array.strides)
+    return new(Source(array.shape, dtype, strides, buffer), device)
 
 
 # ---- Arrow

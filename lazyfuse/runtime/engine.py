@@ -22,7 +22,7 @@ from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
-from lazyfuse.runtime import session
+from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import user_frame
 from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
@@ -155,7 +155,10 @@ def flush(nodes: Sequence[Node], device: str) -> None:
         wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
         if not wanted:
             return
-        findings = _run(trace(wanted), device)
+        pending = trace(wanted)
+        if unfinished.runs and unfinished.finish(pending.nodes):
+            pending = trace([node for node in wanted if node.buffer is None])
+        findings = _run(pending, device) if pending.outputs else []
     for finding in findings:
         tell(*finding)
 
@@ -178,15 +181,43 @@ def _run(pending: Trace, device: str) -> list[Finding]:
 
     scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
     executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
-    results = executor.run([leaf.buffer for leaf in leaves])
+    buffers = [leaf.buffer for leaf in leaves]
+    return _complete(pending, leaves, executor, lambda: executor.run(buffers))
+
+
+def _complete(
+    pending: Trace, leaves: list[Node], executor: Executor, run: Callable[[], list[Buffer]]
+) -> list[Finding]:
+    """Run, and attach the results; keep a run that has overwritten an input and cannot end."""
+    try:
+        results = run()
+    except BaseException as error:
+        lost = [slot for slot in executor.overwritten if slot < len(leaves)]
+        if lost and isinstance(error, MemoryError):
+            _suspend(pending, leaves, executor)
+        else:
+            executor.buffers = []  # a traceback that is kept would keep their memory
+            for slot in lost:
+                leaves[slot].buffer = unfinished.Lost(error)
+        raise
     findings = _findings(pending, leaves, results, executor)
     if len(results) > 1:
         _mark_shared(results)
-    for node in nodes:
+    for node in pending.nodes:
         node.seen = True
     for node, buffer in zip(pending.outputs, results, strict=True):
         node.attach(buffer)
     return findings
+
+
+def _suspend(pending: Trace, leaves: list[Node], executor: Executor) -> None:
+    """Go on with a run when its results are asked for."""
+    if all(run.outputs is not pending.outputs for run in unfinished.runs):
+        unfinished.runs.append(
+            unfinished.Unfinished(
+                pending.outputs, lambda: _complete(pending, leaves, executor, executor.go_on)
+            )
+        )
 
 
 def _findings(

@@ -55,11 +55,17 @@ class Executor:
         self.buffers: list[Buffer | None] = []
         self.conditions = 0
         self.overwritten: set[int] = set()
+        self.claimed: set[int] = set()
+        self.done = 0
 
     def run(self, leaves: Sequence[Buffer]) -> list[Buffer]:
         """The buffers of the outputs."""
         self.buffers = [*leaves, *(None for _ in range(len(self.plan.slots) - len(leaves)))]
-        for step in self.plan.steps:
+        return self.go_on()
+
+    def go_on(self) -> list[Buffer]:
+        """The buffers of the outputs, from the step at which a run stopped for want of memory."""
+        for step in self.plan.steps[self.done :]:
             match step:
                 case Launch():
                     self._launch(step)
@@ -69,6 +75,7 @@ class Executor:
                     self._call(step)
             for slot in step.frees:
                 self.buffers[slot] = None
+            self.done += 1
         return [self._buffer(slot) for slot in self.plan.outputs]
 
     def _buffer(self, slot: int) -> Buffer:
@@ -87,12 +94,13 @@ class Executor:
             donor = given.get(slot)
             if donor is not None and donor in step.frees and self._may_reuse(donor, nbytes):
                 self.buffers[slot] = self.buffers[donor]
-                self.overwritten.add(donor)
+                self.claimed.add(donor)
                 events.add(donations=1)
             else:
                 self.buffers[slot] = self.backend.allocate(nbytes)
         buffers = [self._buffer(operand.slot) for operand in step.operands]
         scalars = [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
+        self.overwritten |= self.claimed  # from here on
         self.conditions |= bound(buffers, scalars, threads=self.options.threads)
         events.add_launch(step.bytes_read, step.bytes_written)
 
@@ -108,7 +116,7 @@ class Executor:
         base = self._buffer(step.base)
         if step.in_place and step.base_dies and self._may_reuse(step.base, step.nbytes):
             self.buffers[step.target] = base
-            self.overwritten.add(step.base)
+            self.claimed.add(step.base)
             return
         fresh = self.backend.allocate(step.nbytes)
         if step.copy:

@@ -36,8 +36,9 @@ def _with_frees(
 
 def _touched(step: Step) -> list[int]:
     match step:
-        case Launch():
-            return [operand.slot for operand in step.operands]
+        case Launch():  # a kernel may read less than what stands in for it
+            operands = [operand.slot for operand in step.operands]
+            return operands + [slot for call in step.calls for _, slot in call.reads]
         case Renew():
             return [step.target, step.base]
         case Call():

@@ -206,9 +206,12 @@ class _Planner:
         """How to compute one output of a launch without its kernel."""
         own = self.stored - set(group.roots)
         reads, scalars = _needs(node, own)
+        slots = self.slots
+        if isinstance(node, Update):  # its base is where `Renew` has put it
+            slots = {**slots, node.srcs[0]: self._slot(node)}
         return Call(
             node,
-            tuple((src, self.slots[src]) for src in reads),
+            tuple((src, slots[src]) for src in reads),
             tuple((src, self.constants[src]) for src in scalars),
             self._slot(node),
             WhyNot.UNSUPPORTED,

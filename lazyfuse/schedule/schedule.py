@@ -38,7 +38,13 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
     extra: set[Node] = set()
     refusals: list[Refusal] = []
     for _ in range(ROUNDS):
-        stored = required_stores(graph, extra, fusion=limits.fusion, max_ops=limits.max_ops)
+        stored = required_stores(
+            graph,
+            extra,
+            fusion=limits.fusion,
+            max_ops=limits.max_ops,
+            max_args=limits.max_args,
+        )
         if limits.exact_order:
             scattered = {
                 node

@@ -14,7 +14,7 @@ from lazyfuse.schedule import cost
 
 
 def required_stores(
-    graph: Graph, extra: set[Node], *, fusion: bool, max_ops: int
+    graph: Graph, extra: set[Node], *, fusion: bool, max_ops: int, max_args: int
 ) -> dict[Node, None]:
     """The nodes that must be stored, in topological order; `extra` are asked for by the caller."""
     stored = {memory_of(node) for node in (*graph.outputs, *extra)}
@@ -32,7 +32,7 @@ def required_stores(
         if isinstance(node, Update | Gather):
             stored.add(memory_of(node.srcs[0]))
     _store_broadcasts(graph, stored)
-    _cut_large(graph, stored, max_ops)
+    _cut_large(graph, stored, max_ops, max_args)
     return {
         node: None
         for node in graph.nodes
@@ -75,20 +75,28 @@ def _reads_reduction(node: Node) -> bool:
     return any(isinstance(each, Reduce) and not is_leaf(each) for each in topological([node]))
 
 
-def _cut_large(graph: Graph, stored: set[Node], max_ops: int) -> None:
-    """Store a node where the expression above the last stores would exceed `max_ops`
-    operations."""
-    if len(graph.nodes) <= max_ops:
+def _cut_large(graph: Graph, stored: set[Node], max_ops: int, max_args: int) -> None:
+    """Store a node where the expression above the last stores would exceed `max_ops` operations,
+    or touch more than `max_args` arrays, its result among them."""
+    if len(graph.nodes) <= min(max_ops, max_args):
         return
+    nothing: frozenset[Node] = frozenset()
     inside: dict[Node, frozenset[Node]] = {}
+    reads: dict[Node, frozenset[Node]] = {}
     for node in graph.nodes:
         if is_leaf(node) or isinstance(node, Const):
-            inside[node] = frozenset()
+            inside[node] = nothing
+            reads[node] = nothing if isinstance(node, Const) else frozenset((node,))
             continue
-        ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
-        if len(ops) > max_ops and isinstance(node, Map):
-            largest = max(node.srcs, key=lambda src: len(inside[src]))
+        while True:
+            inside[node] = nothing.union(*(inside[src] for src in node.srcs)) | {node}
+            reads[node] = nothing.union(*(reads[src] for src in node.srcs))
+            is_large = len(inside[node]) > max_ops or len(reads[node]) >= max_args
+            cuttable = [src for src in node.srcs if inside[src]]
+            if not is_large or not cuttable or not isinstance(node, Map):
+                break
+            largest = max(cuttable, key=lambda src: len(inside[src]) + len(reads[src]))
             stored.add(memory_of(largest))
-            inside[largest] = frozenset()
-            ops = frozenset().union(*(inside[src] for src in node.srcs)) | {node}
-        inside[node] = frozenset() if node in stored else ops
+            inside[largest], reads[largest] = nothing, frozenset((largest,))
+        if node in stored:
+            inside[node], reads[node] = nothing, frozenset((node,))

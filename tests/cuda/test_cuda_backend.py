@@ -15,11 +15,13 @@ from cuda_cases import elementwise_case, run_case
 from cuda_check import import_build, mismatch, needs_host
 from cuda_kernels import fold_case, normal, positive, softmax_case
 
+import lazyfuse as lf
 from lazyfuse.backends.cuda import CudaBackend
 from lazyfuse.backends.cuda.executable import unpack_binary
 from lazyfuse.backends.cuda.geometry import Target
+from lazyfuse.backends.cuda.program import PARAMETER_BYTES
 from lazyfuse.backends.cuda.simulator import SimulatedBackend
-from lazyfuse.backends.cuda.strategy import Policy, render_own
+from lazyfuse.backends.cuda.strategy import render_own
 from lazyfuse.backends.cuda_host import CudaHostBackend, compiler
 from lazyfuse.backends.cuda_host.runtime import HostRuntime
 from lazyfuse.backends.cuda_ptx import CudaPtxBackend
@@ -128,6 +130,7 @@ class StandInDevice:
     def __init__(self, number: int = 0) -> None:
         self.host = CudaHostBackend(H200)
         self.target = H200
+        self.parameter_bytes = PARAMETER_BYTES
         self.cubins: list[bytes] = []
         self.programs: dict[str, object] = {}
 
@@ -136,6 +139,9 @@ class StandInDevice:
 
     def workspace(self, nbytes: int, *, zeroed: bool):  # type: ignore[no-untyped-def]
         return self.host.runtime.workspace(nbytes, zeroed=zeroed)
+
+    def table(self, words: np.ndarray):  # type: ignore[no-untyped-def]
+        return self.host.runtime.table(words)
 
     def load(self, cubin: bytes, names):  # type: ignore[no-untyped-def]
         assert cubin.startswith(b"\x7fELF")
@@ -150,12 +156,13 @@ def test_cuda_backend_on_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     from lazyfuse.backends.cuda import device
 
     monkeypatch.setattr(device, "Device", StandInDevice)
-    backend = CudaBackend(policy=Policy.OWN)
+    backend = CudaBackend()
     x = positive(9, 500)
     case = fold_case("row max", x, "maximum", np.zeros(9), 1)
     case.expected[0] = np.repeat(x.max(1)[:, None], 500, 1)
     backend.gpu.programs["lf_row_max"] = render_own(case.kernel, "lf_row_max")
-    executable = backend.compile(case.kernel, "row max")
+    with lf.options(cuda_strategy="own"):
+        executable = backend.compile(case.kernel, "row max")
     assert unpack_binary(executable.binary) == ("lf_row_max", backend.gpu.cubins[0])
     host = backend.gpu.host
     assert mismatch(case, run_case(case, host, executable)) is None
@@ -170,13 +177,15 @@ def test_cupy_kernels_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     from lazyfuse.backends.cuda import device
 
     monkeypatch.setattr(device, "Device", StandInDevice)
-    backend = CudaBackend(policy=Policy.CUPY)
+    backend = CudaBackend()
     x = positive(9, 50, dtype="f8")
     total = fold_case("total", x, "add", np.zeros(9), 1)
     twice = elementwise_case("twice", [x, x], lambda b, p, q: p + q, [x + x])
     for case, kind in ((total, "cupy.ReductionKernel"), (twice, "cupy.ElementwiseKernel")):
-        executable = backend.compile(case.kernel, case.name)
+        with lf.options(cuda_strategy="cupy"):
+            executable = backend.compile(case.kernel, case.name)
+            again = backend.load(case.kernel, "again", executable.binary)
         assert kind in executable.source
-        assert backend.load(case.kernel, "again", executable.binary).source == executable.source
+        assert again.source == executable.source
         strides = tuple(tuple(s // 8 for s in array.strides) for array in case.arrays)
         executable.bind(case.extents, strides, (0,) * len(case.arrays))

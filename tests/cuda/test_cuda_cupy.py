@@ -80,13 +80,13 @@ def reduction_cases() -> Iterator[Case]:
 
 def cases() -> list[tuple[Case, Strategy]]:
     return [
-        *((case, Strategy.CUPY_ELEMENTWISE) for case in elementwise_cases()),
-        *((case, Strategy.CUPY_REDUCTION) for case in reduction_cases()),
+        *((case, Strategy.ELEMENTWISE_KERNEL) for case in elementwise_cases()),
+        *((case, Strategy.REDUCTION_KERNEL) for case in reduction_cases()),
     ]
 
 
 def source_of(case: Case, strategy: Strategy) -> str:
-    if strategy is Strategy.CUPY_ELEMENTWISE:
+    if strategy is Strategy.ELEMENTWISE_KERNEL:
         return elementwise_source(case)
     return reduction_source(case)
 

@@ -18,7 +18,7 @@ from lazyfuse.backends.cuda.executable import pack_binary, symbol, unpack_binary
 from lazyfuse.backends.cuda.render_body import literal
 from lazyfuse.backends.cuda.strategy import Policy, Strategy, choose, render_own
 from lazyfuse.ir.kernel import Lanes
-from lazyfuse.ops.body import Value, cast
+from lazyfuse.ops.body import cast
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -135,14 +135,14 @@ def test_strategies() -> None:
     wide = mul_add("f8").kernel
     total = fold_case("total", positive(64, dtype="f8"), "add", np.array(0.0), 0).kernel
     rows = fold_case("rows", positive(8, 9, dtype="f8"), "add", np.zeros(8), 1).kernel
-    assert choose(wide) is Strategy.CUPY_ELEMENTWISE
-    assert choose(mul_add("i8").kernel) is Strategy.CUPY_ELEMENTWISE
-    assert choose(total) is Strategy.CUPY_REDUCTION
-    assert choose(wide, Policy.OWN) is choose(total, Policy.OWN) is Strategy.OWN
+    assert choose(wide) is Strategy.ELEMENTWISE_KERNEL
+    assert choose(mul_add("i8").kernel) is Strategy.ELEMENTWISE_KERNEL
+    assert choose(total) is Strategy.REDUCTION_KERNEL
+    assert choose(wide, Strategy.OWN) is choose(total, Strategy.OWN) is Strategy.OWN
     assert choose(rows) is Strategy.OWN
-    assert choose(rows, Policy.CUPY) is Strategy.CUPY_REDUCTION
+    assert choose(rows, Policy.CUPY) is Strategy.REDUCTION_KERNEL
     assert choose(mul_add("u1").kernel) is Strategy.OWN
-    assert choose(mul_add("u1").kernel, Policy.CUPY) is Strategy.CUPY_ELEMENTWISE
+    assert choose(mul_add("u1").kernel, Policy.CUPY) is Strategy.ELEMENTWISE_KERNEL
 
 
 def test_cupy_never_sees_float32() -> None:
@@ -158,23 +158,6 @@ def test_cupy_never_sees_float32() -> None:
 
 
 # --- limits and names ----------------------------------------------------------------------------
-
-
-def test_too_many_parameters() -> None:
-    """Past 4,096 bytes of parameters a kernel is refused with a typed error, before anything is
-    compiled.
-    """
-    arrays = [np.ones((2, 2, 2, 2), "f8")[::-1, ::-1] for _ in range(130)]
-
-    def add_all(body, *values: Value) -> Value:  # type: ignore[no-untyped-def]
-        total = values[0]
-        for value in values[1:]:
-            total = total + value
-        return total
-
-    case = elementwise_case("many", arrays, add_all, [sum(arrays)])
-    with pytest.raises(Unsupported, match="parameters take"):
-        render_own(case.kernel, "lf_many")
 
 
 def test_missing_cell() -> None:

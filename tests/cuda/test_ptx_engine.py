@@ -1,5 +1,5 @@
-"""The whole engine on device "cuda-ptx": op rows on special values, the named programs, and random
-fused ones, against NumPy.
+"""The whole engine on device "cuda-ptx": the named programs, writes and indexing, against NumPy.
+Op rows and random programs stand in test_cuda_ladder.py.
 """
 
 from __future__ import annotations
@@ -13,26 +13,11 @@ from cuda_check import needs_ptx
 
 import lazyfuse as lf
 from lazyfuse.runtime.session import backend
-from tests import corpus, oracle
-from tests.fuzz.check import program as fuzz_program
-from tests.fuzz.compare import ULP, run
+from tests import oracle
 from tests.programs import Example, examples
 
 pytestmark = [pytest.mark.engine, needs_ptx]
-#: Op rows and dtypes of the default run: one of so many.
-SLICE = 10
-#: Random programs of the default run and of --full, and their statements.
-PROGRAMS, FULL, LONGEST = 10, 400, 12
 EXAMPLES = examples()
-ROWS = [
-    (family, dtypes)
-    for family in corpus.FAMILIES
-    for dtypes in (
-        [(dtype,) for dtype in corpus.DTYPES]
-        if family.arity == 1
-        else [*((dtype, dtype) for dtype in corpus.DTYPES), *corpus.MIXED]
-    )
-]
 
 
 @pytest.fixture(autouse=True)
@@ -43,13 +28,6 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def operands(family: corpus.Family, dtypes: tuple[str, ...]) -> list[Any]:
-    """Special values, and for two operands every pair of them."""
-    if family.arity == 1:
-        return [corpus.unary_values(dtypes[0])]
-    return list(corpus.usable(family, *corpus.pair_values(*dtypes)))
-
-
 def test_the_interpreter_computes() -> None:
     """Results live on the device, and come from PTX that was executed, thread by thread."""
     before = backend("cuda-ptx").counts()
@@ -57,28 +35,6 @@ def test_the_interpreter_computes() -> None:
     assert lf.asnumpy(y)[999] == 999 * 3.25 + 1 and y.device == "cuda-ptx"
     executed = backend("cuda-ptx").counts() - before
     assert executed["mul.rn.f64"] >= 1000 and executed["add.rn.f64"] >= 1000
-
-
-def test_op_rows(full: bool) -> None:
-    """Every op, on every dtype and special value: fused by family, within the row's bound."""
-    rows = ROWS if full else ROWS[::SLICE]
-    assert full or {family.name for family, _ in rows} == {f.name for f in corpus.FAMILIES}
-    problems = []
-    with np.errstate(all="ignore"):
-        for family, dtypes in rows:
-
-            def program(
-                np: Any, *arrays: Any, ops: tuple[str, ...] = family.ops
-            ) -> dict[str, Any]:
-                return {op: corpus.attempt(np, op, arrays) for op in ops}
-
-            rules = corpus.family_rules(family, *dtypes)
-            given = operands(family, dtypes)
-            problems += [
-                f"{family.name} {dtypes}: {line}"
-                for line in oracle.differences(program, *given, rules=rules)
-            ]
-    assert problems == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -133,18 +89,3 @@ def test_indexing_and_scans() -> None:
     rng = np.random.default_rng(8)
     x, line = rng.normal(size=(7, 150)), rng.normal(size=1500)
     oracle.check(program, x, line, rng.integers(0, 150, 40), sums=True)
-
-
-@pytest.mark.parametrize("part", range(2))
-def test_random_programs(part: int, full: bool) -> None:
-    """Random programs give NumPy's results; sums are trees, and what follows from them is near."""
-    problems = []
-    for number in range(part, FULL if full else PROGRAMS, 2):
-        lines = fuzz_program(f"ptx/{number}", longest=LONGEST)
-        wanted, given = run(lines, np), run(lines, lf)
-        assert set(wanted.errors) == set(given.errors), lines
-        for name, value in wanted.names.items():
-            rules = oracle.Rules(ULP * (name[0] == "u"), zero_sign=False, strides=False, sums=True)
-            seen = oracle.observe(given.names[name])
-            problems += [f"{number} {text}" for text in oracle.compare(name, value, seen, rules)]
-    assert problems == []

@@ -1,12 +1,13 @@
 """Kernel IR -> CUDA: kernels in, GPU executables out.
 
-    strategy.py      how a kernel is compiled: cupy's ElementwiseKernel, ReductionKernel, own text
+    strategy.py      how a kernel runs: cupy's kernels, or own text in a layout of threads
     render_*.py      Kernel -> Program (CUDA C text, parameters); needs no GPU and no cupy
     accumulate.py    accumulators as C structs; group_text.py combines them across threads
     geometry.py      extents -> grid and block
     launch.py        Program + extents + strides -> Launch, over a Runtime (GPU or host shim)
     build.py         NVRTC; device.py: modules, launches; buffers.py: memory
     cupy_kernels.py  cupy's kernels as executables
+    faults.py        errors of CUDA, with what to do
     backend.py       the Backend itself
 
 Everything above `build.py` runs without cupy, which is what `backends/cuda_host` builds on.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyfuse.backends.base import Buffer, Executable
+from lazyfuse import config
+from lazyfuse.backends.base import Buffer, Executable, Unsupported
 from lazyfuse.backends.cuda.executable import (
     OwnExecutable,
     entries,
@@ -18,14 +19,21 @@ from lazyfuse.backends.cuda.executable import (
     symbol,
     unpack_binary,
 )
+from lazyfuse.backends.cuda.faults import Reported, advice
+from lazyfuse.backends.cuda.launch import Layout, Runtime, bind
+from lazyfuse.backends.cuda.program import Strategy
 from lazyfuse.backends.cuda.render_body import supports
 from lazyfuse.backends.cuda.strategy import (
-    Policy,
-    Strategy,
+    CUPY,
+    WANTED,
+    Wanted,
     check_supported,
     choose,
+    describe,
     render_own,
 )
+from lazyfuse.backends.driver import has_driver
+from lazyfuse.errors import DeviceUnavailableError
 from lazyfuse.ir.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -34,8 +42,7 @@ if TYPE_CHECKING:
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
 #: text are not loaded.
 RENDER_VERSION = 3
-#: Buffers of one kernel. 64 with 6 strides each still fit the parameter space; compile time grows
-#: past 100.
+#: Buffers of one kernel, beyond which the scheduler splits groups: compile time grows past 100.
 MAX_ARGS = 64
 
 
@@ -50,14 +57,21 @@ class CudaBackend:
     exact_order = False
     max_args = MAX_ARGS
 
-    def __init__(self, number: int = 0, policy: Policy = Policy.AUTO) -> None:
+    def __init__(self, number: int = 0) -> None:
         from lazyfuse.backends.cuda import build
         from lazyfuse.backends.cuda.device import Device
 
-        self.gpu: Device = Device(number)
+        with Reported(f"cuda:{number}"):
+            self.gpu: Device = Device(number)
         self.device = self.gpu.name
-        self.policy = policy
-        self._compiler = build.nvrtc_version()
+        self.reported = Reported(self.device)
+        try:
+            self._compiler = build.nvrtc_version()
+        except Exception as error:  # what is missing, or of another version, fails in many ways
+            raise DeviceUnavailableError(
+                f"{self.device} cannot be used: NVRTC does not load ({error}). What to do: "
+                "install lazyfuse[cuda13], or lazyfuse[cuda12] for a driver of CUDA 12"
+            ) from error
 
     @staticmethod
     def available() -> tuple[bool, str]:
@@ -65,20 +79,23 @@ class CudaBackend:
         try:
             import cupy
         except Exception as error:  # a broken CUDA installation fails in many ways while importing
-            return False, f"cupy cannot be imported: {error}"
+            return False, f"cupy cannot be imported: {error}; install lazyfuse[cuda13]"
+        if not has_driver():
+            return False, "no NVIDIA driver is installed on this machine"
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
-            return False, f"no usable GPU: {error}"
+            return False, f"no usable GPU: {error}; {advice(error)}"
         return count > 0, f"{count} GPU{'s' * (count != 1)}"
 
     @property
     def fingerprint(self) -> str:
-        """Compute capability, compiler, renderer and policy: what besides the kernel text decides
-        the code.
+        """Compute capability, compiler, renderer, the strategy asked for and the parameter space:
+        what besides the kernel text decides the code.
         """
-        arch, policy = self.gpu.architecture, self.policy.value
-        return f"cuda sm_{arch} nvrtc {self._compiler} render {RENDER_VERSION} {policy}"
+        arch, asked = self.gpu.architecture, wanted().value
+        limit = self.gpu.parameter_bytes
+        return f"cuda sm_{arch} nvrtc {self._compiler} render {RENDER_VERSION} {asked} {limit}"
 
     def supports(self, op: str, dtype: str) -> bool:
         """Whether primitive `op` producing or reading `dtype` can be spelled here."""
@@ -90,36 +107,53 @@ class CudaBackend:
         Raises: Unsupported for a kernel that has no CUDA text (see `max_args`); BuildError is a
         bug.
         """
+        check_supported(kernel)
+        strategy, word = choose(kernel, wanted()), symbol(name)
+        if strategy in CUPY:
+            return self._cupy(kernel, strategy, word)
+        return self._own(kernel, strategy, word)
+
+    def _own(self, kernel: Kernel, strategy: Strategy, name: str) -> Executable:
         from lazyfuse.backends.cuda import build
 
-        check_supported(kernel)
-        strategy, word = choose(kernel, self.policy), symbol(name)
-        if strategy is not Strategy.OWN:
-            return self._cupy(kernel, strategy, word)
-        program = render_own(kernel, word)
+        program = render_own(kernel, name, strategy, self.gpu.parameter_bytes)
         cubin, _ = build.build_cubin(program.source, self.gpu.architecture)
         functions = self.gpu.load(cubin, entries(program))
-        return OwnExecutable(program, self.gpu, functions, pack_binary(word, cubin))
+        return OwnExecutable(program, self.gpu, functions, pack_binary(name, cubin))
 
     def load(self, kernel: Kernel, name: str, binary: bytes) -> Executable:
         """Make the executable of `kernel` from an earlier `binary` of the same fingerprint."""
         word, cubin = unpack_binary(binary)
-        strategy = choose(kernel, self.policy)
-        if strategy is not Strategy.OWN:
+        strategy = choose(kernel, wanted())
+        if strategy in CUPY:
             return self._cupy(kernel, strategy, word)
-        program = render_own(kernel, word)
+        program = render_own(kernel, word, strategy, self.gpu.parameter_bytes)
         return OwnExecutable(program, self.gpu, self.gpu.load(cubin, entries(program)), binary)
 
     def _cupy(self, kernel: Kernel, strategy: Strategy, name: str) -> Executable:
         from lazyfuse.backends.cuda.cupy_kernels import CupyExecutable
 
-        return CupyExecutable(kernel, strategy, name, self.gpu)
+        def own() -> Executable:
+            return self._own(kernel, Strategy.OWN, name)
+
+        return CupyExecutable(kernel, strategy, name, self.gpu, own)
+
+    def strategy(
+        self,
+        kernel: Kernel,
+        extents: tuple[int, ...],
+        strides: tuple[tuple[int, ...], ...],
+        offsets: tuple[int, ...],
+    ) -> str:
+        """Say how a kernel would run with these extents and layouts."""
+        layout = Layout.of(kernel, extents, strides, offsets)
+        return explained(kernel, self.gpu, layout, has_cupy=True)
 
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialized memory, aligned to 512 bytes; MemoryError when there is none."""
         from lazyfuse.backends.cuda import buffers
 
-        with self.gpu.use():
+        with self.reported, self.gpu.use():
             return buffers.allocate(nbytes, self.device)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
@@ -128,27 +162,37 @@ class CudaBackend:
         """
         from lazyfuse.backends.cuda import buffers
 
-        with self.gpu.use():
+        with self.reported, self.gpu.use():
             return buffers.upload(array, self.device)
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between two buffers, in stream order."""
         import cupy
 
-        cupy.cuda.runtime.memcpyAsync(
-            target.pointer,
-            source.pointer,
-            source.nbytes,
-            cupy.cuda.runtime.memcpyDeviceToDevice,
-            cupy.cuda.get_current_stream().ptr,
-        )
+        with self.reported, self.gpu.use():
+            cupy.cuda.runtime.memcpyAsync(
+                target.pointer,
+                source.pointer,
+                source.nbytes,
+                cupy.cuda.runtime.memcpyDeviceToDevice,
+                cupy.cuda.get_current_stream().ptr,
+            )
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8, after everything queued."""
         from lazyfuse.backends.cuda import buffers
 
-        with self.gpu.use():
+        with self.reported, self.gpu.use():
             return buffers.download(buffer)
+
+    def adopt(self, array: Any, *, borrow: bool) -> tuple[Buffer, Any]:
+        """Take an array on this GPU that another library exports through DLPack: its memory, or a
+        copy of it, and the array over it. Raises: BufferError, see buffers.py.
+        """
+        from lazyfuse.backends.cuda import buffers
+
+        with self.reported, self.gpu.use():
+            return buffers.adopt(array, self.device, borrow=borrow)
 
     def as_array(
         self,
@@ -168,8 +212,26 @@ class CudaBackend:
         """Wait for the current stream."""
         import cupy
 
-        with self.gpu.use():
+        with self.reported, self.gpu.use():
             cupy.cuda.get_current_stream().synchronize()
+
+
+def wanted() -> Wanted:
+    """What option `cuda_strategy` asks for."""
+    return WANTED[config.current().cuda_strategy]
+
+
+def explained(kernel: Kernel, runtime: Runtime, layout: Layout, *, has_cupy: bool) -> str:
+    """The strategy of a kernel on a device, for people."""
+    asked = wanted()
+    try:
+        chosen = choose(kernel, asked, has_cupy=has_cupy)
+        if chosen in CUPY:
+            return describe(kernel, asked, [chosen], has_cupy=has_cupy)
+        launch = bind(render_own(kernel, "lf_explained", chosen), runtime, {}, layout)
+    except Unsupported as error:
+        return f"op by op ({error})"
+    return describe(kernel, asked, launch.strategy, has_cupy=has_cupy)
 
 
 def device_count() -> int:

@@ -5,6 +5,7 @@ freed it.
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import cupy
 import numpy as np
@@ -33,7 +34,10 @@ def allocate(nbytes: int, device: str) -> CudaBuffer:
     try:
         memory = cupy.cuda.alloc(max(nbytes, 1))
     except cupy.cuda.memory.OutOfMemoryError as error:
-        raise MemoryError(f"{nbytes} bytes on {device}: {error}") from error
+        raise MemoryError(
+            f"{device} has no {nbytes} bytes left: {error} What was recorded is kept: delete "
+            "arrays and ask again"
+        ) from error
     return CudaBuffer(memory, nbytes, device)
 
 
@@ -63,6 +67,23 @@ def download(buffer: Buffer) -> np.ndarray:
         )
         stream.synchronize()
     return result
+
+
+def adopt(array: Any, device: str, *, borrow: bool) -> tuple[CudaBuffer, Any]:
+    """Take an array that another library exports through DLPack: the buffer, and the cupy array
+    over it, C- or F-contiguous.
+
+    Aliasing: with `borrow`, the buffer is the array's own memory, which it keeps alive; else a
+    copy, queued on the current stream. Raises: BufferError for a borrowed array with gaps.
+    """
+    found = cupy.from_dlpack(array)
+    is_dense = found.flags.c_contiguous or found.flags.f_contiguous
+    if borrow and not is_dense:
+        raise BufferError("the array is not contiguous: it cannot be shared without a copy")
+    taken = found if borrow else found.copy(order="A")
+    buffer = CudaBuffer(taken.data, taken.nbytes, device)
+    buffer.exclusive = not borrow
+    return buffer, taken
 
 
 def as_cupy(

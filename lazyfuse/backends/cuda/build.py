@@ -7,6 +7,9 @@ NumPy rounds twice.
 
 from __future__ import annotations
 
+import tempfile
+from functools import cache
+
 from cupy_backends.cuda.libs import nvrtc
 
 #: No contraction, no flush to zero (NVRTC's default), IEEE division and square root (defaults).
@@ -16,7 +19,7 @@ OPTIONS = ("-std=c++17", "-fmad=false")
 class BuildError(RuntimeError):
     """NVRTC refused a text that lazyfuse wrote: a bug.
 
-    The message has the compiler's log and the text.
+    The message has the compiler's log and the path of a file with the text.
     """
 
 
@@ -40,6 +43,16 @@ def build_ptx(source: str, architecture: str) -> str:
     return code.decode().rstrip("\0")
 
 
+@cache
+def _kept(source: str) -> str:
+    """The path of a file with a text that was refused, for whoever reports it."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="lazyfuse-refused-", suffix=".cu", delete=False
+    ) as file:
+        file.write(source)
+    return file.name
+
+
 def _compile(source: str, options: tuple[str, ...], *, ptx: bool) -> tuple[bytes, str]:
     program = nvrtc.createProgram(source, "lazyfuse.cu", (), ())
     try:
@@ -47,7 +60,8 @@ def _compile(source: str, options: tuple[str, ...], *, ptx: bool) -> tuple[bytes
             nvrtc.compileProgram(program, options)
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
-            raise BuildError(f"NVRTC {options}: {error}\n{log}\n{source}") from error
+            path = _kept(source)
+            raise BuildError(f"NVRTC {options}: {error}\nsource: {path}\n{log}") from error
         code = nvrtc.getPTX(program) if ptx else nvrtc.getCUBIN(program)
         return bytes(code), nvrtc.getProgramLog(program)
     finally:

@@ -2,7 +2,8 @@
 
 Buffers become cupy arrays that share their memory; broadcast axes get a stride of 0, which cupy
 takes as it is. cupy compiles at the first call with a new set of dtypes and layouts, and keeps its
-own caches in memory and on disk, so `binary` holds the name only.
+own caches in memory and on disk, so `binary` holds the name only. What it refuses then runs as own
+text.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 import cupy
 import numpy as np
+from cupy.cuda.compiler import CompileException
 
-from lazyfuse.backends.base import Buffer, Launch, Scalar
+from lazyfuse.backends.base import Buffer, Executable, Launch, Scalar
 from lazyfuse.backends.cuda.buffers import as_cupy
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.device import Device
@@ -23,23 +25,31 @@ from lazyfuse.backends.cuda.elementwise import (
 )
 from lazyfuse.backends.cuda.executable import pack_binary
 from lazyfuse.backends.cuda.launch import Layout
+from lazyfuse.backends.cuda.program import Strategy
 from lazyfuse.backends.cuda.reduction import ReductionText, render_cupy_reduction
-from lazyfuse.backends.cuda.strategy import Strategy
 from lazyfuse.ir.kernel import Kernel, Role
 
 Run = Callable[[list[cupy.ndarray], list[np.generic]], None]
 
 
 class CupyExecutable:
-    """A kernel that cupy compiles."""
+    """A kernel that cupy compiles; `own` makes the executable of its own text."""
 
-    __slots__ = ("kernel", "source", "binary", "run", "gpu")
+    __slots__ = ("kernel", "source", "binary", "run", "gpu", "own")
 
-    def __init__(self, kernel: Kernel, strategy: Strategy, name: str, gpu: Device) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        strategy: Strategy,
+        name: str,
+        gpu: Device,
+        own: Callable[[], Executable],
+    ) -> None:
         self.kernel = kernel
         self.gpu = gpu
+        self.own = own
         self.binary = pack_binary(name, b"")
-        if strategy is Strategy.CUPY_ELEMENTWISE:
+        if strategy is Strategy.ELEMENTWISE_KERNEL:
             elementwise = render_cupy_elementwise(kernel, name)
             self.source, self.run = elementwise.source, _elementwise(kernel, elementwise)
         else:
@@ -54,16 +64,28 @@ class CupyExecutable:
     ) -> Launch:
         """Fix extents, strides and offsets; see backends/base.py."""
         layout = Layout.of(self.kernel, extents, strides, offsets)
-        return CupyLaunch(self.kernel, self.run, layout, self.gpu)
+
+        def own() -> Launch:
+            return self.own().bind(extents, strides, offsets)
+
+        return CupyLaunch(self.kernel, self.run, layout, self.gpu, own)
 
 
 class CupyLaunch:
     """Arrays over the buffers of a call, then the cupy kernel."""
 
-    __slots__ = ("run", "views", "scalars", "is_empty", "gpu")
+    __slots__ = ("run", "views", "scalars", "is_empty", "gpu", "make_own", "own")
 
-    def __init__(self, kernel: Kernel, run: Run, layout: Layout, gpu: Device) -> None:
-        self.run, self.gpu = run, gpu
+    def __init__(
+        self,
+        kernel: Kernel,
+        run: Run,
+        layout: Layout,
+        gpu: Device,
+        make_own: Callable[[], Launch],
+    ) -> None:
+        self.run, self.gpu, self.make_own = run, gpu, make_own
+        self.own: Launch | None = None
         self.views = [_view(kernel, layout, number) for number in range(len(kernel.args))]
         self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
         self.is_empty = 0 in layout.extents[: kernel.outer]
@@ -74,10 +96,16 @@ class CupyLaunch:
         """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
         if self.is_empty:
             return 0
+        if self.own is not None:
+            return self.own(buffers, scalars, threads=threads)
         typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
-        with self.gpu.use():
-            pairs = zip(buffers, self.views, strict=True)
-            self.run([as_cupy(buffer, *view) for buffer, view in pairs], typed)
+        try:
+            with self.gpu.reported, self.gpu.use():
+                pairs = zip(buffers, self.views, strict=True)
+                self.run([as_cupy(buffer, *view) for buffer, view in pairs], typed)
+        except CompileException:  # of another version of cupy, say
+            self.own = self.make_own()
+            return self.own(buffers, scalars, threads=threads)
         return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyfuse.backends.cuda.program import Program, Shape
+from lazyfuse.backends.cuda.program import Program, Shape, Strategy
 from lazyfuse.ir.kernel import Role
 
 #: Blocks per multiprocessor beyond which a grid-stride loop takes over.
@@ -23,6 +23,8 @@ ROW_ELEMENTS, COLUMN_ELEMENTS = 4, 8
 SPLIT_ELEMENTS = 32
 #: The largest gridDim.y.
 MOST_SPLITS = 65535
+#: Threads of a warp.
+WARP = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,21 @@ def elementwise_geometry(
 
 
 def reduction_geometry(program: Program, target: Target, outer: int, inner: int) -> Geometry:
-    """Size the groups for `outer` outer indices of `inner` inner ones each."""
+    """Size the groups for `outer` outer indices of `inner` inner ones each, as the program's
+    strategy says.
+    """
     threads = min(program.threads, target.block)
     columns = program.shape is Shape.COLUMNS
-    widest = threads // min(32, power_of_two(outer)) if columns else threads
+    widest = threads // min(WARP, power_of_two(outer)) if columns else threads
     per_lane = COLUMN_ELEMENTS if columns else ROW_ELEMENTS
     lanes = max(1, min(widest, power_of_two(-(-inner // per_lane))))
+    if program.strategy is Strategy.ROWS_BY_WARP:
+        lanes = min(lanes, WARP)
+    elif program.strategy is Strategy.ROWS_BY_BLOCK:
+        lanes = threads
     rows = threads // lanes
     tiles = -(-outer // rows)
-    splits = _splits(target, tiles, inner // lanes)
+    splits = _splits(program.strategy, target, tiles, inner // lanes)
     if splits == 1:
         has_scratch = any(arg.role is Role.SCRATCH for arg in program.kernel.args)
         most = SCRATCH_BLOCKS if has_scratch else BLOCKS_PER_PROCESSOR
@@ -87,8 +95,10 @@ def reduction_geometry(program: Program, target: Target, outer: int, inner: int)
     return Geometry((tiles, splits), block, rows)
 
 
-def _splits(target: Target, tiles: int, per_lane: int) -> int:
+def _splits(strategy: Strategy, target: Target, tiles: int, per_lane: int) -> int:
     """Blocks that share an outer index, where outer indices alone leave the device idle."""
-    if tiles >= target.processors or per_lane < 2 * SPLIT_ELEMENTS:
+    if strategy is Strategy.ONE_PASS:
+        return max(2, min(-(-4 * target.processors // tiles), per_lane, MOST_SPLITS))
+    if strategy is not Strategy.OWN or tiles >= target.processors or per_lane < 2 * SPLIT_ELEMENTS:
         return 1
     return min(-(-4 * target.processors // tiles), per_lane // SPLIT_ELEMENTS, MOST_SPLITS)

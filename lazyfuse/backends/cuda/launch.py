@@ -18,11 +18,19 @@ import numpy as np
 from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
 from lazyfuse.backends.cuda.geometry import (
+    WARP,
+    Geometry,
     Target,
     elementwise_geometry,
     reduction_geometry,
 )
-from lazyfuse.backends.cuda.program import Parameter, ParameterKind, Program, Shape
+from lazyfuse.backends.cuda.program import (
+    Parameter,
+    ParameterKind,
+    Program,
+    Shape,
+    Strategy,
+)
 from lazyfuse.ir.kernel import Kernel, Role
 
 Value = int | np.generic
@@ -36,6 +44,9 @@ class Runtime(Protocol):
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
         """Memory that lives at least until the kernels launched so far have run."""
+
+    def table(self, words: np.ndarray) -> Buffer:
+        """A workspace with these 8-byte words; they may change once this returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +73,12 @@ class Layout:
         )
 
 
-#: Where a parameter that changes from call to call finds its value: its kind and number.
-Sources = dict[tuple[ParameterKind, int], int]
-
-
 class OwnLaunch:
-    """A bound self-contained kernel; see ElementwiseLaunch and ReductionLaunch."""
+    """A bound self-contained kernel; see ElementwiseLaunch and ReductionLaunch.
+
+    A call copies the template of its values and fills in addresses and scalars: all else is
+    prepared here.
+    """
 
     def __init__(
         self, program: Program, runtime: Runtime, functions: dict[str, Function], layout: Layout
@@ -77,12 +88,20 @@ class OwnLaunch:
         self.outer = math.prod(layout.extents[: kernel.outer])
         self.inner = math.prod(layout.extents[kernel.outer :])
         self.packable = can_pack(program, layout)
-        self.places = tuple(_places(kernel, layout))
         self.template = [_fixed_value(parameter, layout) for parameter in program.parameters]
-        self.varying = tuple(
-            (position, parameter)
+        self.at = {
+            (parameter.kind, parameter.number): position
             for position, parameter in enumerate(program.parameters)
-            if parameter.kind not in (ParameterKind.EXTENT, ParameterKind.STRIDE)
+        }
+        #: Position, number of the buffer, bytes to add, and the bits that must be 0 for packs.
+        self.pointers = tuple(
+            (self.at[ParameterKind.POINTER, number], place, offset, _pack_mask(program, number))
+            for place, (number, offset) in enumerate(_places(kernel, layout))
+        )
+        self.scalars = tuple(
+            (position, parameter.number, converter(parameter))
+            for position, parameter in enumerate(program.parameters)
+            if parameter.kind is ParameterKind.SCALAR
         )
 
     def __call__(
@@ -91,32 +110,33 @@ class OwnLaunch:
         """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
         if self.outer == 0:
             return 0
-        sources = {
-            (ParameterKind.POINTER, number): buffer.pointer + offset
-            for (number, offset), buffer in zip(self.places, buffers, strict=True)
-        }
-        self.run(sources, scalars, packed=self.packable and self._aligned(sources))
+        values, packed = self.template.copy(), self.packable
+        for position, number, offset, mask in self.pointers:
+            values[position] = address = buffers[number].pointer + offset
+            if address & mask:
+                packed = False
+        for position, number, convert in self.scalars:
+            values[position] = convert(scalars[number])
+        self.run(values, packed=packed)
         return 0
 
-    def run(self, sources: Sources, scalars: Sequence[Scalar], *, packed: bool) -> None:
-        """Launch with the addresses in `sources`."""
+    @property
+    def strategy(self) -> tuple[Strategy, ...]:
+        """How it runs, where addresses are aligned."""
+        raise NotImplementedError("ElementwiseLaunch and ReductionLaunch say how they run")
+
+    def run(self, values: list[Value], *, packed: bool) -> None:
+        """Launch with these values, which have every address and scalar."""
         raise NotImplementedError("ElementwiseLaunch and ReductionLaunch say how to run")
 
-    def values(self, sources: Sources, scalars: Sequence[Scalar]) -> list[Value]:
-        """The parameter values of one launch."""
-        values = list(self.template)
-        for position, parameter in self.varying:
-            if parameter.kind is ParameterKind.SCALAR:
-                values[position] = scalar_value(scalars[parameter.number], parameter)
-            else:
-                values[position] = sources.get((parameter.kind, parameter.number), 0)
-        return values
-
-    def _aligned(self, sources: Sources) -> bool:
-        return all(
-            sources[ParameterKind.POINTER, number] % pack_bytes(self.program, number) == 0
-            for number in self.program.packed_args
-        )
+    def call(self, entry: str, geometry: Geometry, values: list[Value]) -> None:
+        """Launch an entry with these values, or with a table of them."""
+        function = self.functions[entry]
+        if self.program.uses_table:
+            table = self.runtime.table(words_of(values))
+            function(geometry.grid, geometry.block, [table.pointer])
+        else:
+            function(geometry.grid, geometry.block, values)
 
 
 class ElementwiseLaunch(OwnLaunch):
@@ -124,11 +144,28 @@ class ElementwiseLaunch(OwnLaunch):
     elsewhere.
     """
 
-    def run(self, sources: Sources, scalars: Sequence[Scalar], *, packed: bool) -> None:
-        program = self.program
-        entry = program.vector_entry if packed and program.vector_entry else program.entry
-        geometry = elementwise_geometry(program, self.runtime.target, self.outer, packed=packed)
-        self.functions[entry](geometry.grid, geometry.block, self.values(sources, scalars))
+    def __init__(
+        self, program: Program, runtime: Runtime, functions: dict[str, Function], layout: Layout
+    ) -> None:
+        super().__init__(program, runtime, functions, layout)
+        entries = (program.entry, program.vector_entry or program.entry)
+        self.ways = tuple(
+            (entry, elementwise_geometry(program, runtime.target, self.outer, packed=packed))
+            for packed, entry in zip((False, True), entries, strict=True)
+        )
+
+    @property
+    def strategy(self) -> tuple[Strategy, ...]:
+        """See OwnLaunch."""
+        if self.program.kernel.scan is not None:
+            shared = self.program.shape is Shape.SHARED_ROWS
+            return (Strategy.SCAN_BY_BLOCK if shared else Strategy.SCAN_BY_THREAD,)
+        packed = self.packable and self.program.vector_entry
+        return (Strategy.VECTORIZED if packed else Strategy.STRIDED,)
+
+    def run(self, values: list[Value], *, packed: bool) -> None:
+        entry, geometry = self.ways[packed]
+        self.call(entry, geometry, values)
 
 
 class ReductionLaunch(OwnLaunch):
@@ -141,38 +178,44 @@ class ReductionLaunch(OwnLaunch):
         self.geometry = reduction_geometry(program, runtime.target, max(self.outer, 1), self.inner)
         everything = ((0, len(program.kernel.phases)),)
         self.ranges = program.launches if self.geometry.splits > 1 else everything
+        self.areas = tuple(self._areas())
 
-    def run(self, sources: Sources, scalars: Sequence[Scalar], *, packed: bool) -> None:
-        workspaces = self._workspaces()
-        sources.update((key, buffer.pointer) for key, buffer in workspaces.items())
-        sources[ParameterKind.PACKED, 0] = int(packed)
-        function, geometry = self.functions[self.program.entry], self.geometry
-        for first, last in self.ranges:
-            sources[ParameterKind.FIRST, 0], sources[ParameterKind.LAST, 0] = first, last
-            function(geometry.grid, geometry.block, self.values(sources, scalars))
+    @property
+    def strategy(self) -> tuple[Strategy, ...]:
+        """See OwnLaunch."""
+        if self.program.shape is Shape.COLUMNS:
+            layout = Strategy.COLUMNS
+        else:
+            by_warp = self.geometry.block[0] <= WARP
+            layout = Strategy.ROWS_BY_WARP if by_warp else Strategy.ROWS_BY_BLOCK
+        return (layout, Strategy.ONE_PASS) if self.geometry.splits > 1 else (layout,)
 
-    def _workspaces(self) -> dict[tuple[ParameterKind, int], Buffer]:
-        """Scratch arguments, and what blocks that share an outer index exchange."""
-        program, workspace = self.program, self.runtime.workspace
-        shared = self.geometry.splits > 1
+    def run(self, values: list[Value], *, packed: bool) -> None:
+        workspaces = []  # held until the launches are queued
+        for position, nbytes, zeroed in self.areas:
+            workspace = self.runtime.workspace(nbytes, zeroed=zeroed)
+            workspaces.append(workspace)
+            values[position] = workspace.pointer
+        values[self.at[ParameterKind.PACKED, 0]] = int(packed)
+        from_phase, to_phase = self.at[ParameterKind.FIRST, 0], self.at[ParameterKind.LAST, 0]
+        for values[from_phase], values[to_phase] in self.ranges:
+            self.call(self.program.entry, self.geometry, values)
+
+    def _areas(self) -> Iterator[tuple[int, int, bool]]:
+        """Position, bytes, and whether zeroed, of scratch arguments and of what blocks that share
+        an outer index exchange.
+        """
+        program, shared = self.program, self.geometry.splits > 1
         slots = self.outer if shared else self.geometry.slots
-        areas = {
-            (ParameterKind.SCRATCH, number): workspace(
-                slots * max(self.inner, 1) * CTYPES[arg.dtype].size, zeroed=False
-            )
-            for number, arg in enumerate(program.kernel.args)
-            if arg.role is Role.SCRATCH
-        }
+        for number, arg in enumerate(program.kernel.args):
+            if arg.role is Role.SCRATCH:
+                nbytes = slots * max(self.inner, 1) * CTYPES[arg.dtype].size
+                yield self.at[ParameterKind.SCRATCH, number], nbytes, False
         if shared:
             states = self.outer * self.geometry.splits
-            sizes = {
-                ParameterKind.PARTIALS: states * program.partial_bytes,
-                ParameterKind.TOTALS: self.outer * program.totals_bytes,
-                ParameterKind.COUNTERS: 4 * self.geometry.grid[0],
-            }
-            for kind, nbytes in sizes.items():
-                areas[kind, 0] = workspace(nbytes, zeroed=kind is ParameterKind.COUNTERS)
-        return areas
+            yield self.at[ParameterKind.PARTIALS, 0], states * program.partial_bytes, False
+            yield self.at[ParameterKind.TOTALS, 0], self.outer * program.totals_bytes, False
+            yield self.at[ParameterKind.COUNTERS, 0], 4 * self.geometry.grid[0], True
 
 
 def bind(
@@ -202,6 +245,11 @@ def _fixed_value(parameter: Parameter, layout: Layout) -> Value:
     return 0
 
 
+def _pack_mask(program: Program, number: int) -> int:
+    """The low bits of an address that packs of argument `number` need to be 0."""
+    return pack_bytes(program, number) - 1 if number in program.packed_args else 0
+
+
 def pack_bytes(program: Program, number: int) -> int:
     """The alignment that packs of argument `number` need: their size, 16 at most."""
     return min(16, program.pack * CTYPES[program.kernel.args[number].dtype].size)
@@ -225,13 +273,27 @@ def can_pack(program: Program, layout: Layout) -> bool:
     return True
 
 
-def scalar_value(scalar: Scalar, parameter: Parameter) -> np.generic:
-    """The typed value of a scalar: float16 as bits, bool as a byte, complex as a part."""
+def words_of(values: Sequence[Value]) -> np.ndarray:
+    """Values as 8-byte words; little-endian, so that narrow ones stand at the start."""
+    words = np.zeros(len(values), np.uint64)
+    for place, value in enumerate(values):
+        typed = np.int64(value) if isinstance(value, int) else value
+        words[place : place + 1].view(typed.dtype)[0] = typed
+    return words
+
+
+def converter(parameter: Parameter) -> Callable[[Scalar], np.generic]:
+    """What makes the typed value of a scalar: float16 as bits, bool as a byte, complex as a
+    part.
+    """
     dtype = parameter.dtype
     if dtype in PART:
-        part = complex(scalar).imag if parameter.axis else complex(scalar).real
-        return np.float32(part) if PART[dtype] == "f4" else np.float64(part)
+        kind = np.dtype(PART[dtype]).type
+        if parameter.axis:
+            return lambda scalar: kind(complex(scalar).imag)
+        return lambda scalar: kind(complex(scalar).real)
     if dtype == "b1":
-        return np.uint8(bool(scalar))
-    value: np.generic = np.dtype(dtype).type(scalar)
-    return np.uint16(value.view(np.uint16)) if dtype == "f2" else value
+        return lambda scalar: np.uint8(bool(scalar))
+    if dtype == "f2":
+        return lambda scalar: np.uint16(np.float16(scalar).view(np.uint16))  # type: ignore[arg-type]
+    return np.dtype(dtype).type

@@ -2,8 +2,7 @@
 
 Parameters are listed in the order of the `__global__` signature; a launch fills them by kind.
 Everything integral travels as 8 bytes, so that a launch is a list of Python ints and a few typed
-scalars, and the size can be checked against the parameter space (`PARAMETER_BYTES`) before
-anything is compiled.
+scalars, and their bytes can be counted: past the parameter space they travel in a table.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
 from lazyfuse.ir.kernel import STRIDED, Kernel, Role
 
-#: Bytes of kernel parameters: 4,096 on drivers older than 12.1 (32,764 since); cuda.md section 3.
-PARAMETER_BYTES = 4096
+#: Bytes of kernel parameters before CUDA 12.1 and on GPUs older than Volta, and since.
+PARAMETER_BYTES, WIDE_PARAMETER_BYTES = 4096, 32764
 
 
 class ParameterKind(Enum):
@@ -47,6 +45,23 @@ class Parameter:
     dtype: str = "i8"
 
 
+class Strategy(Enum):
+    """How a kernel runs; the values are those of option `cuda_strategy` (strategy.py says which
+    kernels each applies to)."""
+
+    ELEMENTWISE_KERNEL = "ElementwiseKernel"  # cupy's
+    REDUCTION_KERNEL = "ReductionKernel"  # cupy's
+    OWN = "own"  # self-contained text; the launch chooses among what follows
+    VECTORIZED = "vectorized"  # one thread per 16-byte pack
+    STRIDED = "strided"  # one thread per element, any layout
+    ROWS_BY_WARP = "rows-by-warp"  # a reduction's row is folded by one warp, or a part of one
+    ROWS_BY_BLOCK = "rows-by-block"  # by one block
+    COLUMNS = "columns"  # neighbouring threads fold neighbouring columns
+    ONE_PASS = "one-pass"  # blocks share a row; the last one adds what the others found
+    SCAN_BY_THREAD = "scan-by-thread"  # a thread walks a row
+    SCAN_BY_BLOCK = "scan-by-block"  # a block shares a row, along a tree
+
+
 class Shape(Enum):
     """The thread layout that a program is written for; `geometry.py` sizes it."""
 
@@ -64,7 +79,8 @@ class Program:
     aligned addresses: an elementwise launch then calls `vector_entry` (`unroll` packs per thread
     and round), others set PACKED. `threads` is the largest block. `launches` cuts the phases into
     ranges with at most one inner phase each, for launches whose blocks share an outer index;
-    `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange.
+    `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange. `strategy` is
+    what was forced, or OWN. `uses_table`: the only parameter is the address of a table of values.
     """
 
     kernel: Kernel
@@ -81,6 +97,8 @@ class Program:
     launches: tuple[tuple[int, int], ...] = ()
     partial_bytes: int = 0
     totals_bytes: int = 0
+    strategy: Strategy = Strategy.OWN
+    uses_table: bool = False
 
 
 def common_parameters(kernel: Kernel) -> list[Parameter]:
@@ -129,17 +147,28 @@ def _scalar_parameters(number: int, dtype: str) -> list[Parameter]:
     return [Parameter(kind, f"{memory} x{number}", CTYPES[dtype].size, number, 0, dtype)]
 
 
-def check_size(parameters: list[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters as a tuple; raise Unsupported when they do not fit the parameter
-    space.
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """How values reach a `__global__` function: `signature` is its parameter list, `prologue` the
+    first lines of its body. Past the parameter space all values come in a table in global memory,
+    8 bytes each.
     """
-    nbytes = sum(max(parameter.nbytes, 8) for parameter in parameters)
-    if nbytes > PARAMETER_BYTES:
-        reason = f"its parameters take {nbytes} bytes of {PARAMETER_BYTES}; use fewer arguments"
-        raise Unsupported("kernel", "any", reason)
-    return tuple(parameters)
+
+    parameters: tuple[Parameter, ...]
+    signature: str
+    prologue: str = ""
 
 
-def signature(parameters: tuple[Parameter, ...]) -> str:
-    """Write the parameter list of the `__global__` function."""
-    return ",\n    ".join(parameter.declaration for parameter in parameters)
+def interface(parameters: list[Parameter], limit: int) -> Interface:
+    """The interface of a kernel with these parameters, `limit` bytes of which fit."""
+    if sum(max(parameter.nbytes, 8) for parameter in parameters) <= limit:
+        declared = ",\n    ".join(parameter.declaration for parameter in parameters)
+        return Interface(tuple(parameters), declared)
+    lines = [_from_table(parameter, place) for place, parameter in enumerate(parameters)]
+    return Interface(tuple(parameters), "const unsigned long long* lf_table", "".join(lines))
+
+
+def _from_table(parameter: Parameter, place: int) -> str:
+    kind = parameter.declaration.rpartition(" ")[0]
+    pointer = f"reinterpret_cast<{kind} const*>(lf_table + {place})"
+    return f"  {parameter.declaration} = *{pointer};\n"

@@ -17,11 +17,12 @@ from __future__ import annotations
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.program import (
+    PARAMETER_BYTES,
     Program,
     Shape,
-    check_size,
+    Strategy,
     common_parameters,
-    signature,
+    interface,
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
@@ -47,28 +48,38 @@ PACKED_COST = 120.0
 FLIGHT_BYTES = 32
 
 
-def render_elementwise(kernel: Kernel, name: str) -> Program:
-    """Write the Program of a kernel with no inner axes.
+def render_elementwise(
+    kernel: Kernel,
+    name: str,
+    strategy: Strategy = Strategy.OWN,
+    limit: int = PARAMETER_BYTES,
+) -> Program:
+    """Write the Program of a kernel with no inner axes. VECTORIZED packs costly bodies too,
+    STRIDED packs nothing.
 
-    Raises: Unsupported for too many arguments or a primitive without a cell.
+    Raises: Unsupported for a primitive without a cell.
     """
     assert kernel.inner == 0 and len(kernel.phases) == 1, kernel
-    parameters = check_size(common_parameters(kernel))
-    pack = pack_width(kernel)
+    given = interface(common_parameters(kernel), limit)
+    pack = 1 if strategy is Strategy.STRIDED else pack_width(kernel)
+    if pack > 1 and strategy is not Strategy.VECTORIZED and _is_costly(kernel):
+        pack = 1
     unroll = _unroll(kernel, pack)
     head = f"__global__ void __launch_bounds__({THREADS})"
     text = index_types(kernel)
-    text += f'extern "C" {head} {name}(\n    {signature(parameters)}) {{\n{_general(kernel)}}}\n'
+    bodies = {name: _general(kernel)}
     if pack > 1:
-        vector = _vector(kernel, pack, unroll)
-        text += f'extern "C" {head} {name}_v(\n    {signature(parameters)}) {{\n{vector}}}\n'
+        bodies[f"{name}_v"] = _vector(kernel, pack, unroll)
+    for entry, body in bodies.items():
+        start = f'extern "C" {head} {entry}(\n    {given.signature}) {{\n{given.prologue}'
+        text += f"{start}{body}}}\n"
     return Program(
         kernel,
         name,
         with_prelude(text),
         Shape.ELEMENTWISE,
         name,
-        parameters,
+        given.parameters,
         vector_entry=f"{name}_v" if pack > 1 else None,
         pack=pack,
         unroll=unroll,
@@ -76,7 +87,13 @@ def render_elementwise(kernel: Kernel, name: str) -> Program:
         if pack > 1
         else (),
         threads=THREADS,
+        strategy=strategy,
+        uses_table=bool(given.prologue),
     )
+
+
+def _is_costly(kernel: Kernel) -> bool:
+    return body_cost(kernel.phases[0]) > PACKED_COST
 
 
 def pack_width(kernel: Kernel) -> int:
@@ -84,7 +101,7 @@ def pack_width(kernel: Kernel) -> int:
     moves.
     """
     last = kernel.outer - 1
-    if last < 0 or body_cost(kernel.phases[0]) > PACKED_COST or has_indexes(kernel):
+    if last < 0 or has_indexes(kernel):
         return 1
     accesses = [arg.access[last] for arg in kernel.args]
     sizes = [

@@ -33,13 +33,13 @@ from lazyfuse.backends.cuda.accumulate import (
 from lazyfuse.backends.cuda.group_text import group_text
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.program import (
+    PARAMETER_BYTES,
     Parameter,
     ParameterKind,
     Program,
     Shape,
-    check_size,
     common_parameters,
-    signature,
+    interface,
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
@@ -69,23 +69,23 @@ _CONTROL = (
 )
 
 
-def render_reduction(kernel: Kernel, name: str) -> Program:
+def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) -> Program:
     """Write the Program of a kernel with inner axes.
 
-    Raises: Unsupported for too many arguments or an operation without a CUDA spelling.
+    Raises: Unsupported for an operation without a CUDA spelling.
     """
     folds = folds_of(kernel)
     columns = kernel.lanes is Lanes.OUTER
     partial_bytes = max((state_bytes(phase) for phase in folds), default=8)
     threads = _threads(partial_bytes) if columns else THREADS
-    parameters = check_size([*common_parameters(kernel), *_CONTROL])
+    given = interface([*common_parameters(kernel), *_CONTROL], limit)
     packs = plan_packs(kernel)
     text = (
         index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
     )
     text += (
         f'extern "C" __global__ void __launch_bounds__({threads}, {BLOCKS}) {name}(\n'
-        f"    {signature(parameters)}) {{\n{_entry(kernel, folds, packs)}}}\n"
+        f"    {given.signature}) {{\n{given.prologue}{_entry(kernel, folds, packs)}}}\n"
     )
     return Program(
         kernel,
@@ -93,13 +93,14 @@ def render_reduction(kernel: Kernel, name: str) -> Program:
         with_prelude(text),
         Shape.COLUMNS if columns else Shape.ROWS,
         name,
-        parameters,
+        given.parameters,
         pack=packs.width,
         packed_args=packs.args,
         threads=threads,
         launches=launch_ranges(kernel),
         partial_bytes=partial_bytes,
         totals_bytes=state_bytes([fold for phase in folds for fold in phase]),
+        uses_table=bool(given.prologue),
     )
 
 

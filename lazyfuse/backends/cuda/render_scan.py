@@ -21,11 +21,11 @@ from __future__ import annotations
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.program import (
+    PARAMETER_BYTES,
     Program,
     Shape,
-    check_size,
     common_parameters,
-    signature,
+    interface,
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
@@ -46,20 +46,29 @@ SHARED_THREADS, ITEMS = 256, 7
 _SIMPLE = frozenset(("load", "scalar", "index", "acc", "gather"))
 
 
-def render_scan(kernel: Kernel, name: str) -> Program:
+def render_scan(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) -> Program:
     """Write the Program of a scan.
 
-    Raises: Unsupported for too many arguments or a primitive without a cell.
+    Raises: Unsupported for a primitive without a cell.
     """
-    parameters = check_size(common_parameters(kernel))
+    given = interface(common_parameters(kernel), limit)
     shared = shares_rows(kernel)
     threads = SHARED_THREADS if shared else ROW_THREADS
     body = _shared_rows(kernel) if shared else _rows(kernel)
     text = index_types(kernel) + (_step_function(kernel) if shared else "")
     head = f'extern "C" __global__ void __launch_bounds__({threads}) {name}'
-    text += f"{head}(\n    {signature(parameters)}) {{\n{body}}}\n"
+    text += f"{head}(\n    {given.signature}) {{\n{given.prologue}{body}}}\n"
     shape = Shape.SHARED_ROWS if shared else Shape.ELEMENTWISE
-    return Program(kernel, name, with_prelude(text), shape, name, parameters, threads=threads)
+    return Program(
+        kernel,
+        name,
+        with_prelude(text),
+        shape,
+        name,
+        given.parameters,
+        threads=threads,
+        uses_table=bool(given.prologue),
+    )
 
 
 def shares_rows(kernel: Kernel) -> bool:

@@ -13,11 +13,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from lazyfuse.backends.base import Buffer, Executable
-from lazyfuse.backends.cuda.backend import MAX_ARGS
+from lazyfuse.backends.cuda.backend import MAX_ARGS, explained, wanted
 from lazyfuse.backends.cuda.executable import OwnExecutable, symbol, unpack_binary
-from lazyfuse.backends.cuda.program import Program
+from lazyfuse.backends.cuda.launch import Layout, Runtime
+from lazyfuse.backends.cuda.program import Program, Strategy
 from lazyfuse.backends.cuda.render_body import supports
-from lazyfuse.backends.cuda.strategy import check_supported, render_own
+from lazyfuse.backends.cuda.strategy import check_supported, choose, render_own
 from lazyfuse.ir.kernel import Kernel
 
 
@@ -37,6 +38,7 @@ class SimulatedBackend(ABC):
 
     name: str
     device: str
+    runtime: Runtime
     exact_order = False
     max_args = MAX_ARGS
 
@@ -73,13 +75,24 @@ class SimulatedBackend(ABC):
         for number, (kernel, name) in enumerate(kernels):
             check_supported(kernel)
             suffix = f"_{number}" if len(kernels) > 1 else ""
-            programs.append(render_own(kernel, symbol(name) + suffix))
+            programs.append(render_own(kernel, symbol(name) + suffix, own_strategy(kernel)))
         return self.build(programs)
 
     def load(self, kernel: Kernel, name: str, binary: bytes) -> Executable:
         """Make the executable of `kernel` from an earlier `binary` of the same fingerprint."""
         word, code = unpack_binary(binary)
-        return self._executable(render_own(kernel, word), code)
+        return self._executable(render_own(kernel, word, own_strategy(kernel)), code)
+
+    def strategy(
+        self,
+        kernel: Kernel,
+        extents: tuple[int, ...],
+        strides: tuple[tuple[int, ...], ...],
+        offsets: tuple[int, ...],
+    ) -> str:
+        """Say how a kernel would run with these extents and layouts on this make-believe GPU."""
+        layout = Layout.of(kernel, extents, strides, offsets)
+        return explained(kernel, self.runtime, layout, has_cupy=False)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
         """Copy a C-contiguous host array in: a device does not share host memory."""
@@ -100,6 +113,11 @@ class SimulatedBackend(ABC):
     def synchronize(self) -> None:
         """Return at once: nothing runs behind the caller's back here."""
         return None
+
+
+def own_strategy(kernel: Kernel) -> Strategy:
+    """The strategy of a kernel where cupy cannot run."""
+    return choose(kernel, wanted(), has_cupy=False)
 
 
 def merged(programs: Sequence[Program]) -> str:

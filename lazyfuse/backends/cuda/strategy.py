@@ -1,5 +1,5 @@
-"""Kernel -> the way it is compiled: through cupy where that is exact and at the limit, as own text
-elsewhere.
+"""Kernel -> the strategy it runs by: through cupy where that is exact and at the limit, as own
+text elsewhere; or the one that option `cuda_strategy` forces, where that can run the kernel.
 
 cupy's compiler flushes float32 denormals to 0, whatever it is asked; so nothing with float32 or
 float16 goes there. cupy's loops load one element per thread: at the limit for two or more inputs
@@ -9,32 +9,33 @@ cuda.md` has the measurements.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.elementwise import CUPY_TYPES
-from lazyfuse.backends.cuda.program import Program
-from lazyfuse.backends.cuda.render_elementwise import render_elementwise
+from lazyfuse.backends.cuda.program import PARAMETER_BYTES, Program, Strategy
+from lazyfuse.backends.cuda.render_elementwise import pack_width, render_elementwise
 from lazyfuse.backends.cuda.render_reduction import render_reduction
-from lazyfuse.backends.cuda.render_scan import render_scan
+from lazyfuse.backends.cuda.render_scan import render_scan, shares_rows
 from lazyfuse.ir.kernel import FIXED, UNIT, Kernel, Lanes, Level, Phase, Role
 
 
-class Strategy(Enum):
-    """How a kernel reaches the device."""
-
-    OWN = "own"  # self-contained text, compiled by NVRTC with IEEE options
-    CUPY_ELEMENTWISE = "cupy.ElementwiseKernel"
-    CUPY_REDUCTION = "cupy.ReductionKernel"
-
-
 class Policy(Enum):
-    """Which strategies may be chosen."""
+    """How a strategy is chosen where none is forced."""
 
     AUTO = "auto"  # cupy's kernels where they are exact and at the limit
-    OWN = "own"  # never cupy's kernels
     CUPY = "cupy"  # cupy's kernels wherever they are exact
+
+
+#: What option `cuda_strategy` may ask for.
+Wanted = Policy | Strategy
+#: Its values.
+WANTED: dict[str, Wanted] = {item.value: item for kind in (Policy, Strategy) for item in kind}
+#: The strategies that cupy compiles.
+CUPY = frozenset((Strategy.ELEMENTWISE_KERNEL, Strategy.REDUCTION_KERNEL))
 
 
 #: Accumulators that cupy's two-operand reduce expression can say.
@@ -43,29 +44,62 @@ _CUPY_FOLDS = frozenset(("add", "mul", "maximum", "minimum", "fmax", "fmin", "an
 _WIDE = 8
 
 
-def choose(kernel: Kernel, policy: Policy = Policy.AUTO) -> Strategy:
-    """Pick the strategy of a kernel."""
-    if policy is Policy.OWN or not cupy_is_exact(kernel):
-        return Strategy.OWN
-    if kernel.inner == 0:
-        good = policy is Policy.CUPY or _elementwise_at_limit(kernel)
-        return Strategy.CUPY_ELEMENTWISE if good else Strategy.OWN
-    if not cupy_can_reduce(kernel):
-        return Strategy.OWN
-    good = policy is Policy.CUPY or _reduction_at_limit(kernel)
-    return Strategy.CUPY_REDUCTION if good else Strategy.OWN
+def choose(kernel: Kernel, wanted: Wanted = Policy.AUTO, *, has_cupy: bool = True) -> Strategy:
+    """Pick the strategy of a kernel: the wanted one where it applies, else as AUTO does."""
+    if isinstance(wanted, Strategy) and not obstacle(kernel, wanted, has_cupy=has_cupy):
+        return wanted
+    for strategy, at_limit in _CUPY_CHOICES:
+        if not obstacle(kernel, strategy, has_cupy=has_cupy) and (
+            wanted is Policy.CUPY or at_limit(kernel)
+        ):
+            return strategy
+    return Strategy.OWN
 
 
-def render_own(kernel: Kernel, name: str) -> Program:
-    """Write the self-contained text of a kernel.
+def obstacle(kernel: Kernel, strategy: Strategy, *, has_cupy: bool = True) -> str:
+    """Why a strategy cannot run a kernel; empty when it can."""
+    if strategy in CUPY and not has_cupy:
+        return "cupy needs a GPU"
+    if strategy in CUPY and not cupy_is_exact(kernel):
+        return "cupy would change its results"
+    return _OBSTACLES[strategy](kernel)
 
-    Raises: Unsupported for a primitive without a CUDA spelling, or too many parameters.
+
+def describe(kernel: Kernel, wanted: Wanted, chosen: Sequence[Strategy], *, has_cupy: bool) -> str:
+    """Say for people how a kernel runs, and why not as it was asked for."""
+    text = ", ".join(strategy.value for strategy in chosen)
+    why = ""
+    if isinstance(wanted, Strategy):
+        why = obstacle(kernel, wanted, has_cupy=has_cupy)
+    return f"{text} ({why}: not {wanted.value})" if why else text
+
+
+def render_own(
+    kernel: Kernel,
+    name: str,
+    strategy: Strategy = Strategy.OWN,
+    limit: int = PARAMETER_BYTES,
+) -> Program:
+    """Write the self-contained text of a kernel, for a strategy that applies to it; `limit` bytes
+    of parameters fit.
+
+    Raises: Unsupported for a primitive without a CUDA spelling.
     """
     if kernel.inner == 0:
-        return render_elementwise(kernel, name)
-    if kernel.scan is not None:
-        return render_scan(kernel, name)
-    return render_reduction(kernel, name)
+        return render_elementwise(kernel, name, strategy, limit)
+    laid_out = replace(kernel, lanes=_LANES.get(strategy, kernel.lanes))
+    render = render_reduction if kernel.scan is None else render_scan
+    return replace(render(laid_out, name, limit), kernel=kernel, strategy=strategy)
+
+
+#: The axis that runs across threads, where a strategy says it.
+_LANES = {
+    Strategy.ROWS_BY_WARP: Lanes.INNER,
+    Strategy.ROWS_BY_BLOCK: Lanes.INNER,
+    Strategy.COLUMNS: Lanes.OUTER,
+    Strategy.SCAN_BY_THREAD: Lanes.OUTER,
+    Strategy.SCAN_BY_BLOCK: Lanes.INNER,
+}
 
 
 def check_supported(kernel: Kernel) -> None:
@@ -121,6 +155,55 @@ def _reduction_at_limit(kernel: Kernel) -> bool:
         and source.access == (UNIT,)
         and CTYPES[source.dtype].size >= _WIDE
     )
+
+
+def _not_elementwise(kernel: Kernel) -> str:
+    return "it is no elementwise kernel" if kernel.inner else ""
+
+
+def _not_packable(kernel: Kernel) -> str:
+    if kernel.inner:
+        return _not_elementwise(kernel)
+    return "" if pack_width(kernel) > 1 else "no 16 bytes of its arguments lie together"
+
+
+def _no_reduction(kernel: Kernel) -> str:
+    is_reduction = kernel.inner and kernel.scan is None
+    return "" if is_reduction else "it is no reduction"
+
+
+def _not_one_fold(kernel: Kernel) -> str:
+    return "" if cupy_can_reduce(kernel) else "it is not one fold of one array"
+
+
+def _no_scan(kernel: Kernel) -> str:
+    return "it is no scan" if kernel.scan is None else ""
+
+
+def _not_associative(kernel: Kernel) -> str:
+    if kernel.scan is None:
+        return _no_scan(kernel)
+    shared = shares_rows(replace(kernel, lanes=Lanes.INNER))
+    return "" if shared else "its steps cannot be taken apart"
+
+
+_OBSTACLES: dict[Strategy, Callable[[Kernel], str]] = {
+    Strategy.ELEMENTWISE_KERNEL: _not_elementwise,
+    Strategy.REDUCTION_KERNEL: _not_one_fold,
+    Strategy.OWN: lambda kernel: "",
+    Strategy.VECTORIZED: _not_packable,
+    Strategy.STRIDED: _not_elementwise,
+    Strategy.ROWS_BY_WARP: _no_reduction,
+    Strategy.ROWS_BY_BLOCK: _no_reduction,
+    Strategy.COLUMNS: _no_reduction,
+    Strategy.ONE_PASS: _no_reduction,
+    Strategy.SCAN_BY_THREAD: _no_scan,
+    Strategy.SCAN_BY_BLOCK: _not_associative,
+}
+_CUPY_CHOICES = (
+    (Strategy.ELEMENTWISE_KERNEL, _elementwise_at_limit),
+    (Strategy.REDUCTION_KERNEL, _reduction_at_limit),
+)
 
 
 def _loads(phase: Phase) -> bool:

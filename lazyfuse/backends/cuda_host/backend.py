@@ -1,7 +1,7 @@
 """CudaHostBackend: the CUDA text of every kernel, compiled by g++ and run on the CPU.
 
 A complete Backend with device "cuda-host", so that the whole engine can be tested on the CUDA
-renderers without a GPU. Own texts only (`Policy.OWN`). It stands for the GPU's text, indexing,
+renderers without a GPU. Own texts only. It stands for the GPU's text, indexing,
 barriers and launch geometry; not for its speed, nor for what hardware does where C++ leaves it
 open, nor for libdevice (functions are the host's libm).
 """
@@ -13,22 +13,26 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from lazyfuse.backends.cuda.backend import RENDER_VERSION
+from lazyfuse.backends.cuda.backend import RENDER_VERSION, wanted
 from lazyfuse.backends.cuda.executable import OwnExecutable, entries, pack_binary
 from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.program import Program
 from lazyfuse.backends.cuda.simulator import SimulatedBackend, merged
-from lazyfuse.backends.cuda_host import compiler, runtime
+from lazyfuse.backends.cuda_host import compiler
+from lazyfuse.backends.cuda_host.runtime import HostBuffer, HostRuntime
 
 #: Few small blocks: several of each still take part in every reduction, and fibers stay cheap.
 HOST_TARGET = Target(processors=2, block=64)
 
 
 class CudaHostBackend(SimulatedBackend):
-    """The CUDA backend on the CPU, for tests. `order` sets the thread order (see HostRuntime)."""
+    """The CUDA backend on the CPU, for tests. `order` sets the thread order (see HostRuntime),
+    `level` that of optimization.
+    """
 
     name = "cuda-host"
     device = "cuda-host"
+    runtime: HostRuntime
 
     def __init__(
         self,
@@ -36,8 +40,10 @@ class CudaHostBackend(SimulatedBackend):
         *,
         order: int = 0,
         directory: Path | None = None,
+        level: int = compiler.LEVEL,
     ) -> None:
-        self.runtime = runtime.HostRuntime(target, order)
+        self.level = level
+        self.runtime = HostRuntime(target, order)
         self.directory = compiler.default_directory() if directory is None else directory
         # The shim keeps the running block in thread-local memory, but g++ runs are worth doing
         # once.
@@ -53,14 +59,15 @@ class CudaHostBackend(SimulatedBackend):
 
     @property
     def fingerprint(self) -> str:
-        """The renderer and the shim decide the code."""
-        return f"cuda-host {compiler.fingerprint()} render {RENDER_VERSION}"
+        """The renderer, the strategy asked for and the shim decide the code."""
+        asked = wanted().value
+        return f"cuda-host {compiler.fingerprint(self.level)} render {RENDER_VERSION} {asked}"
 
     def build(self, programs: Sequence[Program]) -> list[OwnExecutable]:
         """Compile programs whose entries have distinct names."""
         names = [entry for program in programs for entry in entries(program)]
         with self._lock:
-            library = compiler.build_library(merged(programs), names, self.directory)
+            library = compiler.build_library(merged(programs), names, self.directory, self.level)
         return [self._executable(program, library) for program in programs]
 
     def _executable(self, program: Program, code: bytes) -> OwnExecutable:
@@ -68,6 +75,6 @@ class CudaHostBackend(SimulatedBackend):
         functions = self.runtime.functions(loaded, entries(program), program.source)
         return OwnExecutable(program, self.runtime, functions, pack_binary(program.name, code))
 
-    def allocate(self, nbytes: int) -> runtime.HostBuffer:
+    def allocate(self, nbytes: int) -> HostBuffer:
         """Uninitialized memory between guards, aligned to 64 bytes."""
-        return runtime.HostBuffer(nbytes)
+        return HostBuffer(nbytes)

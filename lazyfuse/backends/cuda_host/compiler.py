@@ -20,9 +20,11 @@ HEADER = Path(__file__).with_name("lf_cuda_host.h")
 #: Without `-fno-gnu-unique` the shared memory of a template (a static variable there) would be one
 #: for all libraries of the process, of the size that the first one gave it.
 FLAGS = (
-    "-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
+    "-std=c++17", "-w", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-fno-gnu-unique",
 )  # fmt: skip
+#: The level of optimization: 0 compiles in a third of the time, 1 runs large arrays faster.
+LEVEL = 1
 
 
 class HostBuildError(RuntimeError):
@@ -34,20 +36,23 @@ def find_compiler() -> str | None:
     return shutil.which("g++")
 
 
-def fingerprint() -> str:
+def fingerprint(level: int) -> str:
     """The shim and the flags, as a digest."""
-    return _digest("")
+    return _digest("", level)
 
 
-def build_library(source: str, entries: Sequence[str], directory: Path) -> bytes:
+def build_library(
+    source: str, entries: Sequence[str], directory: Path, level: int = LEVEL
+) -> bytes:
     """Compile `source`, export `lf_launch_NAME` for each entry, and return the library's bytes.
+    `level` is g++'s level of optimization.
 
     Raises: HostBuildError.
     """
     text = source + "".join(f"LF_EXPORT({entry})\n" for entry in entries)
-    path = directory / f"{_digest(text)}.so"
+    path = directory / f"{_digest(text, level)}.so"
     if not path.exists():
-        _compile(text, path, directory)
+        _compile(text, path, directory, level)
     return path.read_bytes()
 
 
@@ -69,25 +74,27 @@ def default_directory() -> Path:
     return path
 
 
-def _compile(text: str, path: Path, directory: Path) -> None:
-    header = _precompiled_header(directory)
+def _compile(text: str, path: Path, directory: Path, level: int) -> None:
+    header = _precompiled_header(directory, level)
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         unit, output = Path(scratch) / "kernel.cpp", Path(scratch) / "kernel.so"
         unit.write_text(f'#include "{header.name}"\n{text}')
-        _run_compiler([*FLAGS, "-shared", f"-I{directory}", "-o", str(output), str(unit)], text)
+        flags = [*FLAGS, f"-O{level}", "-shared", f"-I{directory}"]
+        _run_compiler([*flags, "-o", str(output), str(unit)], text)
         os.replace(output, path)
 
 
-def _precompiled_header(directory: Path) -> Path:
+def _precompiled_header(directory: Path, level: int) -> Path:
     """Copy the header beside its precompiled form, under the digest of its text and the flags."""
     content = HEADER.read_text()
-    header = directory / f"lf_{_digest(content)}.h"
+    header = directory / f"lf_{_digest(content, level)}.h"
     compiled = header.with_suffix(".h.gch")
     if not compiled.exists():
         _write(header, content.encode())
         with tempfile.TemporaryDirectory(dir=directory) as scratch:
             output = Path(scratch) / "header.gch"
-            _run_compiler([*FLAGS, "-x", "c++-header", "-o", str(output), str(header)], content)
+            flags = [*FLAGS, f"-O{level}", "-x", "c++-header"]
+            _run_compiler([*flags, "-o", str(output), str(header)], content)
             os.replace(output, compiled)
     return header
 
@@ -108,6 +115,6 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(file.name, path)
 
 
-def _digest(text: str) -> str:
-    everything = "\0".join([text, HEADER.read_text(), *FLAGS])
+def _digest(text: str, level: int) -> str:
+    everything = "\0".join([text, HEADER.read_text(), *FLAGS, str(level)])
     return hashlib.sha256(everything.encode()).hexdigest()[:32]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cuda.geometry import Target
-from lazyfuse.backends.cuda.launch import Function, Value
+from lazyfuse.backends.cuda.launch import Function, Value, words_of
 
 #: Words of kernel text at which a thread may have to wait for another: such kernels run as fibers.
 WAITS = ("__syncthreads", "__shfl_xor_sync")
@@ -84,6 +84,12 @@ class HostRuntime:
         buffer.memory.fill(0 if zeroed else 0xA5)
         return buffer
 
+    def table(self, words: np.ndarray) -> Buffer:
+        """Memory for one launch that holds these words."""
+        buffer = HostBuffer(words.nbytes)
+        buffer.memory[:] = words.view(np.uint8)
+        return buffer
+
     def functions(
         self, library: ctypes.CDLL, names: Sequence[str], source: str
     ) -> dict[str, Function]:
@@ -97,11 +103,7 @@ class HostRuntime:
     def _function(self, entry: ctypes._FuncPointer, name: str, fibers: bool) -> Function:
         def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
             how = _How((*grid, 1), (*block, 1), int(fibers), self.order)
-            # One 8-byte slot per parameter; little-endian, so that narrow values sit at its start.
-            slots = np.zeros(len(values), np.uint64)
-            for position, value in enumerate(values):
-                typed = np.int64(value) if isinstance(value, int) else value
-                slots[position : position + 1].view(typed.dtype)[0] = typed
+            slots = words_of(values)
             places = (ctypes.c_void_p * len(values))(
                 *(slots.ctypes.data + 8 * position for position in range(len(values)))
             )

@@ -13,7 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Sequence
 
-from lazyfuse.backends.cuda.backend import RENDER_VERSION
+from lazyfuse.backends.cuda.backend import RENDER_VERSION, wanted
 from lazyfuse.backends.cuda.executable import OwnExecutable, entries, pack_binary
 from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.program import Program
@@ -34,6 +34,7 @@ class CudaPtxBackend(SimulatedBackend):
 
     name = "cuda-ptx"
     device = "cuda-ptx"
+    runtime: PtxRuntime
 
     def __init__(
         self, target: Target = PTX_TARGET, *, order: int = 0, architecture: str = ARCHITECTURE
@@ -58,11 +59,12 @@ class CudaPtxBackend(SimulatedBackend):
 
     @property
     def fingerprint(self) -> str:
-        """Compiler, architecture and renderer decide the code."""
+        """Compiler, architecture, renderer and the strategy asked for decide the code."""
         from lazyfuse.backends.cuda import build
 
         version = build.nvrtc_version()
-        return f"cuda-ptx compute_{self.architecture} nvrtc {version} render {RENDER_VERSION}"
+        options = f"render {RENDER_VERSION} {wanted().value}"
+        return f"cuda-ptx compute_{self.architecture} nvrtc {version} {options}"
 
     def build(self, programs: Sequence[Program]) -> list[OwnExecutable]:
         """Compile programs whose entries have distinct names."""

@@ -63,6 +63,12 @@ class PtxRuntime:
             buffer.memory[:] = 0
         return buffer
 
+    def table(self, words: np.ndarray) -> Buffer:
+        """Memory for one launch that holds these words."""
+        buffer = self.allocate(words.nbytes)
+        buffer.memory[:] = words.view(np.uint8)
+        return buffer
+
     def functions(self, module: PtxModule, names: Sequence[str]) -> dict[str, Function]:
         """The launchers of a module's entries."""
         return {name: self._function(module, name) for name in names}
