@@ -1,26 +1,27 @@
-"""Check the speed promises: `python -m perf.bars` prints PASS or FAIL for each.
+"""The promises about speed: `python -m perf.bars perf/results/NAME.json` prints PASS or FAIL.
 
-NumPy and lazyfuse run in turn in one process, in blocks of a few calls, two threads, 1,000,000
-elements; medians of many rounds decide; the ratio of the fastest rounds is shown as well, since it
-suffers less when something else uses the machine. First calls are timed in new processes. Exit
-status 1 when a bar fails.
+They are judged by the results of a run of `scripts/bench`; what was not measured is not judged.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-SIZE = 1_000_000
-SPEEDUPS = {"black_scholes": 8.0, "chain": 5.0, "gaussian": 2.5, "softmax": 2.5}
-COLD_MS, DISK_MS = 100.0, 10.0
+from perf.results import Results, geometric_mean, load
+from perf.workloads import FAMILIES
+
+STANDARD = tuple(workload.name for workload in FAMILIES["standard"])
+SIZES = (10_000, 1_000_000, 10_000_000)
+TWICE = ("black_scholes", "haversine", "mandelbrot")
+#: Far from being bound by arithmetic: these are judged by bandwidth, at sizes beyond the caches.
+BOUND_BY_MEMORY = ("chain", "adam")
+#: A program that runs once over so few elements is judged by its first call.
+ONCE_SIZE = 100_000
+COMPILE_MS, DISK_MS = 30.0, 2.0
+RECORD_US = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,96 +32,99 @@ class Bar:
     measured: float
     limit: float
     unit: str
-    passed: bool
-    detail: str
+    at_least: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
     def __str__(self) -> str:
-        verdict = "PASS" if self.passed else "FAIL"
-        sign = ">=" if self.unit == "x" else "<"
-        return (
-            f"{verdict}  {self.name:28} {self.measured:8.2f} {self.unit:2}"
-            f" (bar {sign} {self.limit:g})  {self.detail}"
-        )
+        verdict, sign = "PASS" if self.passed else "FAIL", ">=" if self.at_least else "<="
+        return f"{verdict}  {self.name:48} {self.measured:9.2f} {self.unit} {sign} {self.limit:g}"
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Time one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-#: Calls of one library in a row, and how many of them only undo what the other left in the caches:
-#: times settle after four to eight calls (measured on a 32 MB third-level cache).
-BLOCK, SETTLE = 20, 6
-
-
-def alternate(calls: list[Callable[[], Any]], duration: float) -> list[list[float]]:
-    """Run calls in turn, in blocks, for a while;
-    give the seconds of all settled ones."""
-    for call in calls:
-        call()
-        call()
-    times: list[list[float]] = [[] for _ in calls]
-    end = time.perf_counter() + duration
-    while len(times[0]) < 15 or time.perf_counter() < end:
-        for call, samples in zip(calls, times, strict=True):
-            samples.extend([seconds(call) for _ in range(BLOCK)][SETTLE:])
-    return times
-
-
-def speed_bar(name: str, limit: float, duration: float) -> Bar:
-    """Measure one workload against NumPy."""
-    import lazyfuse as lf
-    from perf import roofline
-    from perf.peers import lazyfuse_call, numpy_call
-    from perf.workloads import BY_NAME, ideal_bytes
-
-    data = BY_NAME[name].inputs(SIZE)
-    reference, own = numpy_call(BY_NAME[name], data), lazyfuse_call(BY_NAME[name], data)
-    times = alternate([reference, own], duration)
-    numpy_s, own_s = (statistics.median(samples) for samples in times)
-    best = min(times[0]) / min(times[1])
-    lf.reset_stats()
-    own()
-    reached = roofline.fraction(ideal_bytes(data, reference()), own_s)
-    detail = (
-        f"NumPy {numpy_s * 1e3:.2f} ms, lazyfuse {own_s * 1e3:.2f} ms,"
-        f" {lf.stats().kernels_launched} kernels, {reached:.0%} of copy bandwidth,"
-        f" fastest rounds {best:.2f}x"
-    )
-    ratio = numpy_s / own_s
-    return Bar(f"{name} speedup", ratio, limit, "x", ratio >= limit, detail)
-
-
-def first_call_bars(name: str) -> list[Bar]:
-    """Measure the first call of one workload, disk cache empty and warm."""
-    from perf.first_call import measure
-
-    cold, disk = measure(name, SIZE)
-    detail = f"{cold.compiled} compiled, second call {cold.second_ms:.1f} ms"
-    warm = f"{disk.compiled} compiled, second call {disk.second_ms:.1f} ms"
+def judge(results: Results) -> list[Bar]:
+    """Judge all promises."""
     return [
-        Bar(f"{name} first call", cold.first_ms, COLD_MS, "ms", cold.first_ms < COLD_MS, detail),
-        Bar(f"{name} first, disk", disk.first_ms, DISK_MS, "ms", disk.first_ms < DISK_MS, warm),
+        *against_peers(results),
+        *bandwidth(results),
+        *small_arrays(results),
+        *first_calls(results),
+        *recording(results),
     ]
 
 
+def against_peers(results: Results) -> Iterator[Bar]:
+    """At least as fast as the fastest peer; twice on some; 1.5 times in the mean."""
+    for size in SIZES:
+        found = {
+            name: value
+            for name in STANDARD
+            if (peer := results.fastest(name, size)) is not None
+            and (value := results.ratio(name, size, peer)) is not None
+        }
+        for name, value in found.items():
+            limit = 2.0 if name in TWICE else 1.0
+            yield Bar(f"{name}, {size:,}, to the fastest peer", value, limit, "x", True)
+        mean = geometric_mean(found.values())
+        if mean is not None:
+            yield Bar(f"geometric mean, {size:,}", mean, 1.5, "x", True)
+
+
+def bandwidth(results: Results) -> Iterator[Bar]:
+    """Programs that only move memory reach most of what a copy reaches."""
+    for name in BOUND_BY_MEMORY:
+        entry = results.get("uses", name, SIZES[-1], "lazyfuse")
+        if entry is not None:
+            reached = entry["of_bandwidth"] * 100
+            yield Bar(f"{name}, {SIZES[-1]:,}, of a copy", reached, 85.0, "%", True)
+
+
+def small_arrays(results: Results) -> Iterator[Bar]:
+    """Five operations: at most twice NumPy's time up to 1,000 elements, faster from 5,000 on."""
+    for size in results.sizes("overhead"):
+        for peer, most in (("lazyfuse", 2.0), ("fuse", 1.3)):
+            own = results.milliseconds("overhead", "five_ops", size, peer)
+            base = results.milliseconds("overhead", "five_ops", size, "numpy")
+            if own is None or base is None:
+                continue
+            limit = most if size <= 1_000 else 1.0
+            yield Bar(f"five operations, {size:,}, {peer}", own / base, limit, "x t", False)
+
+
+def first_calls(results: Results) -> Iterator[Bar]:
+    """Compiling is quick, more so from disk; once on small data costs at most twice NumPy."""
+    for entry in results.of("first calls"):
+        if entry["peer"] != "lazyfuse":
+            continue
+        name = f"{entry['workload']}, {entry['n']:,}"
+        if entry["n"] <= ONCE_SIZE:
+            base = results.get("first calls", entry["workload"], entry["n"], "numpy")
+            if base is not None:
+                times = entry["first_ms"] / base["first_ms"]
+                yield Bar(f"{name}, once, to NumPy", times, 2.0, "x t", False)
+            continue
+        for what, prefix, limit in (("compiled", "", COMPILE_MS), ("from disk", "disk_", DISK_MS)):
+            first = entry["disk_ms" if prefix else "first_ms"]
+            more = first - entry[f"{prefix}second_ms"]
+            yield Bar(f"{name}, {what}", more, limit, "ms", False)
+
+
+def recording(results: Results) -> Iterator[Bar]:
+    """Recording an operation is cheap."""
+    for entry in results.of("record"):
+        each = entry["median_ms"] * 1e3 / entry["operations"]
+        yield Bar("recording an operation", each, RECORD_US, "us", False)
+
+
 def main() -> int:
-    """Check all bars and print them."""
+    """Print all promises; the exit status is 1 when one fails."""
     parser = argparse.ArgumentParser(prog="perf.bars", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0, help="per workload")
-    parser.add_argument("--json", type=Path, help="also write the bars to this file")
-    options = parser.parse_args()
-    for name in ("LAZYFUSE_BENCH_THREADS", "LAZYFUSE_THREADS"):
-        os.environ.setdefault(name, "2")
-    bars = []
-    for name, limit in SPEEDUPS.items():
-        for bar in [speed_bar(name, limit, options.seconds), *first_call_bars(name)]:
-            print(bar, flush=True)
-            bars.append(bar)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(bar) for bar in bars], indent=1))
+    parser.add_argument("results", type=Path)
+    bars = judge(load(parser.parse_args().results))
+    for bar in bars:
+        print(bar)
     return 0 if all(bar.passed for bar in bars) else 1
 
 

@@ -1,85 +1,107 @@
-"""Measure first calls in fresh processes: compile included, disk cache empty or warm.
+"""Measure first calls and memory in new processes, with caches on disk empty or filled.
 
-`python -m perf.first_call NAME SIZE` runs one workload twice in this process and prints JSON.
-`measure(name, size)` runs that command in new processes that share a new cache folder.
+`python -m perf.first_call PEER NAME SIZE` runs one workload in this process and prints JSON.
+`measure` runs that command in new processes that share a new folder for caches.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from perf.peers import lazyfuse_call
-from perf.workloads import BY_NAME
+from perf.environment import ROOT, keep_to, variables
+from perf.peers import PEERS, Missing
+from perf.workloads import BY_NAME, START
 
-ROOT = Path(__file__).resolve().parent.parent
-WARM_PROCESSES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class FirstCall:
-    """First and second call of one process in ms, and what the first one compiled and launched."""
-
-    first_ms: float
-    second_ms: float
-    compiled: int
-    launched: int
+#: A process may take so long.
+LIMIT_SECONDS = 150
+#: Memory is measured at this multiple of the size: buffers that were kept count little then.
+GROWTH = 10
 
 
-#: Arrays of the workload's size that a process has used and freed before its first call.
-USED = 3
+def run_here(peer: str, name: str, size: int) -> dict[str, Any]:
+    """Time the first two calls of a workload in this process, then measure memory.
 
-
-def run_here(name: str, size: int) -> FirstCall:
-    """Time the first two calls of a workload in this process.
-
-    The process has used some memory before, as any process that has inputs to work on: the kernel
-    of the operating system takes 2 to 40 ms to hand out 16 MB of new pages on the machines that
-    this was measured on, which says nothing about the first call.
+    The process has run one operation before, as any process that has inputs to work on: importing
+    and starting the library is timed apart, and so are the 2 to 40 ms that the operating system
+    takes to hand out the first megabytes of memory.
     """
-    import lazyfuse as lf
+    library, workload = PEERS[peer], BY_NAME[name]
+    data = workload.inputs(size)
+    begin = time.perf_counter()
+    library.call(START, START.inputs(size))()
+    start = time.perf_counter() - begin
+    call = library.call(workload, data)
+    times = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    del call, data
+    found = {"start_ms": start * 1e3, "first_ms": times[0] * 1e3, "second_ms": times[1] * 1e3}
+    return found | {"memory_size": size * GROWTH, "peak_mb": peak_mb(peer, name, size * GROWTH)}
 
-    call = lazyfuse_call(BY_NAME[name], BY_NAME[name].inputs(size))
-    lf.materialize([lf.full(size, float(number)) for number in range(USED)])
-    lf.reset_stats()
-    start = time.perf_counter()
+
+def peak_mb(peer: str, name: str, size: int) -> float | None:
+    """Most memory that a call needed besides its inputs, results included; None if not known."""
+    call = PEERS[peer].call(BY_NAME[name], BY_NAME[name].inputs(size))
+    gc.collect()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far (Linux)
+    except OSError:
+        return None
+    before = status_mb("VmRSS")
     call()
-    middle = time.perf_counter()
-    stats = lf.stats()
-    again = time.perf_counter()
-    call()
-    second = time.perf_counter() - again
-    return FirstCall(
-        first_ms=(middle - start) * 1e3,
-        second_ms=second * 1e3,
-        compiled=stats.kernels_compiled,
-        launched=stats.kernels_launched,
-    )
+    return status_mb("VmHWM") - before
 
 
-def run_fresh(name: str, size: int, cache: str) -> FirstCall:
-    """Run the same in a new process with the given cache folder."""
-    environment = os.environ | {"LAZYFUSE_CACHE_DIR": cache}
-    command = [sys.executable, "-m", "perf.first_call", name, str(size)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    return FirstCall(**json.loads(done.stdout.splitlines()[-1]))
+def status_mb(key: str) -> float:
+    """Read a number of /proc/self/status."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise KeyError(key)
 
 
-def measure(name: str, size: int) -> tuple[FirstCall, FirstCall]:
-    """Give the first call with an empty disk cache, and the best of some with a warm one."""
+def run_fresh(peer: str, name: str, size: int, environment: dict[str, str]) -> dict[str, Any]:
+    """Run the same in a new process; raise Missing when it fails, with its last words."""
+    command = [sys.executable, "-m", "perf.first_call", peer, name, str(size)]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True,
+            timeout=LIMIT_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Missing(f"took more than {LIMIT_SECONDS} s") from None
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise Missing(words.removeprefix("perf.peers.Missing: ")[:200])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measure(
+    peer: str, name: str, size: int, *, threads: int, device: str, warm_processes: int
+) -> dict[str, Any]:
+    """The first call with empty caches, and the fastest of some processes with filled ones."""
     with tempfile.TemporaryDirectory() as cache:
-        cold = run_fresh(name, size, cache)
-        warm = [run_fresh(name, size, cache) for _ in range(WARM_PROCESSES)]
-    return cold, min(warm, key=lambda call: call.first_ms)
+        environment = variables(threads, device, Path(cache))
+        environment["LAZYFUSE_BENCH_THREADS"] = str(threads)
+        cold = run_fresh(peer, name, size, environment)
+        if peer == "numpy":
+            return cold
+        warm = [run_fresh(peer, name, size, environment) for _ in range(warm_processes)]
+    best = min(warm, key=lambda run: run["first_ms"] - run["second_ms"])
+    return cold | {"disk_ms": best["first_ms"], "disk_second_ms": best["second_ms"]}
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(run_here(sys.argv[1], int(sys.argv[2])))))
+    keep_to(int(os.environ["LAZYFUSE_BENCH_THREADS"]))
+    print(json.dumps(run_here(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

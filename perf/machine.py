@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from pathlib import Path
+from typing import Any
 
 
 def processor() -> str:
@@ -31,6 +32,24 @@ def simd() -> str:
         if f" {flag} " in text:
             return name
     return "NEON" if platform.machine() in ("aarch64", "arm64") else "unknown SIMD"
+
+
+def memory_gb() -> float:
+    """Give the size of the memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+
+
+def describe() -> dict[str, Any]:
+    """Describe the machine and how busy it is."""
+    return {
+        "processor": processor(),
+        "simd": simd(),
+        "cores": cores(),
+        "memory_gb": round(memory_gb(), 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load_average": round(os.getloadavg()[1], 2),
+    }
 
 
 def short_name() -> str:

@@ -1,9 +1,11 @@
-"""Measure the machine's copy bandwidth: what moving bytes alone costs.
+"""Measure what bounds a program on this machine: the speed of a copy, and of arithmetic.
 
-A kernel cannot move its inputs and results faster than a copy moves as many bytes, so
-`ideal bytes / time / copy bandwidth` says how close to the limit it ran. The copy runs with the
-same number of threads over the same number of bytes: small arrays live in the cache, for the copy
-and for the kernel alike. Run `python -m perf.roofline` for a table by size.
+A kernel cannot move its inputs and results faster than a copy moves as many bytes, nor compute
+faster than a product of matrices does; the larger of both times, over the time that it took, says
+how close to the limit it ran. The copy runs with the same number of threads over the same number
+of bytes: small arrays live in the cache, for the copy and for the kernel alike. Half of the speed
+of a product of matrices is what exact code can reach at most: it does not contract a product and a
+sum into one operation. Run `python -m perf.roofline` for a table by size.
 """
 
 from __future__ import annotations
@@ -16,15 +18,14 @@ from math import log2
 
 import numpy as np
 
-from perf.machine import processor
-from perf.peers import THREADS
+from perf.machine import cores, processor
 
 SMALLEST_BYTES = 1 << 16
-LARGEST_BYTES = 1 << 29
+LARGEST_BYTES = 1 << 28
 
 
 @cache
-def copy_bandwidth(nbytes: int, threads: int = THREADS) -> float:
+def copy_bandwidth(nbytes: int, threads: int) -> float:
     """Give the bytes per second, read plus written, of a copy that moves `nbytes` in all.
 
     The best of many rounds, with one thread or with `threads`, whichever is faster. The size is
@@ -43,7 +44,7 @@ def copy_bandwidth(nbytes: int, threads: int = THREADS) -> float:
     return moved / fastest
 
 
-def best(call: Callable[[], object], duration: float = 0.2) -> float:
+def best(call: Callable[[], object], duration: float = 0.1) -> float:
     """Give the least seconds of at least nine calls."""
     times: list[float] = []
     end = time.perf_counter() + duration
@@ -54,21 +55,35 @@ def best(call: Callable[[], object], duration: float = 0.2) -> float:
     return min(times)
 
 
-def fraction(nbytes: int, seconds: float) -> float:
-    """Give the fraction of the copy bandwidth reached by moving `nbytes` in `seconds`.
+@cache
+def peak_flops(threads: int, dtype: str = "f8") -> float:
+    """Give the operations per second of a product of matrices, with as many threads as BLAS has.
+
+    BLAS reads its number of threads when the process starts; for fewer the speed is scaled.
+    """
+    a, b = (np.random.default_rng(seed).random((1024, 1024)).astype(dtype) for seed in (1, 2))
+    speed = 2.0 * 1024**3 / best(lambda: a @ b)
+    return speed * min(threads / cores(), 1.0)
+
+
+def bounds(nbytes: float, flops: float, threads: int) -> tuple[float, float]:
+    """Give the least seconds that moving the bytes takes, and that the arithmetic takes.
 
     Compared with a copy of the nearest power of two of bytes.
     """
-    return nbytes / seconds / copy_bandwidth(1 << round(log2(max(nbytes, 1))))
+    moving = nbytes / copy_bandwidth(1 << round(log2(max(nbytes, 1))), threads)
+    return moving, flops / peak_flops(threads)
 
 
 def main() -> None:
     """Print the bandwidth by size."""
-    print(f"{processor()}, copy, read + written, GB/s")
-    for exponent in range(16, 30):
-        speeds = [copy_bandwidth(1 << exponent, threads) / 1e9 for threads in (1, THREADS)]
+    several = cores()
+    print(f"{processor()}, copy, read + written, GB/s, 1 and {several} threads")
+    for exponent in range(16, 29):
+        speeds = [copy_bandwidth(1 << exponent, threads) / 1e9 for threads in (1, several)]
         cells = "  ".join(f"{speed:7.1f}" for speed in speeds)
         print(f"{(1 << exponent) / 1e6:9.2f} MB  {cells}")
+    print(f"product of matrices: {peak_flops(several) / 1e9:.0f} Gflop/s")
 
 
 if __name__ == "__main__":

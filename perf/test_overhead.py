@@ -1,4 +1,4 @@
-"""What does laziness itself cost: recording an op, running a cached program, tiny arrays?"""
+"""What does laziness itself cost: recording an operation, and running tiny arrays?"""
 
 from __future__ import annotations
 
@@ -7,56 +7,43 @@ from typing import Any
 import numpy as np
 import pytest
 
-import lazyfuse as lf
+from perf.cases import Case, race_of
+from perf.clock import CLOCK
+from perf.settings import Settings
 
+SIZES = (1, 10, 100, 1_000, 5_000, 10_000)
+PEERS = ("numpy", "lazyfuse", "fuse")
 OPS = 10
-SIZES = (1, 10, 100, 1000, 10_000)
 
 
-def ten_ops(x: Any) -> Any:
-    """Ten elementwise operations."""
-    for _ in range(OPS // 2):
-        x = x * 0.5 + 1.0
-    return x
+def cases(settings: Settings) -> list[Case]:
+    """Short programs on tiny arrays."""
+    return [
+        case
+        for workload in settings.chosen("overhead")
+        for size in SIZES
+        for case in race_of(workload, size, settings.entrants(workload, PEERS))
+    ]
 
 
-@pytest.mark.parametrize("n", [1000])
-def test_record(benchmark: Any, n: int) -> None:
-    """Record ten operations and drop them: nothing runs."""
-    x = lf.array(np.linspace(0.0, 1.0, n))
-    lf.materialize(x)
+@pytest.mark.benchmark(timer=CLOCK.read)
+def test_overhead(benchmark: Any, race: Any, case: Case) -> None:
+    """Time one library."""
+    race(benchmark, "overhead", case)
+
+
+def test_record(benchmark: Any) -> None:
+    """Record ten operations on an array too large to be computed at once, and drop them."""
+    lazyfuse = pytest.importorskip("lazyfuse")
+    x = lazyfuse.array(np.linspace(0.0, 1.0, 1_000_000))
+    lazyfuse.materialize(x)
+
+    def ten_ops() -> Any:
+        y = x
+        for _ in range(OPS // 2):
+            y = y * 0.5 + 1.0
+        return y
+
     benchmark.group = "record"
-    benchmark(ten_ops, x)
-    if benchmark.stats is not None:
-        benchmark.extra_info["us_per_op"] = benchmark.stats.stats.median / OPS * 1e6
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("peer", ["numpy", "lazyfuse"])
-def test_ten_ops(benchmark: Any, peer: str, n: int) -> None:
-    """Record ten operations and run them, the kernel being in the cache."""
-    host = np.linspace(0.0, 1.0, n)
-    benchmark.group = "ten ops"
-    benchmark.extra_info |= {"peer": peer, "n": n}
-    if peer == "numpy":
-        benchmark(ten_ops, host)
-        return
-    x = lf.array(host)
-    lf.materialize(x)
-    assert np.array_equal(np.asarray(ten_ops(x)), ten_ops(host))
-    benchmark(lambda: lf.materialize(ten_ops(x)))
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("peer", ["numpy", "lazyfuse"])
-def test_one_op(benchmark: Any, peer: str, n: int) -> None:
-    """One addition and its result: the worst case for a lazy array."""
-    host = np.linspace(0.0, 1.0, n)
-    benchmark.group = "one op"
-    benchmark.extra_info |= {"peer": peer, "n": n}
-    if peer == "numpy":
-        benchmark(lambda: host + 1.0)
-        return
-    x = lf.array(host)
-    lf.materialize(x)
-    benchmark(lambda: lf.materialize(x + 1.0))
+    benchmark.extra_info |= {"question": "record", "operations": OPS}
+    benchmark.pedantic(ten_ops, rounds=1000, warmup_rounds=50)

@@ -1,4 +1,4 @@
-"""The workloads as hand-written numba loops, parallel over the outermost axis, no fast math."""
+"""Workloads as hand-written Numba loops, parallel over the outermost axis, no fast math."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from typing import Any
 import numba
 import numpy as np
 
-from perf.peers import THREADS
-from perf.workloads import EARTH_KM, HALF_LOG_TAU, Data
+from perf.workloads.base import Data
+from perf.workloads.signals import TAPS
+from perf.workloads.standard import EARTH_KM, HALF_LOG_TAU
 
-numba.set_num_threads(min(THREADS, numba.config.NUMBA_NUM_THREADS))
-parallel = numba.njit(parallel=True, cache=False)
+parallel = numba.njit(parallel=True, cache=True)
 inline = numba.njit(inline="always")
+WEIGHTS = np.array(TAPS, np.float32)
+
+
+@parallel
+def double(a):
+    out = np.empty_like(a)
+    for i in numba.prange(a.size):
+        out[i] = a[i] * 2.0
+    return out
 
 
 @parallel
@@ -98,17 +107,40 @@ def layer_norm(x, gain, bias):
     return out
 
 
-@numba.njit
+@parallel
 def standardize(x):
     rows, columns = x.shape
-    mean, variance = np.zeros(columns), np.zeros(columns)
-    for i in range(rows):
-        mean += x[i]
-    mean /= rows
-    for i in range(rows):
+    blocks = numba.get_num_threads()
+    partial = np.zeros((blocks, columns))
+    for block in numba.prange(blocks):
+        for i in range(block * rows // blocks, (block + 1) * rows // blocks):
+            for j in range(columns):
+                partial[block, j] += x[i, j]
+    mean = partial.sum(axis=0) / rows
+    squares = np.zeros((blocks, columns))
+    for block in numba.prange(blocks):
+        for i in range(block * rows // blocks, (block + 1) * rows // blocks):
+            for j in range(columns):
+                squares[block, j] += (x[i, j] - mean[j]) ** 2
+    spread = np.sqrt(squares.sum(axis=0) / rows)
+    out = np.empty_like(x)
+    for i in numba.prange(rows):
         for j in range(columns):
-            variance[j] += (x[i, j] - mean[j]) ** 2
-    return (x - mean) / np.sqrt(variance / rows)
+            out[i, j] = (x[i, j] - mean[j]) / spread[j]
+    return out
+
+
+@parallel
+def tone_map(photo, gain):
+    out = np.empty_like(photo)
+    one, top, half = np.float32(1.0), np.float32(255.0), np.float32(0.5)
+    for i in numba.prange(photo.shape[0]):
+        for j in range(photo.shape[1]):
+            for k in range(3):
+                light = np.float32(photo[i, j, k]) * gain[k]
+                toned = light / (one + light) * top + half
+                out[i, j, k] = np.uint8(min(max(toned, np.float32(0.0)), top))
+    return out
 
 
 @parallel
@@ -166,12 +198,91 @@ def haversine(lat1, lat2, lon1, lon2):
     return out
 
 
+@parallel
+def sobel(grey):
+    rows, columns = grey.shape
+    out = np.empty((rows - 2, columns - 2), np.float32)
+    for i in numba.prange(rows - 2):
+        for j in range(columns - 2):
+            a, b = np.float32(grey[i, j]), np.float32(grey[i, j + 1])
+            c = np.float32(grey[i, j + 2])
+            d, e = np.float32(grey[i + 1, j]), np.float32(grey[i + 1, j + 2])
+            f = np.float32(grey[i + 2, j])
+            g, h = np.float32(grey[i + 2, j + 1]), np.float32(grey[i + 2, j + 2])
+            two = np.float32(2.0)
+            across = (c + two * e + h) - (a + two * d + f)
+            down = (f - a) + two * (g - b) + (h - c)
+            out[i, j] = sqrt(across * across + down * down)
+    return out
+
+
+@parallel
+def revenue(price, quantity, discount):
+    total, count = 0.0, 0
+    for i in numba.prange(price.size):
+        if 0.05 <= discount[i] <= 0.07 and quantity[i] < 24:
+            total += price[i] * discount[i]
+            count += 1
+    return total, count
+
+
+@parallel
+def asian_option(normals):
+    paths, steps = normals.shape
+    step = 1.0 / steps
+    drift, scale = (0.03 - 0.5 * 0.2**2) * step, 0.2 * step**0.5
+    payoff = np.empty(paths)
+    for i in numba.prange(paths):
+        level, total = 0.0, 0.0
+        for j in range(steps):
+            level += drift + scale * normals[i, j]
+            total += 100.0 * exp(level)
+        payoff[i] = max(total / steps - 100.0, 0.0) * 0.9704455335485082
+    return payoff.mean(), payoff.std()
+
+
+@parallel
+def darts(x, y):
+    count = 0
+    for i in numba.prange(x.size):
+        if x[i] * x[i] + y[i] * y[i] <= 1.0:
+            count += 1
+    return count * (4.0 / x.size)
+
+
+@parallel
+def fir_filter(x):
+    out = np.empty(x.size - WEIGHTS.size + 1, np.float32)
+    for i in numba.prange(out.size):
+        total = np.float32(0.0)
+        for k in range(WEIGHTS.size):
+            total += WEIGHTS[k] * x[i + k]
+        out[i] = total
+    return out
+
+
+@parallel
+def adam(weights, gradient, first, second):
+    moved, one, two = np.empty_like(weights), np.empty_like(first), np.empty_like(second)
+    keep, add = np.float32(0.9), np.float32(0.1)
+    hold, square = np.float32(0.999), np.float32(0.001)
+    first_share, second_share = np.float32(0.19), np.float32(0.002)
+    rate, tiny = np.float32(0.001), np.float32(1e-8)
+    for i in numba.prange(weights.size):
+        one[i] = keep * first[i] + add * gradient[i]
+        two[i] = hold * second[i] + square * gradient[i] * gradient[i]
+        step = rate * (one[i] / first_share) / (sqrt(two[i] / second_share) + tiny)
+        moved[i] = weights[i] - step
+    return moved, one, two
+
+
 def by_name(function: Callable[..., Any], *names: str) -> Callable[[Data], Any]:
     """Call a kernel with the named inputs."""
     return lambda data: function(*(data[name] for name in names))
 
 
 VERSIONS: dict[str, Callable[[Data], Any]] = {
+    "double": by_name(double, "a"),
     "chain": by_name(chain, "a", "b", "c"),
     "black_scholes": by_name(black_scholes, "spot", "strike", "years", "volatility"),
     "gaussian": by_name(gaussian, "x", "mean", "sigma"),
@@ -179,8 +290,15 @@ VERSIONS: dict[str, Callable[[Data], Any]] = {
     "softmax": by_name(softmax, "x"),
     "layer_norm": by_name(layer_norm, "x", "gain", "bias"),
     "standardize": by_name(standardize, "x"),
+    "tone_map": by_name(tone_map, "photo", "gain"),
     "heat": by_name(heat, "u"),
     "nearest": by_name(nearest, "points", "centres"),
     "mandelbrot": by_name(mandelbrot, "real", "imaginary"),
     "haversine": by_name(haversine, "lat1", "lat2", "lon1", "lon2"),
+    "sobel": by_name(sobel, "grey"),
+    "revenue": by_name(revenue, "price", "quantity", "discount"),
+    "asian_option": by_name(asian_option, "normals"),
+    "darts": by_name(darts, "x", "y"),
+    "fir_filter": by_name(fir_filter, "x"),
+    "adam": by_name(adam, "weights", "gradient", "first", "second"),
 }

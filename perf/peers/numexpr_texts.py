@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numexpr
+import numpy as np
 
-from perf.peers import THREADS
-from perf.workloads import EARTH_KM, HALF_LOG_TAU, Data
-
-numexpr.set_num_threads(THREADS)
+from perf.workloads.base import Data
+from perf.workloads.standard import EARTH_KM, HALF_LOG_TAU
 
 TAIL = (
     "t*(0.319381530 + t*(-0.356563782 + t*(1.781477937 + t*(-1.821255978 + t*1.330274429))))"
@@ -21,6 +20,11 @@ TAIL = (
 def evaluate(text: str, values: Data, **more: Any) -> Any:
     """Evaluate an expression over named arrays."""
     return numexpr.evaluate(text, local_dict={**values, **more}, global_dict={})
+
+
+def double(data: Data) -> Any:
+    """One operation."""
+    return evaluate("a * 2.0", data)
 
 
 def chain(data: Data) -> Any:
@@ -68,10 +72,55 @@ def haversine(data: Data) -> Any:
     return evaluate(f"2.0*{EARTH_KM}*arcsin(sqrt({inner}))", data)
 
 
+def softmax(data: Data) -> Any:
+    """Two expressions; the reductions are NumPy's."""
+    x = data["x"]
+    e = evaluate("exp(x - largest)", data, largest=x.max(axis=1, keepdims=True))
+    return evaluate("e / total", {}, e=e, total=e.sum(axis=1, keepdims=True))
+
+
+def layer_norm(data: Data) -> Any:
+    """Two expressions; the means are NumPy's."""
+    centred = evaluate("x - mean", data, mean=data["x"].mean(axis=1, keepdims=True))
+    scale = np.sqrt((centred * centred).mean(axis=1, keepdims=True) + np.float32(1e-5))
+    return evaluate("centred / scale * gain + bias", data, centred=centred, scale=scale)
+
+
+def standardize(data: Data) -> Any:
+    """One expression; mean and deviation are NumPy's."""
+    x = data["x"]
+    return evaluate("(x - mean) / std", data, mean=x.mean(axis=0), std=x.std(axis=0))
+
+
+def mandelbrot(data: Data) -> Any:
+    """Three expressions for each step."""
+    c = {"cr": data["real"], "ci": data["imaginary"]}
+    zr, zi, count = (np.zeros_like(data["real"]) for _ in range(3))
+    for _ in range(20):
+        z = c | {"zr": zr, "zi": zi, "inside": evaluate("zr*zr + zi*zi <= 4.0", {}, zr=zr, zi=zi)}
+        count = evaluate("count + where(inside, 1.0, 0.0)", z, count=count)
+        zr = evaluate("where(inside, zr*zr - zi*zi + cr, zr)", z)
+        zi = evaluate("where(inside, 2.0*zr*zi + ci, zi)", z)
+    return count
+
+
+def revenue(data: Data) -> Any:
+    """The filter and the total; the count is NumPy's."""
+    wanted = evaluate("(discount >= 0.05) & (discount <= 0.07) & (quantity < 24)", data)
+    total = evaluate("sum(where(wanted, price * discount, 0.0))", data, wanted=wanted)
+    return total[()], wanted.sum()
+
+
 VERSIONS: dict[str, Callable[[Data], Any]] = {
+    "double": double,
     "chain": chain,
     "black_scholes": black_scholes,
     "gaussian": gaussian,
     "logistic": logistic,
     "haversine": haversine,
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "standardize": standardize,
+    "mandelbrot": mandelbrot,
+    "revenue": revenue,
 }

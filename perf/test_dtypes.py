@@ -1,0 +1,27 @@
+"""How fast is the same program over other dtypes?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perf.cases import Case, race_of
+from perf.clock import CLOCK
+from perf.settings import SIDE_PEERS, Settings
+
+pytestmark = pytest.mark.benchmark(timer=CLOCK.read)
+
+
+def cases(settings: Settings) -> list[Case]:
+    """Every program at one size."""
+    return [
+        case
+        for workload in settings.chosen("dtypes")
+        for case in race_of(workload, settings.side_size, settings.entrants(workload, SIDE_PEERS))
+    ]
+
+
+def test_dtype(benchmark: Any, race: Any, case: Case) -> None:
+    """Time one library."""
+    race(benchmark, "dtypes", case)
