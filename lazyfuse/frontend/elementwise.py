@@ -58,9 +58,13 @@ def apply(
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
     except ValueError:
-        if out is not None:  # shapes do not fit; NumPy looks at dtypes first
-            loop = _loop(name, tuple(item.type for item in operands), types, casting)
+        # shapes do not fit; NumPy looks at dtypes and numbers first
+        loop = _loop(name, tuple(item.type for item in operands), types, casting)
+        if out is not None:
             check_output(name, loop.result, out, casting)
+        for item, dtype in zip(operands, loop.operands, strict=True):
+            if item.node is None:
+                _scalar(name, item, dtype)
         raise
     if out is None and where is True:
         return new(node, device) if name == "where" else result(node, device)
