@@ -8,7 +8,6 @@ memory.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,24 +21,12 @@ from lazyfuse.ir.node import Map
 from lazyfuse.ir.plan import Launch
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.single import Address
 
 #: Sizes to which a kernel is kept bound.
 _MOST = 512
 #: Elements of the arrays with which a kernel is made; it runs on any number.
 _SAMPLE = 64
-
-
-class _Address:
-    """Memory of an array, as a launch takes it."""
-
-    __slots__ = ("pointer",)
-
-    def __init__(self, array: np.ndarray) -> None:
-        try:
-            found = ctypes.c_char.from_buffer(array)  # type: ignore[arg-type]  # arrays are buffers
-            self.pointer = ctypes.addressof(found)
-        except (TypeError, ValueError, BufferError):  # read-only, or a subclass's
-            self.pointer = array.__array_interface__["data"][0]
 
 
 class _Kernel(NamedTuple):
@@ -122,7 +109,7 @@ def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) 
             kernel.bound.clear()
         bound = kernel.bound[size] = kernel.bind(size)
     hosts.append(result)
-    memory = [_Address(hosts[place]) for place in kernel.arrays]
+    memory = [Address(hosts[place]) for place in kernel.arrays]
     scalars = []
     for place, dtype in kernel.numbers:
         number = hosts[place]

@@ -39,6 +39,8 @@ def reduce(
     if ufunc.__name__ in REDUCTIONS and REDUCTIONS[ufunc.__name__].ufunc is ufunc:
         return reductions.reduce(ufunc.__name__, array, out=out, **options)
     given = native(array) if (ufunc.nin, ufunc.nout) == (2, 1) else None
+    if isinstance(out, Handle) and given is not None and given._code != out._code:
+        given = None  # NumPy keeps what it has folded so far in the output, cast
     if given is not None and (out is None or isinstance(out, Handle)):
         like = None if out is None else out._code
         found = recorded.reduction(ufunc, given, like=like, **options)

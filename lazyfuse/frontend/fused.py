@@ -30,6 +30,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.single import Address, Single, single
 
 #: Elements of the largest argument up to which NumPy, operation by operation, is as fast.
 FEW = 2048
@@ -51,6 +52,7 @@ class Recording(NamedTuple):
     scalars: tuple[Any, ...]
     results: tuple[Result, ...]
     whole: Any
+    single: Single | None
 
 
 class UnfitError(Exception):
@@ -235,12 +237,14 @@ def _recording(sources: Sequence[Node | None], result: Any) -> Recording:
     leaves = [pending.nodes[place] for place in known.leaves]
     if not all(leaf in places for leaf in leaves):
         raise UnfitError("it reads arrays that are no arguments")
+    scalars = tuple([pending.nodes[place].value for place in known.constants])  # type: ignore[attr-defined]  # Consts
     return Recording(
         known,
         tuple(places[leaf] for leaf in leaves),
-        tuple(pending.nodes[place].value for place in known.constants),  # type: ignore[attr-defined]  # Consts
+        scalars,
         tuple(Result(node.formed(), node.is_scalar) for node in nodes),
         whole,
+        single(known.plan, known.device, scalars),
     )
 
 
@@ -271,12 +275,16 @@ def _numbered(result: Any, arrays: list[Any]) -> Any:
 def _replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
     """The result for arguments of the recording's signature; None when somebody wants to hear of
     conditions that were met."""
+    device, limit = found.known.device, eager_size()
     with session.flush_lock:
-        memory = [_memory(given[place], found.known.device) for place in found.leaves]
-        buffers, met = engine.replay(found.known, memory, found.scalars)
+        memory = [_memory(given[place], device) for place in found.leaves]
+        if found.single is not None:
+            buffers = [_room(result, limit) for result in found.results]
+            met = found.single(memory, buffers, config.current().threads)
+        else:
+            buffers, met = engine.replay(found.known, memory, found.scalars)
     if met & current_modes().reported or config.current().float_errors == "check":
         return None
-    device, limit = found.known.device, eager_size()
     arrays = [
         _array(result, buffer, device, limit)
         for result, buffer in zip(found.results, buffers, strict=True)
@@ -292,11 +300,32 @@ def _memory(value: Any, device: str) -> Any:
             engine.flush([node], device)
         return node.buffer
     host = value._host if isinstance(value, Handle) else value
-    return session.backend(device).from_host(host, borrow=True)
+    return Address(host) if device == "cpu" else session.backend(device).from_host(host)
+
+
+class _Room:
+    """Memory for a small result: an array of NumPy's, and its address."""
+
+    __slots__ = ("pointer", "array")
+
+    def __init__(self, form: Form) -> None:
+        flat = np.empty(form.nbytes // int(form.dtype[1:]), form.dtype)
+        self.pointer = Address(flat).pointer
+        self.array = view_of(flat, Layout(form.shape, form.strides, 0))
+
+
+def _room(result: Result, limit: int) -> Any:
+    """Where a result on the CPU goes."""
+    form = result.form
+    if not result.is_scalar and 0 < form.nbytes <= limit * int(form.dtype[1:]):
+        return _Room(form)
+    return session.backend("cpu").allocate(form.nbytes)
 
 
 def _array(result: Result, buffer: Any, device: str, limit: int) -> Any:
     """An array around memory that a replay has written."""
+    if type(buffer) is _Room:
+        return small_array(buffer.array)
     form = result.form
     if not result.is_scalar and device == "cpu" and form.nbytes <= limit * int(form.dtype[1:]):
         flat = session.backend(device).to_host(buffer).view(form.dtype)

@@ -117,7 +117,7 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
             float(exponent)
         )
     if base._code == "b1" and type(exponent) is int:
-        return "square" if exponent == 2 else None
+        return "square" if exponent == 2 and not base._is_scalar else None
     if base._code[0] in "iu" and type(exponent) is int:
         return {1: "positive", 2: "square"}.get(exponent)
     return None

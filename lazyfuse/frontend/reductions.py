@@ -21,7 +21,7 @@ from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
 from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
 from lazyfuse.ops.table import OPS, REDUCTIONS
 from lazyfuse.ops.table_reduce import ReduceDef
-from lazyfuse.ops.types import Loop, code, resolve_reduction
+from lazyfuse.ops.types import Loop, can_cast, code, resolve_reduction
 
 _MISSING = np._NoValue
 
@@ -48,7 +48,7 @@ def reduce(
     keep = bool(keepdims) if keepdims is not _MISSING else False
     where = True if where is _MISSING else where
     array = None if out is not None and not isinstance(out, Handle) else native(a)
-    if array is not None:
+    if array is not None and not _narrows(row.ufunc, array._code, dtype, out):
         axes = normalize(axis, len(array._layout.shape))
         asked = None if dtype is None else code(np.dtype(dtype))
         loop = resolve_reduction(row.ufunc, array._code, asked, like if out is None else out._code)
@@ -68,6 +68,16 @@ def reduce(
     options |= {} if where is True else {"where": where}
     options |= {} if out is None else {"out": out}
     return fallback.call(row.ufunc.reduce, a, **options)
+
+
+def _narrows(ufunc: np.ufunc, operand: str, dtype: Any, out: Any) -> bool:
+    """Whether an output holds less than the fold: NumPy keeps what it has folded so far in the
+    output, cast, so that the result depends on how it walks."""
+    if out is None:
+        return False
+    asked = None if dtype is None else code(np.dtype(dtype))
+    loop = resolve_reduction(ufunc, operand, asked, out._code)
+    return loop is not None and loop.native and not can_cast(loop.result, out._code, "safe")
 
 
 def _fold(

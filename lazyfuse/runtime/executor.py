@@ -84,7 +84,7 @@ class Executor:
         return buffer
 
     def _launch(self, step: Launch) -> None:
-        bound = _bound(step, self.backend)
+        bound = bound_launch(step, self.backend)
         if bound is None:
             for call in step.calls:
                 self._call_into(call)
@@ -166,7 +166,7 @@ _WARNED: set[str] = set()
 _LOCK = threading.Lock()
 
 
-def _bound(step: Launch, backend: Backend) -> BoundLaunch | None:
+def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:
     """The compiled and bound kernel of a step, kept while the kernel cache keeps the kernel; None
     when it cannot be built."""
     known: _Bound | None = step.bound[0]

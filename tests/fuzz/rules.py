@@ -45,7 +45,7 @@ _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "d
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
     r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
-    r"|\] = |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\(|\]\["
+    r"|\] [^ ]*= |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\(|\]\["
 )
 
 
@@ -100,6 +100,9 @@ def _pairs(tree: ast.stmt, read: Read) -> Iterator[tuple[Any, Any]]:
         yield from _delivered(call, read)
         if name == "copyto":
             yield read(call.args[1]), _dtype_of(read(call.args[0]))
+    if isinstance(tree, ast.AugAssign) and isinstance(tree.target, ast.Subscript):
+        item = ast.Subscript(tree.target.value, tree.target.slice, ast.Load())
+        yield read(ast.BinOp(item, tree.op, tree.value)), _dtype_of(read(tree.target.value))
     if isinstance(tree, ast.Assign) and not isinstance(tree.targets[0], ast.Name):
         first = tree.targets[0]
         for target in first.elts if isinstance(first, ast.Tuple) else (first,):

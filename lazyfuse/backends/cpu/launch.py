@@ -13,6 +13,7 @@ import ctypes
 import math
 import struct
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 
 from lazyfuse.backends.base import Buffer, Scalar
@@ -120,6 +121,13 @@ class Launch:
             program.calls.run(program.address, address, self._end, flags)
             del scratch
         return program.calls.decoded[block[-1]]
+
+    def fixed(self, scalars: Sequence[Scalar]) -> Launch:
+        """The same launch with these scalars for good; it is called with none."""
+        made = copy(self)
+        made._template = type(self._template).from_buffer_copy(self._template)
+        self._write_scalars(made._template, scalars)
+        return made
 
     def _run_shared(self, block: Block, helpers: int, flags: int) -> None:
         units = -(-self._end // self._unit)
