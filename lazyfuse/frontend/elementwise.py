@@ -49,8 +49,9 @@ def apply(
     """
     if isinstance(out, Handle):
         out._check_writeable()
+    operands: list[Operand] = []
     try:
-        operands = [operand(value) for value in values]
+        operands += [operand(value) for value in values]
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
         node, device = record(name, operands, types=types, casting=casting, order=order)
@@ -58,17 +59,24 @@ def apply(
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
     except ValueError:
-        # shapes do not fit; NumPy looks at dtypes and numbers first
-        loop = _loop(name, tuple(item.type for item in operands), types, casting)
-        if out is not None:
-            check_output(name, loop.result, out, casting)
-        for item, dtype in zip(operands, loop.operands, strict=True):
-            if item.node is None:
-                _scalar(name, item, dtype)
+        if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
+            _check_types(name, operands, out, casting=casting, types=types)
         raise
     if out is None and where is True:
         return new(node, device) if name == "where" else result(node, device)
     return deliver(name, node, device, out=out, where=where, casting=casting, order=order)
+
+
+def _check_types(
+    name: str, operands: Sequence[Operand], out: Any, *, casting: str, types: Types | None
+) -> None:
+    """Raise what NumPy raises before it looks at shapes."""
+    loop = _loop(name, tuple(item.type for item in operands), types, casting)
+    if out is not None:
+        check_output(name, loop.result, out, casting)
+    for item, dtype in zip(operands, loop.operands, strict=True):
+        if item.node is None:
+            _scalar(name, item, dtype)
 
 
 def _given(
