@@ -44,7 +44,8 @@ class Options:
         1 << 28, "bytes of otherwise dead inputs that pending operations may keep alive"
     )
     max_kernel_ops: int = _option(
-        160, "operations in one kernel; compile time grows faster than linear"
+        400,
+        "operations in one kernel, transcendental functions counted eightfold; bounds compiling",
     )
     max_kernel_args: int = _option(64, "arrays that one kernel may touch")
     cache_size: int = _option(

@@ -55,6 +55,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.rehost import Host
+from lazyfuse.frontend.shortcuts import several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
 
 #: Names of own modules; what NumPy calls the same is the same object.
@@ -261,6 +262,7 @@ def _native() -> dict[str, Any]:
         name: small.function(name, _guarded(name, function), getattr(np, name))
         for name, function in {**_listed(_OWN), **_listed(_CALLS)}.items()
     }
+    own["where"] = several(own["where"])
     names = {**UFUNCS, **own}
     names.update({alias: names[name] for alias, name in _ALIASES.items()})
     names["ndarray"] = LazyArray

@@ -53,9 +53,9 @@ class Group:
         return tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
 
     @property
-    def operations(self) -> int:
-        """How many operations the body holds; scalars are arguments."""
-        return sum(term.node in self.nodes for term in self.terms)
+    def operations(self) -> list[Node]:
+        """The operations that the body holds, as often as it does; scalars are arguments."""
+        return [term.node for term in self.terms if term.node in self.nodes]
 
     def map_of(self, root: Node) -> IndexMap:
         """How the space's axes index the result `root`."""

@@ -29,7 +29,7 @@ class Limits:
     """What one kernel may hold. `exact_order`: whether sums must keep NumPy's order (on a CPU)."""
 
     fusion: bool = True
-    max_ops: int = 160
+    max_ops: int = 400
     max_args: int = 64
     exact_order: bool = True
 
@@ -206,14 +206,15 @@ class Fuser:
         if own is None:
             return False
         new = own.operations - group.nodes
-        return len(group.nodes) + len(new) > self.limits.max_ops
+        return cost.body_size(group.nodes) + cost.body_size(new) > self.limits.max_ops
 
     def _limit(self, root: Node, group: Group, joined: Joined) -> WhyNot | None:
-        added = sum(
-            term not in group.terms and not isinstance(term.node, Const)
+        added = cost.body_size(
+            term.node
             for term in joined.expression.terms
+            if term not in group.terms and not isinstance(term.node, Const)
         )
-        if group.operations + added > self.limits.max_ops:
+        if cost.body_size(group.operations) + added > self.limits.max_ops:
             return WhyNot.TOO_LARGE_BODY
         arguments = (
             len(group.reads | {read.node for read in joined.expression.reads})

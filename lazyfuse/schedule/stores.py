@@ -78,25 +78,39 @@ def _reads_reduction(node: Node) -> bool:
 def _cut_large(graph: Graph, stored: set[Node], max_ops: int, max_args: int) -> None:
     """Store a node where the expression above the last stores would exceed `max_ops` operations,
     or touch more than `max_args` arrays, its result among them."""
-    if len(graph.nodes) <= min(max_ops, max_args):
+    leaves = sum(is_leaf(node) and not isinstance(node, Const) for node in graph.nodes)
+    if cost.body_size(graph.nodes) <= max_ops and leaves < max_args:
         return
     nothing: frozenset[Node] = frozenset()
     inside: dict[Node, frozenset[Node]] = {}
+    heavy: dict[Node, frozenset[Node]] = {}  # those of `inside` that count for several
     reads: dict[Node, frozenset[Node]] = {}
+
+    def size(node: Node) -> int:
+        return len(inside[node]) + (cost.HEAVY - 1) * len(heavy[node])
+
+    def cut(node: Node) -> None:
+        inside[node] = heavy[node] = nothing
+        reads[node] = frozenset((node,))
+
     for node in graph.nodes:
         if is_leaf(node) or isinstance(node, Const):
-            inside[node] = nothing
-            reads[node] = nothing if isinstance(node, Const) else frozenset((node,))
+            cut(node)
+            reads[node] = nothing if isinstance(node, Const) else reads[node]
             continue
+        own = frozenset((node,))
         while True:
-            inside[node] = nothing.union(*(inside[src] for src in node.srcs)) | {node}
+            inside[node] = nothing.union(*(inside[src] for src in node.srcs), own)
+            heavy[node] = nothing.union(
+                *(heavy[src] for src in node.srcs), own if cost.is_heavy(node) else nothing
+            )
             reads[node] = nothing.union(*(reads[src] for src in node.srcs))
-            is_large = len(inside[node]) > max_ops or len(reads[node]) >= max_args
             cuttable = [src for src in node.srcs if inside[src]]
+            is_large = size(node) > max_ops or len(reads[node]) >= max_args
             if not is_large or not cuttable or not isinstance(node, Map):
                 break
-            largest = max(cuttable, key=lambda src: len(inside[src]) + len(reads[src]))
+            largest = max(cuttable, key=lambda src: size(src) + len(reads[src]))
             stored.add(memory_of(largest))
-            inside[largest], reads[largest] = nothing, frozenset((largest,))
+            cut(largest)
         if node in stored:
-            inside[node], reads[node] = nothing, frozenset((node,))
+            cut(node)
