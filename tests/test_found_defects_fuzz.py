@@ -439,5 +439,14 @@ def test_folds_into_narrower_outputs(name: str, source: str, target: str) -> Non
     oracle.check(program, (host.arange(12) - 3).reshape(3, 4).astype(source))
 
 
+def test_products_of_scalars_are_no_matrix_products() -> None:
+    def program(np: Any, x: Any) -> Any:
+        one = (x + 1)[1]
+        pairs = ((1, one), (one, 1), (one, one), (one, x), (x, one), (one, [1, 2, 3]))
+        return _errors(np, *[lambda a=a, b=b: a @ b for a, b in pairs])
+
+    oracle.check(program, host.arange(3))
+
+
 def test_a_pending_bool_to_a_power_is_an_integer() -> None:
     oracle.check(lambda np, x: (x.max() ** 2, x[-1] ** 2, x**2), host.array([False, True]))

@@ -346,6 +346,7 @@ class LazyScalar(ArrayInterface):
     __contains__ = None  # type: ignore[assignment]  # a number holds nothing
     __mul__ = scalars.times
     __rmul__ = scalars.reflected_times
+    __matmul__ = __rmatmul__ = __imatmul__ = scalars.no_product
 
     def __getattr__(self, name: str) -> Any:
         return scalars.attribute(self, name)

@@ -34,6 +34,11 @@ _REPEATED = (list, tuple, str, bytes, bytearray)
 _times, _times_by = operator("multiply"), reflected("multiply")
 
 
+def no_product(self: Any, other: Any) -> Any:
+    """`@` of a scalar: NumPy's have none."""
+    return NotImplemented
+
+
 def times(self: Any, other: Any) -> Any:
     """`x * other`. Integers repeat lists, tuples and text, as in Python.
     Raises: TypeError for those and a value that is no integer."""
