@@ -69,6 +69,9 @@ class Options:
             *("scan-by-thread", "scan-by-block"),
         ),
     )
+    native: bool = _option(
+        True, "operators of small arrays in machine code, once a program has used some hundred"
+    )
     report: bool = _option(False, "print at exit which calls left the engine for NumPy")
     check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
 
