@@ -308,6 +308,9 @@ def test_elements_as_outputs() -> None:
             lambda: y.all().argmin(axis=1, out=np.broadcast_to(y, (2, 4))),
             lambda: np.copyto((y > 1)[:0], 2),
             lambda: np.clip(y.astype("u4")[1:], y.astype("u4"), -1),
+            lambda: np.fmin(y, 300, dtype="u1"),
+            lambda: np.fmin(y, 3, dtype="u1"),
+            lambda: np.fmin(y, 2.5, dtype="u1"),
             lambda: np.copyto(np.broadcast_to(y > 1, (4,)), 2),
         )
 

@@ -58,6 +58,10 @@ def apply(
     except ForeignError:
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
+    except TypeError:
+        if types is not None:  # NumPy looks at numbers before it looks at casts
+            _check_types(name, operands, None, casting="unsafe", types=types)
+        raise
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
             _check_types(name, operands, out, casting=casting, types=types)
