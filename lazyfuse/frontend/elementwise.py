@@ -59,8 +59,10 @@ def apply(
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
     except TypeError:
-        if types is not None:  # NumPy looks at numbers before it looks at casts
-            _check_types(name, operands, None, casting="unsafe", types=types)
+        if types is not None:  # NumPy looks at integers before it looks at casts
+            integers = [item for item in operands if item.type is not float]
+            if len(integers) == len(operands):
+                _check_types(name, operands, None, casting="unsafe", types=types)
         raise
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first

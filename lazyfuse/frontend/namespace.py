@@ -280,8 +280,8 @@ NATIVE: Mapping[str, Any] = _native()
 def lookup(name: str) -> Any:
     """What `lazyfuse.<name>` is.
     Raises: AttributeError for names that NumPy does not have either."""
-    if name in NATIVE:
-        return NATIVE[name]
+    if name in NATIVE:  # asked once: the module keeps it, as a lookup costs more than a small sum
+        return vars(sys.modules["lazyfuse"]).setdefault(name, NATIVE[name])
     if name in GRIDS:
         return Grid(getattr(np, name), HOST)
     if name in (*SUBMODULES, "testing"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.frontend import registry
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
@@ -76,7 +77,7 @@ def make_native(kind: type) -> bool:
     host, owner = np.empty(1), object()
     sample: Any = small_array(host)
     sample._owner = owner
-    return native.install(sample, host, owner)
+    return native.install(sample, host, owner, registry.NATIVE["add"])
 
 
 def _plain(other: Any) -> Any:

@@ -86,7 +86,14 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class Ufunc(metaclass=UfuncType):
+class _Exactly:
+    """What NumPy computes on small arrays as it stands: a ufunc of one result whose bits are the
+    kernels'; None for others."""
+
+    __slots__ = ("_exact",)
+
+
+class Ufunc(_Exactly, metaclass=UfuncType):
     """A NumPy ufunc that records.
 
     Attributes that are not calls (nin, types, identity...) are NumPy's.
@@ -99,6 +106,8 @@ class Ufunc(metaclass=UfuncType):
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
+        is_plain = self._is_exact and self._short.nin > 0 and name != "absolute"
+        self._exact = ufunc if is_plain else None
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ from lazyfuse import config
 from lazyfuse.runtime import session
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-_METH_NOARGS, _METH_O = 4, 8
+_METH_NOARGS, _METH_O, _METH_KEYWORDS = 4, 8, 0x82
 
 
 class _MethodDef(ctypes.Structure):
@@ -38,35 +38,36 @@ class _MethodDef(ctypes.Structure):
 _kept: list[Any] = []
 
 
-def install(sample: Any, array: np.ndarray, owner: Any) -> bool:
-    """Give the class of `sample` the operators, and whether that was possible. `sample` wraps
-    `array` and refers to `owner`; nothing else does."""
+def install(sample: Any, array: np.ndarray, owner: Any, function: Any) -> bool:
+    """Give the class of `sample` the operators, and that of `function`, which wraps `np.add`, the
+    call; and whether that was possible. `sample` wraps `array` and refers to `owner`."""
     compiler = getattr(session.backend("cpu"), "compiler", None)
     if not config.current().native or not _is_known_python() or compiler is None:
         return False
     from lazyfuse.backends.cpu import methods
 
     specials = {name: f"__{name}__" for name in methods.FUNCTIONS} | {"item": "__getitem__"}
-    slow = [vars(type(sample))[special] for special in specials.values()]
-    host, own = _place(sample, array), _place(sample, owner)
-    if host is None or own is None or not _is_known_numpy():
+    places = [_place(sample, array), _place(sample, owner), _place(function, np.add)]
+    if None in places or not _is_known_numpy():
         return False
+    owners = {name: type(function if name == "call" else sample) for name in specials}
+    slow = [vars(owners[name])[special] for name, special in specials.items()]
     code = compiler.link(
         _object_code(compiler, methods.text()),
         ["lf_open", *(f"lf_{name}" for name in methods.FUNCTIONS)],
     )
     kinds = (float, int, slice, tuple, EllipsisType, NoneType)
     known = (type(sample), np.ndarray, None)
-    entries = [id(x) for x in known] + [host, own] + [id(kind) for kind in kinds]
-    entries += [id(method) for method in slow]
+    entries = [*map(id, known), *places, *map(id, kinds), *map(id, slow)]
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
     table = (ctypes.c_int64 * len(entries)).from_address(opened)
     for number, entry in enumerate(entries):
-        table[number] = entry
+        table[number] = entry  # type: ignore[assignment]  # no None in it
     _kept.extend((code, slow))
     for name, special in specials.items():
         flags = _METH_NOARGS if name in methods.UNARY else _METH_O
-        _set_method(type(sample), special, code.address(f"lf_{name}"), flags)
+        flags = _METH_KEYWORDS if name == "call" else flags
+        _set_method(owners[name], special, code.address(f"lf_{name}"), flags)
     return True
 
 
@@ -87,11 +88,12 @@ def _is_cpython() -> bool:
 
 
 def _is_known_numpy() -> bool:
-    """Whether arrays keep their shape where the code looks for it."""
+    """Whether arrays keep their shape, and ufuncs their counts, where the code looks for them."""
+    counts = (ctypes.c_int * 2).from_address(id(np.add) + 2 * _WORD)
     probe = np.empty((3, 5))
     axes = ctypes.c_int.from_address(id(probe) + 24).value
     where = ctypes.c_void_p.from_address(id(probe) + 32).value
-    if axes != 2 or where is None:
+    if axes != 2 or where is None or list(counts) != [np.add.nin, np.add.nout]:
         return False
     return list((ctypes.c_int64 * 2).from_address(where)) == [3, 5]
 
@@ -119,8 +121,9 @@ def _object_code(compiler: Any, text: str) -> bytes:
 
 def _set_method(kind: type, name: str, address: int, flags: int) -> None:
     """Make a method of a class of a C function."""
-    doc = f"{name}($self{'' if flags == _METH_NOARGS else ', value'}, /)\n--\n\n"
-    doc += getattr(np.ndarray, name).__doc__ or ""
+    taken = {_METH_NOARGS: ", /", _METH_O: ", value, /", _METH_KEYWORDS: ", /, *args, **kwargs"}
+    known = getattr(np.ufunc if flags == _METH_KEYWORDS else np.ndarray, name)
+    doc = f"{name}($self{taken[flags]})\n--\n\n{known.__doc__ or ''}"
     made = _MethodDef(name.encode(), address, flags, doc.encode())
     new_method = ctypes.pythonapi.PyDescr_NewMethod
     new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)

@@ -115,7 +115,13 @@ def _delivered(call: ast.Call, read: Read) -> Iterator[tuple[Any, Any]]:
     plain = [word for word in call.keywords if word.arg not in _DELIVERING]
     for word in call.keywords:
         if word.arg == "out":
-            yield read(ast.Call(call.func, call.args, plain)), _dtype_of(read(word.value))
+            value, target = (
+                read(ast.Call(call.func, call.args, plain)),
+                _dtype_of(read(word.value)),
+            )
+            yield value, target
+            if _dtype_of(value).kind in "iu" and host.result_type(value, target).kind == "f":
+                yield host.asarray(value, "f8"), target  # NumPy folds in floats then
 
 
 #: Keywords of a call that say where its result goes.

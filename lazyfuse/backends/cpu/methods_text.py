@@ -1,0 +1,368 @@
+"""The functions of `methods.py` as LLVM text; places in braces are those of its table."""
+
+HEAD = """\
+@lf_table = internal global [{size} x i64] zeroinitializer
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare ptr @PyObject_RichCompare(ptr, ptr, i32)
+declare ptr @PyObject_GetItem(ptr, ptr)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+
+define ptr @lf_open() {{
+  ret ptr @lf_table
+}}
+
+define internal i64 @entry(i64 %place) alwaysinline {{
+  %at = getelementptr [{size} x i64], ptr @lf_table, i64 0, i64 %place
+  %value = load i64, ptr %at
+  ret i64 %value
+}}
+
+define internal ptr @kind(ptr %object) alwaysinline {{
+  %at = getelementptr i8, ptr %object, i64 8
+  %type = load ptr, ptr %at
+  ret ptr %type
+}}
+
+define internal i1 @is(ptr %object, i64 %place) alwaysinline {{
+  %type = call ptr @kind(ptr %object)
+  %wanted = call i64 @entry(i64 %place)
+  %number = ptrtoint ptr %type to i64
+  %same = icmp eq i64 %number, %wanted
+  ret i1 %same
+}}
+
+; what a wrapper keeps at a place; null for nothing and None
+define internal ptr @part(ptr %self, i64 %place) alwaysinline {{
+  %offset = call i64 @entry(i64 %place)
+  %at = getelementptr i8, ptr %self, i64 %offset
+  %part = load ptr, ptr %at
+  %number = ptrtoint ptr %part to i64
+  %none = call i64 @entry(i64 {none})
+  %is_none = icmp eq i64 %number, %none
+  %found = select i1 %is_none, ptr null, ptr %part
+  ret ptr %found
+}}
+
+; whether two arrays have one shape
+define internal i1 @alike(ptr %a, ptr %b) {{
+  %a_nd_at = getelementptr i8, ptr %a, i64 24
+  %b_nd_at = getelementptr i8, ptr %b, i64 24
+  %a_nd = load i32, ptr %a_nd_at
+  %b_nd = load i32, ptr %b_nd_at
+  %same_nd = icmp eq i32 %a_nd, %b_nd
+  br i1 %same_nd, label %look, label %no
+look:
+  %a_at = getelementptr i8, ptr %a, i64 32
+  %b_at = getelementptr i8, ptr %b, i64 32
+  %a_dims = load ptr, ptr %a_at
+  %b_dims = load ptr, ptr %b_at
+  br label %next
+next:
+  %i = phi i32 [ 0, %look ], [ %after, %same ]
+  %is_over = icmp sge i32 %i, %a_nd
+  br i1 %is_over, label %yes, label %compare
+compare:
+  %wide = sext i32 %i to i64
+  %a_dim_at = getelementptr i64, ptr %a_dims, i64 %wide
+  %b_dim_at = getelementptr i64, ptr %b_dims, i64 %wide
+  %a_dim = load i64, ptr %a_dim_at
+  %b_dim = load i64, ptr %b_dim_at
+  %equal = icmp eq i64 %a_dim, %b_dim
+  br i1 %equal, label %same, label %no
+same:
+  %after = add i32 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; a new wrapper of an array; anything else as it is. Takes the reference.
+define internal ptr @wrapped(ptr %value, ptr %owner) {{
+  %is_array = call i1 @is(ptr %value, i64 {ndarray})
+  br i1 %is_array, label %array, label %other
+other:
+  ret ptr %value
+array:
+  %class = call i64 @entry(i64 {class_})
+  %type = inttoptr i64 %class to ptr
+  %made = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %fail, label %fill
+fail:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
+fill:
+  %host_offset = call i64 @entry(i64 {host})
+  %host_at = getelementptr i8, ptr %made, i64 %host_offset
+  store ptr %value, ptr %host_at
+  %owner_offset = call i64 @entry(i64 {owner})
+  %owner_at = getelementptr i8, ptr %made, i64 %owner_offset
+  call void @Py_IncRef(ptr %owner)
+  store ptr %owner, ptr %owner_at
+  ret ptr %made
+}}
+
+define internal ptr @none() alwaysinline {{
+  %number = call i64 @entry(i64 {none})
+  %object = inttoptr i64 %number to ptr
+  ret ptr %object
+}}
+
+define internal ptr @slow(i64 %place, ptr %self, ptr %other) noinline {{
+  %number = call i64 @entry(i64 %place)
+  %method = inttoptr i64 %number to ptr
+  %result = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)
+  ret ptr %result
+}}
+
+; the array of an operand, or a number itself; null for others
+define internal ptr @operand(ptr %other, ptr %host, i1 %any_shape) {{
+  %is_ours = call i1 @is(ptr %other, i64 {class_})
+  br i1 %is_ours, label %ours, label %number
+ours:
+  %theirs = call ptr @part(ptr %other, i64 {host})
+  %is_none = icmp eq ptr %theirs, null
+  %skip = or i1 %is_none, %any_shape
+  br i1 %skip, label %done, label %shapes
+done:
+  ret ptr %theirs
+shapes:
+  %alike = call i1 @alike(ptr %host, ptr %theirs)
+  %found = select i1 %alike, ptr %theirs, ptr null
+  ret ptr %found
+number:
+  %is_float = call i1 @is(ptr %other, i64 {float_})
+  %is_int = call i1 @is(ptr %other, i64 {int_})
+  %is_number = or i1 %is_float, %is_int
+  %plain = select i1 %is_number, ptr %other, ptr null
+  ret ptr %plain
+}}
+
+define internal i1 @is_index(ptr %key) {{
+  %a = call i1 @is(ptr %key, i64 {int_})
+  %b = call i1 @is(ptr %key, i64 {slice_})
+  %c = call i1 @is(ptr %key, i64 {ellipsis})
+  %d = call i1 @is(ptr %key, i64 {none_type})
+  %ab = or i1 %a, %b
+  %cd = or i1 %c, %d
+  %all = or i1 %ab, %cd
+  ret i1 %all
+}}
+
+define internal i1 @is_basic(ptr %key) {{
+  %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
+  br i1 %is_tuple, label %tuple, label %single
+single:
+  %alone = call i1 @is_index(ptr %key)
+  ret i1 %alone
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %key)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %item = call ptr @PyTuple_GetItem(ptr %key, i64 %i)
+  %basic = call i1 @is_index(ptr %item)
+  %after = add i64 %i, 1
+  br i1 %basic, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+"""
+
+BINARY = """
+define ptr @lf_{name}(ptr %self, ptr %other) {{
+  %host = call ptr @part(ptr %self, i64 {host})
+  %large = icmp eq ptr %host, null
+  br i1 %large, label %slow, label %small
+small:
+  %operand = call ptr @operand(ptr %other, ptr %host, i1 {any_shape})
+  %unknown = icmp eq ptr %operand, null
+  br i1 %unknown, label %slow, label %run
+run:
+  call void @Py_IncRef(ptr %host)
+  call void @Py_IncRef(ptr %operand)
+  %value = call ptr {call}
+  call void @Py_DecRef(ptr %operand)
+  call void @Py_DecRef(ptr %host)
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+{done}
+slow:
+  %result = call ptr @slow(i64 {method}, ptr %self, ptr %other)
+  ret ptr %result
+}}
+"""
+WRAP = """\
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made"""
+SAME = """\
+  call void @Py_DecRef(ptr %value)
+  call void @Py_IncRef(ptr %self)
+  ret ptr %self"""
+
+UNARY = """
+define ptr @lf_{name}(ptr %self, ptr %nothing) {{
+  %host = call ptr @part(ptr %self, i64 {host})
+  %large = icmp eq ptr %host, null
+  br i1 %large, label %slow, label %small
+small:
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @{function}(ptr %host)
+  call void @Py_DecRef(ptr %host)
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+slow:
+  %result = call ptr @slow(i64 {method}, ptr %self, ptr null)
+  ret ptr %result
+}}
+"""
+
+ITEM = """
+define ptr @lf_item(ptr %self, ptr %key) {{
+  %host = call ptr @part(ptr %self, i64 {host})
+  %large = icmp eq ptr %host, null
+  br i1 %large, label %slow, label %small
+small:
+  %basic = call i1 @is_basic(ptr %key)
+  br i1 %basic, label %run, label %slow
+run:
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
+  call void @Py_DecRef(ptr %host)
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+  %known = call ptr @part(ptr %self, i64 {owner})
+  %is_own = icmp eq ptr %known, null
+  %owner = select i1 %is_own, ptr %self, ptr %known
+  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  ret ptr %made
+slow:
+  %result = call ptr @slow(i64 {method}, ptr %self, ptr %key)
+  ret ptr %result
+}}
+"""
+
+CALL = """
+define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %ufunc = call ptr @part(ptr %self, i64 {ufunc})
+  %other = icmp eq ptr %ufunc, null
+  %named = icmp ne ptr %names, null
+  %first_bad = or i1 %other, %named
+  br i1 %first_bad, label %slow, label %counted
+counted:
+  %nin_at = getelementptr i8, ptr %ufunc, i64 16
+  %nin = load i32, ptr %nin_at
+  %wide = zext i32 %nin to i64
+  %fits = icmp eq i64 %wide, %count
+  br i1 %fits, label %look, label %slow
+look:
+  %a = load ptr, ptr %args
+  switch i64 %count, label %slow [ i64 1, label %one  i64 2, label %two ]
+one:
+  %only = call ptr @array(ptr %a)
+  %no_array = icmp eq ptr %only, null
+  br i1 %no_array, label %slow, label %run
+two:
+  %b_at = getelementptr ptr, ptr %args, i64 1
+  %b = load ptr, ptr %b_at
+  %a_array = call ptr @array(ptr %a)
+  %b_array = call ptr @array(ptr %b)
+  %a_is = icmp ne ptr %a_array, null
+  %host = select i1 %a_is, ptr %a_array, ptr %b_array
+  %none_is = icmp eq ptr %host, null
+  br i1 %none_is, label %slow, label %operands
+operands:
+  %left = call ptr @operand(ptr %a, ptr %host, i1 false)
+  %right = call ptr @operand(ptr %b, ptr %host, i1 false)
+  %no_left = icmp eq ptr %left, null
+  %no_right = icmp eq ptr %right, null
+  %no_operand = or i1 %no_left, %no_right
+  br i1 %no_operand, label %slow, label %run
+run:
+  %x = phi ptr [ %only, %one ], [ %left, %operands ]
+  %y = phi ptr [ %only, %one ], [ %right, %operands ]
+  %given = alloca [2 x ptr]
+  store ptr %x, ptr %given
+  %second = getelementptr ptr, ptr %given, i64 1
+  store ptr %y, ptr %second
+  call void @Py_IncRef(ptr %x)
+  call void @Py_IncRef(ptr %y)
+  %value = call ptr @PyObject_Vectorcall(ptr %ufunc, ptr %given, i64 %count, ptr null)
+  call void @Py_DecRef(ptr %y)
+  call void @Py_DecRef(ptr %x)
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+slow:
+  br i1 %named, label %keywords, label %copy
+keywords:
+  %words = call i64 @PyTuple_Size(ptr %names)
+  br label %copy
+copy:
+  %extra = phi i64 [ 0, %slow ], [ %words, %keywords ]
+  %total = add i64 %count, %extra
+  %room = add i64 %total, 1
+  %all = alloca ptr, i64 %room
+  store ptr %self, ptr %all
+  br label %next
+next:
+  %i = phi i64 [ 0, %copy ], [ %after, %move ]
+  %is_over = icmp sge i64 %i, %total
+  br i1 %is_over, label %call, label %move
+move:
+  %from = getelementptr ptr, ptr %args, i64 %i
+  %item = load ptr, ptr %from
+  %after = add i64 %i, 1
+  %to = getelementptr ptr, ptr %all, i64 %after
+  store ptr %item, ptr %to
+  br label %next
+call:
+  %number = call i64 @entry(i64 {method})
+  %python = inttoptr i64 %number to ptr
+  %with_self = add i64 %count, 1
+  %result = call ptr @PyObject_Vectorcall(ptr %python, ptr %all, i64 %with_self, ptr %names)
+  ret ptr %result
+}}
+
+; the array of a wrapper; null for others
+define internal ptr @array(ptr %other) {{
+  %is_ours = call i1 @is(ptr %other, i64 {class_})
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %found = call ptr @part(ptr %other, i64 {host})
+  ret ptr %found
+no:
+  ret ptr null
+}}
+"""
