@@ -354,4 +354,5 @@ class LazyScalar(ArrayInterface):
 
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
 shortcuts.recognize(LazyArray, LazyScalar)
+protocols.PLAIN.update((LazyArray, LazyScalar))
 Handle._node_of = staticmethod(small.node_of)

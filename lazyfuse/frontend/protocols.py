@@ -6,6 +6,7 @@ What hands out memory is in `exchange.py`.
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import GenericAlias
 from typing import Any, SupportsIndex
 
@@ -21,6 +22,10 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
 
     `out=` arrays are written and returned themselves, NumPy arrays among them.
     """
+    if method == "__call__" and not kwargs and PLAIN.issuperset(map(type, inputs)):
+        own = _own_ufuncs().get(ufunc)
+        if own is not None:
+            return own(*inputs)
     if any(_is_foreign(value) for value in (*inputs, *(kwargs.get("out") or ()))):
         return NotImplemented
     ufunc = getattr(ufunc, "_ufunc", ufunc)  # one of ours
@@ -37,6 +42,17 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     if not hasattr(own, method):
         return _through_numpy(ufunc, method, inputs, kwargs)
     return getattr(own, method)(*inputs, **kwargs)
+
+
+#: Operands that override nothing, beside our own.
+PLAIN: set[type] = {bool, int, float, complex, np.ndarray, np.float64, np.float32, np.int64}
+
+
+@cache
+def _own_ufuncs() -> dict[Any, Any]:
+    """Our ufuncs by NumPy's; asked when the namespace is complete."""
+    found = {getattr(value, "_ufunc", None): value for value in registry.NATIVE.values()}
+    return {ufunc: own for ufunc, own in found.items() if isinstance(ufunc, np.ufunc)}
 
 
 def _through_numpy(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:

@@ -56,7 +56,7 @@ def install(sample: Any, array: np.ndarray, owner: Any, function: Any) -> bool:
         _object_code(compiler, methods.text()),
         ["lf_open", *(f"lf_{name}" for name in methods.FUNCTIONS)],
     )
-    kinds = (float, int, slice, tuple, EllipsisType, NoneType)
+    kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     known = (type(sample), np.ndarray, None)
     entries = [*map(id, known), *places, *map(id, kinds), *map(id, slow)]
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()

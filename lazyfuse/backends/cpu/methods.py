@@ -25,9 +25,10 @@ from collections.abc import Mapping
 from lazyfuse.backends.cpu import methods_text as templates
 
 #: Places of the table.
-CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE = range(12)
+CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC = range(6)
+FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE, FLOAT64, INT64 = range(6, 14)
 #: After them, the Python method of each function, in the order of `FUNCTIONS`.
-METHODS = 12
+METHODS = 14
 
 #: Operators by the C function of CPython that applies them.
 BINARY: Mapping[str, str] = {
@@ -56,6 +57,7 @@ def text() -> str:
         "size": METHODS + len(FUNCTIONS), "none": NONE, "ndarray": NDARRAY, "class_": CLASS,
         "host": HOST, "owner": OWNER, "float_": FLOAT, "int_": INT, "slice_": SLICE,
         "tuple_": TUPLE, "ellipsis": ELLIPSIS, "none_type": NONE_TYPE, "ufunc": UFUNC,
+        "float64": FLOAT64, "int64": INT64,
     }  # fmt: skip
     parts = [templates.HEAD.format(**places)]
     method = {name: METHODS + number for number, name in enumerate(FUNCTIONS)}

@@ -141,7 +141,11 @@ shapes:
 number:
   %is_float = call i1 @is(ptr %other, i64 {float_})
   %is_int = call i1 @is(ptr %other, i64 {int_})
-  %is_number = or i1 %is_float, %is_int
+  %is_float64 = call i1 @is(ptr %other, i64 {float64})
+  %is_int64 = call i1 @is(ptr %other, i64 {int64})
+  %is_pythons = or i1 %is_float, %is_int
+  %is_numpys = or i1 %is_float64, %is_int64
+  %is_number = or i1 %is_pythons, %is_numpys
   %plain = select i1 %is_number, ptr %other, ptr null
   ret ptr %plain
 }}
