@@ -442,6 +442,15 @@ def test_folds_into_narrower_outputs(name: str, source: str, target: str) -> Non
     oracle.check(program, (host.arange(12) - 3).reshape(3, 4).astype(source))
 
 
+def test_masked_folds_of_nothing_keep_the_memory_order() -> None:
+    def program(np: Any, x: Any) -> Any:
+        empty = x[:, 1:]
+        masks = (0.3 > 0, 1, [True], np.array(True))
+        return [empty.sum(axis=1, where=mask) for mask in masks]
+
+    oracle.check(program, host.arange(6).reshape((2, 1, 3), order="F"))
+
+
 def test_products_of_scalars_are_no_matrix_products() -> None:
     def program(np: Any, x: Any) -> Any:
         one = (x + 1)[1]

@@ -180,7 +180,9 @@ def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
     identity = scalar(_identity(row.fold, accumulate), accumulate)
     loop = ("b1", accumulate, accumulate)
     memory = [(node.shape, node.strides) for node in (source, chosen)]
-    strides = result_strides(memory, source.shape, trivial=False)
+    strides = source.strides
+    if 0 not in source.shape:  # an order of no elements is lost otherwise
+        strides = result_strides(memory, source.shape, trivial=False)
     return Map(OPS["where"], loop, accumulate, source.shape, strides, (chosen, source, identity))
 
 
