@@ -27,13 +27,14 @@ from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.single import Address, Single, single
 
 #: Elements of the largest argument up to which NumPy, operation by operation, is as fast.
-FEW = 2048
+FEW = 4096
 
 
 class Result(NamedTuple):
@@ -86,6 +87,8 @@ class Fused:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments. Raises: what the function raises."""
         given = (*args, *kwargs.values()) if kwargs else args
+        if not any([_is_large(value) for value in given]):
+            return self._function(*args, **kwargs)
         key = self._signature(given, tuple(kwargs))
         try:
             found = self._known.get(key, _NEVER)
@@ -105,18 +108,12 @@ class Fused:
     def _signature(self, given: tuple[Any, ...], names: tuple[str, ...]) -> Any:
         """What a recording depends on; None for calls that are better left alone."""
         marks: list[Any] = []
-        largest = 0
         for value in given:
-            if isinstance(value, Handle | np.ndarray):
-                mark, size = _mark(value)
-                if mark is None:
-                    return None
-                largest = max(largest, size)
-            else:
-                mark = _plain_mark(value)
+            is_array = isinstance(value, Handle | np.ndarray)
+            mark = _mark(value) if is_array else _plain_mark(value)
+            if mark is None:
+                return None
             marks.append(mark)
-        if largest <= FEW:
-            return None
         numbers = self._reads() if self._reads is not None else ()
         return (tuple(marks), names, numbers, config.current())
 
@@ -167,17 +164,25 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
 # ---- signatures
 
 
-def _mark(array: Any) -> tuple[Any, int]:
-    """What matters of an array, None for one that cannot be a leaf; and its size."""
+def _is_large(value: Any) -> bool:
+    """Whether an argument is an array of more than FEW elements."""
+    if isinstance(value, Handle):
+        host = value._host
+        return bool((size_of(value._layout.shape) if host is None else host.size) > FEW)
+    return isinstance(value, np.ndarray) and value.size > FEW
+
+
+def _mark(array: Any) -> Any:
+    """What matters of an array; None for one that cannot be a leaf."""
     if isinstance(array, Handle) and array._host is None:
         storage = array._storage
         form = storage.current().formed()
         is_whole = form.layout is array._layout and not array._is_scalar
-        return ((form, storage.device) if is_whole else None), form.nbytes
+        return (form, storage.device) if is_whole else None
     host = array._host if isinstance(array, Handle) else array
     if type(host) is not np.ndarray or not host.flags.c_contiguous or host.dtype not in _PLAIN:
-        return None, 0
-    return (host.shape, host.dtype), host.size
+        return None
+    return host.shape, host.dtype
 
 
 def _plain_mark(value: Any) -> Any:
