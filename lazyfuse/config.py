@@ -26,7 +26,7 @@ class Options:
         "auto", "where new arrays live: cpu, cuda, cuda:N, cuda-host or cuda-ptx (tests), or auto"
     )
     eager_size: int = _option(
-        65536, "arrays of at most so many elements are computed at once, by NumPy; 0 means none"
+        30_000, "arrays of at most so many elements are computed at once, by NumPy; 0 means none"
     )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
