@@ -28,6 +28,11 @@ class Options:
     eager_size: int = _option(
         30_000, "arrays of at most so many elements are computed at once, by NumPy; 0 means none"
     )
+    cold_size: int = _option(
+        100_000,
+        "the first time, a structure on at most so many elements is run by NumPy, not compiled; "
+        "0 means never",
+    )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")
     fastmath: bool = _option(

@@ -20,6 +20,7 @@ class Stats:
     plan_hits: int = 0
     fallbacks: int = 0
     unfused: int = 0
+    cold_runs: int = 0
     copies: int = 0
     donations: int = 0
     bytes_read: int = 0

@@ -8,6 +8,8 @@ from typing import Any
 
 # Small arrays are NumPy's own: the suite tests the engine, and tests/test_small_arrays.py those.
 os.environ.setdefault("LAZYFUSE_EAGER_SIZE", "0")
+# Likewise what is met for the first time, in tests/test_cold_runs.py.
+os.environ.setdefault("LAZYFUSE_COLD_SIZE", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings

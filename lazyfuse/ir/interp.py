@@ -39,7 +39,7 @@ def evaluate(
     values: dict[Node, Any] = dict(memory)
     for current in topological([node], stop=memory):
         if current not in values:
-            values[current] = _value(current, values, scalars)
+            values[current] = value_of(current, values, scalars)
     return np.asarray(values[node])
 
 
@@ -61,7 +61,7 @@ def walk(
         if isinstance(node, Map) and node in masks:
             values[node] = _masked(node, [values[src] for src in node.srcs], values[masks[node]])
         else:
-            values[node] = _value(node, values, scalars)
+            values[node] = value_of(node, values, scalars)
         yield node
         for src in reads[node]:
             if last[src] is node:
@@ -116,7 +116,8 @@ def places(layout: Layout, index: np.ndarray) -> np.ndarray:
     return found
 
 
-def _value(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]) -> Any:
+def value_of(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]) -> Any:
+    """The value of a node from those of its operands."""
     operands = [values[src] for src in node.srcs]
     match node:
         case Const():
@@ -183,7 +184,10 @@ def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
 
 def _elements(node: Map, operands: list[Any]) -> np.ndarray:
     """An elementwise operation on operands of any shapes that broadcast."""
-    loop = [np.asarray(x).astype(np.dtype(d)) for x, d in zip(operands, node.loop, strict=True)]
+    loop = [
+        np.asarray(x).astype(np.dtype(d), copy=False)
+        for x, d in zip(operands, node.loop, strict=True)
+    ]
     if node.op.name == "where":
         result: np.ndarray | tuple[np.ndarray, ...] = np.where(*loop)
     elif node.op.name == "complex_of":
@@ -197,7 +201,8 @@ def _elements(node: Map, operands: list[Any]) -> np.ndarray:
         result = result[node.op.output]
     if node.dtype == "b1" or np.dtype(node.dtype).kind != "c" and np.iscomplexobj(result):
         result = result != 0 if node.dtype == "b1" else np.real(result)
-    return np.asarray(result).astype(np.dtype(node.dtype))
+    is_fresh = node.op.ufunc is not None or node.op.name in ("where", "complex_of")
+    return np.asarray(result).astype(np.dtype(node.dtype), copy=not is_fresh)
 
 
 def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:

@@ -8,7 +8,7 @@ values and memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import user_frame
+from lazyfuse.runtime.cold import Interpreter, is_cold
 from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
@@ -166,8 +167,18 @@ def flush(nodes: Sequence[Node], device: str) -> None:
 def _run(pending: Trace, device: str) -> list[Finding]:
     _counts.runs += 1
     options = config.current()
-    known = _known(pending, options, device)
+    key = (pending.structure, options, device)
+    known: Known | None = session.plans.get(key)
     nodes = pending.nodes
+    if known is None:
+        if key not in session.met and is_cold(pending, options, device):
+            _remember(session.met, key)
+            leaves = [node for node in nodes if node.buffer is not None]
+            interpreter = Interpreter(pending, session.backend(device), options)
+            return _complete(pending, leaves, interpreter, interpreter.run)
+        known = _known(pending, options, device)
+    else:
+        events.add_plan_hit()
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
 
@@ -185,8 +196,17 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     return _complete(pending, leaves, executor, lambda: executor.run(buffers))
 
 
+def _remember(met: set[Hashable], key: Hashable) -> None:
+    if len(met) >= session.PLANS:
+        met.clear()
+    met.add(key)
+
+
 def _complete(
-    pending: Trace, leaves: list[Node], executor: Executor, run: Callable[[], list[Buffer]]
+    pending: Trace,
+    leaves: list[Node],
+    executor: Executor | Interpreter,
+    run: Callable[[], list[Buffer]],
 ) -> list[Finding]:
     """Run, and attach the results; keep a run that has overwritten an input and cannot end."""
     try:
@@ -210,7 +230,7 @@ def _complete(
     return findings
 
 
-def _suspend(pending: Trace, leaves: list[Node], executor: Executor) -> None:
+def _suspend(pending: Trace, leaves: list[Node], executor: Executor | Interpreter) -> None:
     """Go on with a run when its results are asked for."""
     if all(run.outputs is not pending.outputs for run in unfinished.runs):
         unfinished.runs.append(
@@ -221,7 +241,7 @@ def _suspend(pending: Trace, leaves: list[Node], executor: Executor) -> None:
 
 
 def _findings(
-    pending: Trace, leaves: list[Node], results: list[Buffer], executor: Executor
+    pending: Trace, leaves: list[Node], results: list[Buffer], executor: Executor | Interpreter
 ) -> list[Finding]:
     """What a run that is over has to say about floating point conditions."""
     mode = executor.options.float_errors

@@ -25,6 +25,8 @@ PLANS = 4096
 flush_lock = threading.RLock()
 #: What the engine keeps by structure, options and device; forgotten when there are too many.
 plans: dict[Hashable, Any] = {}
+#: Structures that have been met once and were not worth a plan then.
+met: set[Hashable] = set()
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
 
 
@@ -144,7 +146,7 @@ def cache_info() -> CacheInfo:
     return kernels.info()
 
 
-_on_clear: list[Callable[[], None]] = [plans.clear, kernels.clear]
+_on_clear: list[Callable[[], None]] = [plans.clear, met.clear, kernels.clear]
 
 
 def cache_clear(*, disk: bool = False) -> None:

@@ -71,6 +71,7 @@ _BUDGETS: dict[str, tuple[Any, ...]] = {
     "max_kernel_ops": (1, 2, 4, 10),
     "max_kernel_args": (2, 3, 4, 6),
     "eager_size": (4, 12, 30, 10_000),
+    "cold_size": (12, 10_000),
     "passes": ("none", "-simplify", "-dedup", "-views"),
 }
 
@@ -79,7 +80,13 @@ _BUDGETS: dict[str, tuple[Any, ...]] = {
 def running(mode: Mode) -> Iterator[None]:
     """Open a mode's options. No array is small unless it says so; kernels stay in memory, for the
     disk would fill."""
-    options = {"eager_size": 0, "disk_cache": False, "cache_size": 8192, **mode.options}
+    options = {
+        "eager_size": 0,
+        "cold_size": 0,
+        "disk_cache": False,
+        "cache_size": 8192,
+        **mode.options,
+    }
     with oracle.options(**options), _split_work(mode.split), _generation(mode.level):
         yield
 

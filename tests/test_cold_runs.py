@@ -1,0 +1,129 @@
+"""What is met for the first time is run by NumPy: the same bits, no kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+from tests.test_views import CASES as VIEWS
+from tests.test_writes import CASES as WRITES
+
+pytestmark = pytest.mark.engine
+PROGRAMS = [*VIEWS, *WRITES]
+
+
+@pytest.fixture(autouse=True)
+def cold() -> Iterator[None]:
+    """Nothing has been met."""
+    lf.cache_clear()
+    with lf.options(cold_size=100_000, eager_size=0, device="cpu"):
+        yield
+
+
+@pytest.mark.parametrize("program,arrays", PROGRAMS, ids=[case[0].__name__ for case in PROGRAMS])
+def test_program(program: Any, arrays: tuple[Any, ...]) -> None:
+    oracle.check(program, *arrays)
+
+
+def _chain(np: Any, x: Any, y: Any) -> Any:
+    z = (x * y + 1.5) / (abs(y) + 1) - x[::-1]
+    return z, z.sum(), z.max(), z.reshape(40, -1).mean(axis=1), np.cumsum(z), z > 0.5
+
+
+def test_the_first_time_and_later() -> None:
+    """No kernel at first, then kernels, and not one bit between them."""
+    rng = host.random.default_rng(1)
+    x, y = lf.asarray(rng.random(4000)), lf.asarray(rng.random(4000))
+    seen = []
+    for turn in range(3):
+        lf.reset_stats()
+        seen.append([lf.asnumpy(value) for value in _told(_chain(lf, x, y))])
+        stats = lf.stats()
+        assert bool(stats.cold_runs) == (turn == 0)
+        assert bool(stats.kernels_launched) == (turn > 0)
+    for first, second, third, wanted in zip(
+        *seen, _chain(host, lf.asnumpy(x), lf.asnumpy(y)), strict=True
+    ):
+        assert first.tobytes() == second.tobytes() == third.tobytes()
+        assert first.tobytes() == host.asarray(wanted).tobytes()
+
+
+def _told(values: Any) -> Any:
+    lf.materialize(*values)
+    return values
+
+
+@pytest.mark.parametrize(
+    "program",
+    (
+        lambda x: lf.exp(x) + 1,  # the bits are the kernels'
+        lambda x: lf.concatenate([x] * 60) * 2,  # too many elements
+    ),
+)
+def test_what_is_compiled_at_once(program: Any) -> None:
+    x = lf.asarray(host.arange(4000.0) / 4000)
+    lf.reset_stats()
+    lf.materialize(program(x))
+    assert lf.stats().kernels_launched and not lf.stats().cold_runs
+
+
+def test_masks_of_ever_new_counts_are_not_compiled() -> None:
+    x = lf.asarray(host.arange(1000.0))
+    lf.reset_stats()
+    for count in range(20):
+        part = x[x < 500 + count]
+        host.testing.assert_array_equal(
+            lf.asnumpy(part * 2 + 1), host.arange(500.0 + count) * 2 + 1
+        )
+    assert lf.stats().kernels_compiled <= 4 and lf.stats().plans_built <= 6
+
+
+def test_results_are_memory_of_their_own() -> None:
+    x = lf.asarray(host.arange(10.0))
+    y = x + 0
+    z, same = y * 1, y.copy()
+    view = y[2:5]
+    lf.materialize(y, z, same, view)
+    y += 5
+    z *= 3
+    host.testing.assert_array_equal(lf.asnumpy(x), host.arange(10.0))
+    host.testing.assert_array_equal(lf.asnumpy(same), host.arange(10.0))
+    host.testing.assert_array_equal(lf.asnumpy(view), host.arange(7.0, 10.0))
+    host.testing.assert_array_equal(lf.asnumpy(z), host.arange(10.0) * 3)
+
+
+def test_conditions_are_told() -> None:
+    x = lf.asarray([1.0, 0.0])
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in divide") as heard:
+        lf.materialize(1 / x)
+    assert heard[0].filename == __file__
+    lf.cache_clear()
+    with pytest.raises(FloatingPointError), host.errstate(divide="raise"):
+        2 / x
+    lf.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with host.errstate(divide="ignore"):
+            quiet = 3 / x
+        host.testing.assert_array_equal(lf.asnumpy(quiet), [3, host.inf])
+
+
+def test_out_of_memory_keeps_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lazyfuse.backends.cpu import CpuBackend
+
+    y = lf.asarray(host.arange(10.0)) * 2
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuBackend, "allocate", lambda *args: _no_memory())
+        with pytest.raises(MemoryError):
+            lf.materialize(y)
+    host.testing.assert_array_equal(lf.asnumpy(y), host.arange(10.0) * 2)
+
+
+def _no_memory() -> None:
+    raise MemoryError
