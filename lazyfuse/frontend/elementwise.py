@@ -60,9 +60,7 @@ def apply(
         return _foreign(name, values, options)
     except TypeError:
         if types is not None:  # NumPy looks at integers before it looks at casts
-            integers = [item for item in operands if item.type is not float]
-            if len(integers) == len(operands):
-                _check_types(name, operands, None, casting="unsafe", types=types)
+            _check_types(name, operands, None, casting="unsafe", types=types)
         raise
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
@@ -81,7 +79,7 @@ def _check_types(
     if out is not None:
         check_output(name, loop.result, out, casting)
     for item, dtype in zip(operands, loop.operands, strict=True):
-        if item.node is None:
+        if item.type is int:
             _scalar(name, item, dtype)
 
 
