@@ -147,3 +147,208 @@ def test_an_integer_that_was_computed_makes_a_view(rows: int, eager_size: int) -
 
     with oracle.options(eager_size=eager_size):
         assert program(oracle.lf) == program(host)
+
+
+@pytest.mark.parametrize("eager_size", SIZES)
+@pytest.mark.parametrize("dtype", ("b1", "i1", "u1", "u4", "i8", "u8"))
+def test_the_words_of_integers_that_c_does_not_hold(dtype: str, eager_size: int) -> None:
+    """`x + 2**64` spoke of the dtype's bounds; `where(c, x, 2**64)` gave zeros."""
+
+    def program(np: Any) -> list[Any]:
+        x = np.arange(20).astype(dtype)
+        numbers = (300, -1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63) - 1)
+        found = [outcome(lambda n=n: (x + n).tolist()) for n in numbers]
+        return found + [outcome(lambda n=n: np.where(x > 1, x, n).tolist()) for n in numbers]
+
+    with oracle.options(eager_size=eager_size), host.errstate(all="ignore"):
+        assert program(oracle.lf) == program(host)
+
+
+def replayed(function: Callable[..., Any]) -> Any:
+    """A function under `fuse`, called until calls with these arguments are replayed."""
+    fused = oracle.lf.fuse(function)
+
+    def call(*args: Any) -> Any:
+        for _ in range(3):
+            fused(*args)
+        return fused(*args)
+
+    return call
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "ask",
+    (
+        lambda x: float(x[1]),
+        lambda x: x.item(1),
+        lambda x: host.asarray(x)[1],
+        lambda x: x.tolist()[1],
+        lambda x: oracle.lf.random.random(),
+    ),
+)
+def test_fused_functions_that_ask_are_called(ask: Callable[[Any], Any]) -> None:
+    """Values asked of arguments that were computed already, and random scalars, were kept."""
+    with oracle.options(eager_size=0):
+        call = replayed(lambda x: x * ask(x))
+        x, y = (oracle.lf.arange(5000.0) + number for number in (0, 1))
+        host.asarray(x), host.asarray(y)
+        call(x)
+        first, second = call(y), call(y)
+        if ask(y) == ask(y):
+            assert float(first[2]) == 3.0 * ask(y)
+        else:
+            assert float(first[2]) != float(second[2])
+
+
+RATE, TABLE = host.int32(2), {"rate": 2.0}
+
+
+class Model:
+    """An object whose attribute a fused method reads."""
+
+    def __init__(self) -> None:
+        self.rate = 2.0
+
+    def step(self, x: Any) -> Any:
+        return x * self.rate
+
+
+@pytest.mark.engine
+def test_fused_functions_see_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers defined after the function, of NumPy's other types, in comprehensions, in dicts, in
+    small arrays and in attributes were those of the recording."""
+    names: dict[str, Any] = {}
+    exec("def late(x): return x * LATE\nLATE = 2.0", names)  # noqa: S102 - ours
+    weights = oracle.lf.asarray([2.0, 0.0])
+    with oracle.options(eager_size=0):
+        x = oracle.lf.arange(5000.0)
+        model = Model()
+        step = replayed(Model.step)
+        calls = [
+            replayed(names["late"]),
+            replayed(lambda x: x * RATE),
+            replayed(lambda x: [x * TABLE["rate"] for _ in range(1)][0]),
+            replayed(lambda x: x * weights[0]),
+            lambda x: step(model, x),
+        ]
+        assert [float(call(x)[1]) for call in calls] == [2.0] * 5
+        names["LATE"] = model.rate = weights[0] = 3.0
+        monkeypatch.setitem(globals(), "RATE", host.int32(3))
+        monkeypatch.setitem(TABLE, "rate", 3.0)
+        assert [float(call(x)[1]) for call in calls] == [3.0] * 5
+
+
+@pytest.mark.engine
+def test_fused_functions_tell_numbers_apart() -> None:
+    """Equal numbers of other types inside tuples, and signs of zeros, were one signature."""
+    with oracle.options(eager_size=0):
+        x = oracle.lf.arange(5000)
+        scale = oracle.lf.fuse(lambda x, pair: x * pair[0])
+        sign = oracle.lf.fuse(lambda x, zero: host.copysign(x, zero))
+        for number in (1, 1.0, True):
+            assert [scale(x, (number,)).dtype for _ in range(4)] == [(x * number).dtype] * 4
+        for zero in (host.float16(0), host.float16(-0.0)):
+            signs = [bool(host.signbit(host.asarray(sign(x, zero))[1])) for _ in range(4)]
+            assert signs == [bool(host.signbit(zero))] * 4
+
+
+@pytest.mark.engine
+def test_fused_plans_of_several_steps_take_numpys_arrays() -> None:
+    """A replay with two kernels, or a library call, on NumPy's memory was an AssertionError."""
+    x = host.arange(60_000.0)
+    fused = oracle.lf.fuse(lambda x: (host.cumsum(x[::-1]) * 2, x @ x, host.sort(x)[:9] + 1))
+    x = oracle.lf.asarray(x)
+    for given in (x, host.asarray(x).copy()):
+        for _ in range(4):
+            total, product, least = fused(oracle.lf.asarray(given) if given is x else given)
+            assert float(host.asarray(total)[-1]) == 2 * float(host.asarray(given).sum())
+            assert float(product) == float(host.asarray(given) @ host.asarray(given))
+            assert host.asarray(least).tolist() == list(range(1, 10))
+
+
+@pytest.mark.engine
+def test_equal_small_results_of_a_replay_are_two_arrays() -> None:
+    """Two small results that are one expression were one memory."""
+    x = oracle.lf.arange(400_000.0)
+    fused = oracle.lf.fuse(
+        lambda x: (x.reshape(-1, 10).sum(axis=0) + 1, x.reshape(-1, 10).sum(axis=0) + 1)
+    )
+    for _ in range(4):
+        first, second = fused(x)
+        before = float(second[0])
+        first += 1
+        assert float(second[0]) == before
+    assert fused.replays
+
+
+@pytest.mark.engine
+def test_fused_functions_that_cannot_be_replayed_keep_nothing() -> None:
+    """The reason why held the frames of the recording, and with them copies of arguments."""
+    fused = oracle.lf.fuse(lambda x: x[1:])
+    with oracle.options(eager_size=0):
+        x = oracle.lf.arange(5000.0) + 1
+        for _ in range(3):
+            fused(x)
+    kept = fused._known.values()
+    assert fused.reason and not any(isinstance(value, BaseException) for value in kept)
+
+
+@pytest.mark.engine
+def test_conditions_under_an_errstate_inside_a_fused_function_are_told() -> None:
+    """A replay asked the caller's errstate alone."""
+
+    def function(x: Any) -> Any:
+        with host.errstate(all="warn"):
+            return x / 0
+
+    fused = oracle.lf.fuse(function)
+    with oracle.options(eager_size=0), host.errstate(all="ignore"):
+        x = oracle.lf.arange(5000.0) + 1
+        for _ in range(5):
+            with pytest.warns(RuntimeWarning, match="divide by zero"):
+                host.asarray(fused(x))
+
+
+@pytest.mark.engine
+def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operator that asked for machine code raised what the compiler did."""
+    from lazyfuse.frontend import small_methods
+
+    def broken(kind: type) -> bool:
+        raise RuntimeError("no code")
+
+    monkeypatch.setattr(small_methods, "make_native", broken)
+    monkeypatch.setattr(small_methods, "_failures", [])
+    monkeypatch.setattr(small_methods, "_uses", [small_methods._VERY_HOT])
+    for _ in range(2):
+        small_methods._make_native_if_worth(oracle.lf.LazyArray)
+    assert len(small_methods._failures) == 1
+
+
+@pytest.mark.engine
+def test_numpys_ufuncs_on_small_arrays_warn_at_the_users_line() -> None:
+    """Once operators were machine code, `np.add(x, 1e308)` warned inside the package."""
+    from lazyfuse.frontend import small_methods
+
+    assert small_methods.make_native(oracle.lf.LazyArray) in (True, False)
+    x = oracle.lf.asarray([1e308])
+    for call in (lambda: host.add(x, 1e308), lambda: host.float64(1e308) + x, lambda: x + x):
+        with pytest.warns(RuntimeWarning, match="overflow") as told:
+            call()
+        assert [item.filename for item in told] == [__file__]
+
+
+@pytest.mark.engine
+def test_fused_functions_draw_random_numbers_once() -> None:
+    """The recording drew numbers, too, so a seeded program got others; scalars were kept."""
+    fused = oracle.lf.fuse(lambda x: x * host.random.random() + oracle.lf.random.rand(5000))
+    found = []
+    with oracle.options(eager_size=0):
+        for function in (fused, fused.__wrapped__):
+            host.random.seed(1)
+            x = oracle.lf.arange(5000.0)
+            found.append([host.asarray(function(x))[:3].tolist() for _ in range(4)])
+    assert found[0] == found[1] and "random" in fused.reason

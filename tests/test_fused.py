@@ -36,8 +36,9 @@ def _check(function: Any, *arrays: Any, calls: int = 4, **options: Any) -> Any:
 
 
 @pytest.fixture(params=(0, 65536), ids=("engine", "small"))
-def kind(request: pytest.FixtureRequest) -> Any:
-    """Run a test on arrays of the engine, and on small ones."""
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a test on arrays of the engine, and on small ones, as if NumPy were never faster."""
+    monkeypatch.setattr("lazyfuse.frontend.fused._REPLAY", 0.0)
     with lf.options(eager_size=request.param):
         yield request.param
 
@@ -45,6 +46,19 @@ def kind(request: pytest.FixtureRequest) -> Any:
 def test_replays(kind: int) -> None:
     fused = _check(lambda a, b, c: (a * b + c) / b - 1.5, *_arrays(3))
     assert (fused.recordings, fused.replays, fused.reason) == (1, 2, "")
+
+
+def test_what_numpy_does_faster_is_left_to_it() -> None:
+    """A few operations on some thousand elements; not many, nor transcendental functions."""
+    a, b = (lf.asarray(x) for x in _arrays(2))
+    with lf.options(eager_size=30_000):
+        a, b = (lf.asarray(x) for x in _arrays(2))
+        few = lf.fuse(lambda a, b: a * b + 1)
+        many = lf.fuse(lambda a, b: lf.exp(a) * lf.log(b) + lf.sin(a * b))
+        for _ in range(4):
+            few(a, b), many(a, b)
+    assert "NumPy is faster" in few.reason and not few.replays
+    assert not many.reason and many.replays == 2
 
 
 def test_results_in_tuples_lists_and_dicts(kind: int) -> None:

@@ -104,18 +104,25 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
         number = int(value.real) if isinstance(value, complex) else int(value)
         low, high = integer_range(dtype)
         if not low <= number <= high:
+            check_c_integer(number, 64 if dtype in ("u4", "u8") else 63)
             raise OverflowError(
                 f"Python integer {number} out of bounds for {np.dtype(dtype).name}"
             )
         return Const(number, dtype)
     if kind == "b":
-        if type(value) is int and not -(1 << 63) <= value < 1 << 63:
-            raise OverflowError("Python int too large to convert to C long")
+        if type(value) is int:
+            check_c_integer(value, 63)
         return Const(bool(value), dtype)
     inexact = complex(value) if kind == "c" else float(value.real)
     if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(inexact) < math.inf:
         call_as_user(np.asarray(inexact).astype, dtype)  # warns as np.errstate says
     return Const(inexact, dtype)
+
+
+def check_c_integer(value: int, bits: int) -> None:
+    """Raises: OverflowError, in CPython's words, for what C's integers do not hold."""
+    if not -(1 << 63) <= value < 1 << bits:
+        raise OverflowError("Python int too large to convert to C long")
 
 
 #: Magnitudes from which a number rounds to infinity in the smaller float dtypes.

@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, Operand, integer_range, operand, scalar
+from lazyfuse.frontend.convert import (
+    ForeignError,
+    Operand,
+    check_c_integer,
+    integer_range,
+    operand,
+    scalar,
+)
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.outputs import (
     check_output,
@@ -167,6 +174,7 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
     if name == "where" and item.type is int and dtype[0] in "iu":
         low, high = integer_range(dtype)
         assert isinstance(item.value, int)
+        check_c_integer(item.value, 64)
         return Const((item.value - low) % (high - low + 1) + low, dtype)
     return scalar(item.value, dtype)
 

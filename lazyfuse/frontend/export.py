@@ -57,6 +57,7 @@ def _elements_of(device: str, buffer: Any, reading: Cast) -> np.ndarray:
 
 def element(node: Node, reading: Cast, offset: int) -> np.generic:
     """The element at an offset of a computed node in host memory, as NumPy's scalar."""
+    engine.count_asked()
     found: np.generic = _elements_of("cpu", node.buffer, reading)[offset]
     return found
 

@@ -22,6 +22,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
+from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 
 KNOWN = frozenset(DTYPES)
@@ -62,6 +63,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     `out=` arrays are written and given back; functions that write into their first argument write
     through.
     """
+    engine.count_asked()
     name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):

@@ -4,17 +4,18 @@ The second call with a signature records the function on its arguments; later on
 that was made then, without calling the function. So a hot loop pays a few microseconds a call
 instead of two for each operation. Results are computed when the call returns.
 
-A signature is what a recording depends on: shape, dtype and memory order of each array, which
-arrays share memory, the value of everything else, also of the numbers that the function reads
-from its module and its closure, the options and `np.errstate` in force. What cannot be replayed
-is called as it stands, with the same answer: see `Fused.reason`.
+A signature is what a recording depends on: shape, dtype and memory order of each array, the value
+of everything else, also of what the function reads from its module and its closure, and the
+options in force. What cannot be replayed is called as it stands, with the same answer: see
+`Fused.reason`.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,14 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.frontend.convert import eager_size, source
 from lazyfuse.frontend.handle import Handle, handle, small_array
+from lazyfuse.frontend.signature import NUMBERS, Itself, array_mark, plain_mark, reads_of
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.plan import Launch
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.single import Address, Single, single
@@ -46,7 +48,8 @@ class Result(NamedTuple):
 
 class Recording(NamedTuple):
     """How to replay a function: its plan; the argument that each leaf of the plan is; its scalars;
-    the arrays that it gives; and the result, with their numbers in place of them."""
+    the arrays that it gives; the result, with their numbers in place of them; and the conditions
+    that an `np.errstate` inside the function wants told."""
 
     known: engine.Known
     leaves: tuple[int, ...]
@@ -54,17 +57,18 @@ class Recording(NamedTuple):
     results: tuple[Result, ...]
     whole: Any
     single: Single | None
+    told: int
 
 
 class UnfitError(Exception):
     """Why a function cannot be replayed."""
 
 
-#: What a signature stands for that has been met once, or never.
-_ONCE, _NEVER = object(), object()
+#: What a signature stands for that has been met once, never, or cannot be replayed.
+_ONCE, _NEVER, _UNFIT = object(), object(), object()
 
 
-class Fused:
+class Fused(Itself):
     """A function under `fuse`; calling it is calling the function.
 
     `reason`: why calls of the last signature that was recorded cannot be replayed, empty when they
@@ -75,7 +79,7 @@ class Fused:
         update_wrapper(self, function)
         self._function = function
         self._signatures = signatures
-        self._reads = _reads_of(function)
+        self._reads = reads_of(function)
         self._known: dict[Any, Any] = {}
         self.reason = ""
         self.recordings = self.replays = 0
@@ -95,6 +99,7 @@ class Fused:
         except TypeError:  # an argument without a hash
             return self._function(*args, **kwargs)
         if type(found) is Recording:
+            engine.count_asked()  # for a recording around this one
             replayed = _replay(found, given)
             if replayed is not None:
                 self.replays += 1
@@ -110,22 +115,28 @@ class Fused:
         marks: list[Any] = []
         for value in given:
             is_array = isinstance(value, Handle | np.ndarray)
-            mark = _mark(value) if is_array else _plain_mark(value)
+            mark = array_mark(value) if is_array else plain_mark(value)
             if mark is None:
                 return None
             marks.append(mark)
-        numbers = self._reads() if self._reads is not None else ()
-        return (tuple(marks), names, numbers, config.current())
+        reads = self._reads() if self._reads is not None else ()
+        if None in reads:
+            self.reason = "it reads arrays that are no arguments, or what can change unseen"
+            return None
+        return (tuple(marks), names, reads, config.current())
 
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function on copies of its arguments, and keep how to replay it."""
         values = [_copied(value) for value in (*args, *kwargs.values())]
         named = dict(zip(kwargs, values[len(args) :], strict=True))
         nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
-        before = engine.runs()
+        before, state = engine.asked(), np.random.get_state(legacy=False)
         result = self._function(*values[: len(args)], **named)
         try:
-            if engine.runs() != before:
+            if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
+                np.random.set_state(state)  # the call below draws them
+                raise UnfitError("it draws random numbers")
+            if engine.asked() != before:
                 raise UnfitError("it asks for values while it runs")
             if any(node is not None and node is not value._storage.node
                    for value, node in zip(values, nodes, strict=True)):  # fmt: skip
@@ -134,7 +145,7 @@ class Fused:
             self.recordings += 1
             self.reason = ""
         except UnfitError as unfit:
-            found, self.reason = unfit, str(unfit)
+            found, self.reason = _UNFIT, str(unfit)
         self._known[key] = found
         return self._function(*args, **kwargs)
 
@@ -148,20 +159,17 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
 
     The function should depend on its arguments alone, and change nothing: it is not called when a
     call is replayed. A signature is the shape, dtype and memory order of each array, the value of
-    all else (also of numbers that the function itself reads from its module and its closure), the
-    options and the `np.errstate` in force; `signatures` bounds how many are kept. Results are
-    arrays (in tuples, lists and dicts, too) that are computed when the call returns.
+    all else (also of what the function itself reads from its module and its closure, and of the
+    attributes of instances), and the options in force; `signatures` bounds how many are kept.
+    Results are arrays (in tuples, lists and dicts, too) that are computed when the call returns.
 
     A function that asks for values, writes into its arguments, reads other arrays or draws random
-    numbers is called each time; `Fused.reason` says so. So are calls on views, on lists, and on
-    arrays of few elements, for which NumPy is faster.
+    numbers of `numpy.random` is called each time; `Fused.reason` says so. So are calls on
+    views, on long lists, and on arrays of few elements, for which NumPy is faster.
     """
     if function is None:
         return lambda given: Fused(given, signatures)
     return Fused(function, signatures)
-
-
-# ---- signatures
 
 
 def _is_large(value: Any) -> bool:
@@ -170,50 +178,6 @@ def _is_large(value: Any) -> bool:
         host = value._host
         return bool((size_of(value._layout.shape) if host is None else host.size) > FEW)
     return isinstance(value, np.ndarray) and value.size > FEW
-
-
-def _mark(array: Any) -> Any:
-    """What matters of an array; None for one that cannot be a leaf."""
-    if isinstance(array, Handle) and array._host is None:
-        storage = array._storage
-        form = storage.current().formed()
-        is_whole = form.layout is array._layout and not array._is_scalar
-        return (form, storage.device) if is_whole else None
-    host = array._host if isinstance(array, Handle) else array
-    if type(host) is not np.ndarray or not host.flags.c_contiguous or host.dtype not in _PLAIN:
-        return None
-    return host.shape, host.dtype
-
-
-def _plain_mark(value: Any) -> Any:
-    """What matters of an argument that is no array: its value, with the sign of a zero."""
-    kind = type(value)
-    return kind, repr(value) if kind in _SIGNED and not value else value
-
-
-_SIGNED = frozenset((float, complex, np.float64, np.float32))
-_PLAIN = frozenset(np.dtype(code) for code in DTYPES)
-
-
-def _reads_of(function: Any) -> Callable[[], Any] | None:
-    """What gives the numbers that a function reads from its module and its closure."""
-    if not isinstance(function, FunctionType):
-        return None
-    names = function.__globals__
-    read = tuple(name for name in function.__code__.co_names if type(names.get(name)) in _NUMBERS)
-    cells = tuple(function.__closure__ or ())
-    if not read and not cells:
-        return None
-
-    def numbers() -> Any:
-        found = [names.get(name) for name in read]
-        found += [cell.cell_contents for cell in cells if type(cell.cell_contents) in _NUMBERS]
-        return tuple([_plain_mark(number) for number in found])
-
-    return numbers
-
-
-_NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32, np.int64, str))
 
 
 # ---- recording
@@ -242,6 +206,8 @@ def _recording(sources: Sequence[Node | None], result: Any) -> Recording:
     leaves = [pending.nodes[place] for place in known.leaves]
     if not all(leaf in places for leaf in leaves):
         raise UnfitError("it reads arrays that are no arguments")
+    if _is_faster_unfused(known, eager_size()):
+        raise UnfitError("NumPy is faster on so few elements")
     scalars = tuple([pending.nodes[place].value for place in known.constants])  # type: ignore[attr-defined]  # Consts
     return Recording(
         known,
@@ -250,7 +216,34 @@ def _recording(sources: Sequence[Node | None], result: Any) -> Recording:
         tuple(Result(node.formed(), node.is_scalar) for node in nodes),
         whole,
         single(known.plan, known.device, scalars),
+        _told_inside(pending.nodes),
     )
+
+
+def _told_inside(nodes: Sequence[Node]) -> int:
+    """The conditions that operations want told under another errstate than the one in force."""
+    own, told = current_modes(), 0
+    for node in nodes:
+        if node.origin is not None and node.origin[2] != own:
+            told |= node.origin[2].reported
+    return told
+
+
+#: Microseconds of a replay; of an operation of NumPy's on small arrays, and of the kernel of a
+#: transcendental function; and per thousand elements of an operation (`perf/`).
+_REPLAY, _OPERATION, _FUNCTION, _THOUSAND = 15.0, 1.0, 6.0, 0.25
+
+
+def _is_faster_unfused(known: engine.Known, limit: int) -> bool:
+    """Whether operations on small arrays, one by one, cost less than a replay."""
+    nodes: list[Node] = []
+    for step in known.plan.steps:
+        nodes += step.nodes if isinstance(step, Launch) else [step.node]
+    sizes = [size_of(node.shape) for node in nodes]
+    if not sizes or max(sizes) > limit:
+        return False
+    each = [_FUNCTION if node.is_costly else _OPERATION for node in nodes]
+    return sum(each) + _THOUSAND * sum(sizes) / 1000 < _REPLAY
 
 
 class _Place(int):
@@ -269,7 +262,7 @@ def _numbered(result: Any, arrays: list[Any]) -> Any:
         return type(result)(_numbered(item, arrays) for item in result)
     if type(result) is dict:
         return {name: _numbered(item, arrays) for name, item in result.items()}
-    if result is None or type(result) in _NUMBERS:
+    if result is None or type(result) in NUMBERS:
         return result
     raise UnfitError(f"it gives {type(result).__name__}, which is no array")
 
@@ -287,8 +280,9 @@ def _replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
             buffers = [_room(result, limit) for result in found.results]
             met = found.single(memory, buffers, config.current().threads)
         else:
-            buffers, met = engine.replay(found.known, memory, found.scalars)
-    if met & current_modes().reported or config.current().float_errors == "check":
+            leaves = [_owned(buffer, device) for buffer in memory]
+            buffers, met = engine.replay(found.known, leaves, found.scalars)
+    if met & (current_modes().reported | found.told) or config.current().float_errors == "check":
         return None
     arrays = [
         _array(result, buffer, device, limit)
@@ -306,6 +300,13 @@ def _memory(value: Any, device: str) -> Any:
         return node.buffer
     host = value._host if isinstance(value, Handle) else value
     return Address(host) if device == "cpu" else session.backend(device).from_host(host)
+
+
+def _owned(memory: Any, device: str) -> Any:
+    """Memory as plans of several steps take it: a buffer."""
+    if not isinstance(memory, Address):
+        return memory
+    return session.backend(device).from_host(memory.array.reshape(-1), borrow=True)
 
 
 class _Room:
@@ -334,6 +335,7 @@ def _array(result: Result, buffer: Any, device: str, limit: int) -> Any:
     form = result.form
     if not result.is_scalar and device == "cpu" and form.nbytes <= limit * int(form.dtype[1:]):
         flat = session.backend(device).to_host(buffer).view(form.dtype)
+        flat = flat if buffer.exclusive else flat.copy()  # another result has the same memory
         return small_array(view_of(flat, Layout(form.shape, form.strides, 0)))
     node = Source(form.shape, form.dtype, form.strides, buffer)
     node.form, node.is_scalar = form, result.is_scalar

@@ -25,7 +25,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     if method == "__call__" and not kwargs and PLAIN.issuperset(map(type, inputs)):
         own = _own_ufuncs().get(ufunc)
         if own is not None:
-            return own(*inputs)
+            return own.call_as_user(*inputs)
     if any(_is_foreign(value) for value in (*inputs, *(kwargs.get("out") or ()))):
         return NotImplemented
     ufunc = getattr(ufunc, "_ufunc", ufunc)  # one of ours
@@ -38,7 +38,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         return _through_numpy(ufunc, method, inputs, kwargs)
     own = registry.NATIVE[name]
     if method == "__call__":
-        return own(*inputs, **kwargs)
+        return getattr(own, "call_as_user", own)(*inputs, **kwargs)
     if not hasattr(own, method):
         return _through_numpy(ufunc, method, inputs, kwargs)
     return getattr(own, method)(*inputs, **kwargs)

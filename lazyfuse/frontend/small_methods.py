@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
+from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -65,19 +66,30 @@ _HOT = 5_000
 _VERY_HOT = 50_000
 
 
+_installing = Lock()
+_failures: list[Exception] = []
+
+
 def _make_native_if_worth(kind: type) -> None:
-    if native.is_at_hand() or _uses[0] >= _VERY_HOT:
+    if _failures or not native.is_at_hand() and _uses[0] < _VERY_HOT:
+        return
+    try:
         make_native(kind)
+    except MemoryError:
+        raise
+    except Exception as error:  # any failure of a compiler: the Python methods do the same
+        _failures.append(error.with_traceback(None))
 
 
 def make_native(kind: type) -> bool:
     """Replace the operators of small arrays by machine code, where that can be done."""
-    if not isinstance(vars(kind)["__add__"], FunctionType):
-        return True  # they are there
-    host, owner = np.empty(1), object()
-    sample: Any = small_array(host)
-    sample._owner = owner
-    return native.install(sample, host, owner, registry.NATIVE["add"])
+    with _installing:
+        if not isinstance(vars(kind)["__add__"], FunctionType):
+            return True  # they are there
+        host, owner = np.empty(1), object()
+        sample: Any = small_array(host)
+        sample._owner = owner
+        return native.install(sample, host, owner, registry.NATIVE["add"])
 
 
 def _plain(other: Any) -> Any:

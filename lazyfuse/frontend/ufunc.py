@@ -119,6 +119,10 @@ class Ufunc(_Exactly, metaclass=UfuncType):
                 return found
         return self._general(*args, **kwargs)
 
+    #: For callers inside the package: machine code, which takes the place of `__call__`, would
+    #: leave warnings at their lines.
+    call_as_user = __call__
+
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
@@ -203,6 +207,8 @@ class Product(Ufunc):
         if kwargs.get("out") is Ellipsis:
             return as_arrays(products.call(self._ufunc, args, {**kwargs, "out": None}))
         return products.call(self._ufunc, args, kwargs)
+
+    call_as_user = __call__
 
 
 def named(name: str) -> Any:

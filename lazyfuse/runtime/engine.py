@@ -152,6 +152,7 @@ def flush(nodes: Sequence[Node], device: str) -> None:
     floating point conditions that operations met, at the lines that recorded them, or raises
     FloatingPointError, as `np.errstate` said there: the nodes have their buffers then, too.
     """
+    count_asked()
     with session.flush_lock:
         wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
         if not wanted:
@@ -165,7 +166,6 @@ def flush(nodes: Sequence[Node], device: str) -> None:
 
 
 def _run(pending: Trace, device: str) -> list[Finding]:
-    _counts.runs += 1
     options = config.current()
     key = (pending.structure, options, device)
     known: Known | None = session.plans.get(key)
@@ -301,13 +301,18 @@ def replay(
     return results, executor.conditions
 
 
-def runs() -> int:
-    """How many times this thread has run what was pending."""
-    return _counts.runs
+def asked() -> int:
+    """How many times this thread has asked for values, pending or not."""
+    return _counts.asked
+
+
+def count_asked() -> None:
+    """Values are asked for, by whatever other way than a flush."""
+    _counts.asked += 1
 
 
 class _Counts(threading.local):
-    runs = 0
+    asked = 0
 
 
 _counts = _Counts()

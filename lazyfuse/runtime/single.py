@@ -19,11 +19,12 @@ from lazyfuse.runtime.executor import bound_launch
 
 
 class Address:
-    """Memory of a NumPy array, as a launch takes it. It does not keep the array alive."""
+    """Memory of a NumPy array, as a launch takes it."""
 
-    __slots__ = ("pointer",)
+    __slots__ = ("pointer", "array")
 
     def __init__(self, array: np.ndarray) -> None:
+        self.array = array
         try:
             self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # arrays are buffers
         except (TypeError, ValueError, BufferError):  # read-only
