@@ -22,7 +22,7 @@ SLICE, FULL = 60, 5000
 #: Programs whose warnings are compared.
 WARNED = 30
 #: Programs among which a planted fault must show.
-WITHIN = 60
+WITHIN = 240
 
 
 @pytest.mark.parametrize("part", range(4))
