@@ -158,10 +158,11 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
             return u + dt * (v - u), v * 0.5
 
     The function should depend on its arguments alone, and change nothing: it is not called when a
-    call is replayed. A signature is the shape, dtype and memory order of each array, the value of
-    all else (also of what the function itself reads from its module and its closure, and of the
-    attributes of instances), and the options in force; `signatures` bounds how many are kept.
-    Results are arrays (in tuples, lists and dicts, too) that are computed when the call returns.
+    call is replayed, and called twice when one is recorded. A signature is the shape, dtype and
+    memory order of each array, the value of all else (also of what the function itself reads from
+    its module and its closure, and of the attributes of instances), and the options in force;
+    `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts, too) that
+    are computed when the call returns.
 
     A function that asks for values, writes into its arguments, reads other arrays or draws random
     numbers of `numpy.random` is called each time; `Fused.reason` says so. So are calls on
