@@ -161,8 +161,8 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     call is replayed, and called twice when one is recorded. A signature is the shape, dtype and
     memory order of each array, the value of all else (also of what the function itself reads from
     its module and its closure, and of the attributes of instances), and the options in force;
-    `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts, too) that
-    are computed when the call returns.
+    `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts, too),
+    computed when a replayed call returns, pending where the function was called.
 
     A function that asks for values, writes into its arguments, reads other arrays or draws random
     numbers of `numpy.random` is called each time; `Fused.reason` says so. So are calls on

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,17 +76,16 @@ def fuse_call(workload: Workload, data: Data) -> Call:
 
     if not hasattr(lazyfuse, "fuse"):
         raise Missing("this lazyfuse has no fuse")
-    names = tuple(data)
+    names, function = tuple(data), workload.program
     lazy = [lazyfuse.array(array) for array in data.values()]
     lazyfuse.materialize(*lazy)
 
     @lazyfuse.fuse
     def program(*arrays: Any) -> Any:
-        return workload.program(lazyfuse, dict(zip(names, arrays, strict=True)))
+        return function(lazyfuse, dict(zip(names, arrays, strict=True)))
 
-    if os.environ.get("LAZYFUSE_DEVICE") == "cpu":
-        return lambda: as_tuple(program(*lazy))
-    return lambda: as_tuple(lazyfuse.materialize(program(*lazy)))  # waits for a GPU
+    # a function that cannot be replayed gives pending arrays; and a GPU is waited for
+    return lambda: as_tuple(lazyfuse.materialize(program(*lazy)))
 
 
 def numexpr_call(workload: Workload, data: Data) -> Call:
