@@ -26,7 +26,7 @@ from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime.caller import OURS, is_users
+from lazyfuse.runtime.caller import OURS, is_users, user_frame
 from lazyfuse.runtime.engine import SMALL_HELD, enforce_budget
 from lazyfuse.runtime.error_modes import current_modes
 
@@ -154,11 +154,8 @@ def _record_several(
 ) -> Any:
     """A new array whose value is a Map of `kind`; None where errors are told at the call, a number
     does not fit, or arrays live on several devices."""
-    frame: Any = _getframe(2)
-    while id(frame.f_globals) in OURS:
-        frame = frame.f_back
-    modes = current_modes()
-    if modes.is_immediate or not is_users(frame.f_globals):
+    frame, modes = user_frame(1), current_modes()
+    if frame is None or modes.is_immediate:
         return None
     srcs: list[Node] = []
     devices: set[str] = set()

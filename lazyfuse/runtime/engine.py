@@ -176,7 +176,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
             leaves = [node for node in nodes if node.buffer is not None]
             interpreter = Interpreter(pending, session.backend(device), options)
             return _complete(pending, leaves, interpreter, interpreter.run)
-        known = _known(pending, options, device)
+        known = _planned(pending, key)
     else:
         events.add_plan_hit()
     leaves = [nodes[place] for place in known.leaves]
@@ -325,6 +325,12 @@ def _known(pending: Trace, options: Options, device: str) -> Known:
     if found is not None:
         events.add_plan_hit()
         return found
+    return _planned(pending, key)
+
+
+def _planned(pending: Trace, key: tuple[object, Options, str]) -> Known:
+    """The plan of a structure that has none, kept under its key."""
+    _, options, device = key
     graph = pending.graph()
     plan = make_plan(graph, options, session.backend(device))
     place = {node: number for number, node in enumerate(pending.nodes)}

@@ -83,8 +83,12 @@ no:
   ret i1 false
 }}
 
-; a new wrapper of an array; anything else as it is. Takes the reference.
+; a new wrapper of an array; anything else, and the null of an exception, as it is. Takes the
+; reference.
 define internal ptr @wrapped(ptr %value, ptr %owner) {{
+  %raised = icmp eq ptr %value, null
+  br i1 %raised, label %other, label %look
+look:
   %is_array = call i1 @is(ptr %value, i64 {ndarray})
   br i1 %is_array, label %array, label %other
 other:
@@ -201,11 +205,6 @@ run:
   %value = call ptr {call}
   call void @Py_DecRef(ptr %operand)
   call void @Py_DecRef(ptr %host)
-  %failed = icmp eq ptr %value, null
-  br i1 %failed, label %fail, label %done
-fail:
-  ret ptr null
-done:
 {done}
 slow:
   %result = call ptr @slow(i64 {method}, ptr %self, ptr %other)
@@ -217,6 +216,11 @@ WRAP = """\
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made"""
 SAME = """\
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
   call void @Py_DecRef(ptr %value)
   call void @Py_IncRef(ptr %self)
   ret ptr %self"""
@@ -230,11 +234,6 @@ small:
   call void @Py_IncRef(ptr %host)
   %value = call ptr @{function}(ptr %host)
   call void @Py_DecRef(ptr %host)
-  %failed = icmp eq ptr %value, null
-  br i1 %failed, label %fail, label %done
-fail:
-  ret ptr null
-done:
   %none = call ptr @none()
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
@@ -256,11 +255,6 @@ run:
   call void @Py_IncRef(ptr %host)
   %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
   call void @Py_DecRef(ptr %host)
-  %failed = icmp eq ptr %value, null
-  br i1 %failed, label %fail, label %done
-fail:
-  ret ptr null
-done:
   %known = call ptr @part(ptr %self, i64 {owner})
   %is_own = icmp eq ptr %known, null
   %owner = select i1 %is_own, ptr %self, ptr %known
@@ -320,11 +314,6 @@ run:
   %value = call ptr @PyObject_Vectorcall(ptr %ufunc, ptr %given, i64 %count, ptr null)
   call void @Py_DecRef(ptr %y)
   call void @Py_DecRef(ptr %x)
-  %failed = icmp eq ptr %value, null
-  br i1 %failed, label %fail, label %done
-fail:
-  ret ptr null
-done:
   %none = call ptr @none()
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
