@@ -13,6 +13,7 @@ from typing import Any
 import numpy as host
 import pytest
 
+from lazyfuse.runtime import engine
 from tests import oracle
 
 pytestmark = pytest.mark.engine
@@ -48,6 +49,30 @@ def test_literals_give_their_own_values() -> None:
     for value in (0, 1, 2, -3, 0.5, float("inf"), -0.0, float("nan"), 2**53 + 1.0, True):
         oracle.check(lambda np, x: (x * value + value) / 2, host.arange(1000.0))  # noqa: B023
     assert lf.asnumpy(x * 3)[5] == 15
+
+
+def test_one_literal_is_one_argument() -> None:
+    """A literal in a loop is one scalar of the kernel; equal values of their own are several."""
+    x = lf.array(host.arange(1000.0))
+
+    def steps(*numbers: float) -> int:
+        y = x
+        for number in numbers:
+            y = y * number + number
+        launch = engine.plan_for([y._storage.node], "cpu").steps[0]
+        return len(launch.kernel.scalars)
+
+    assert steps(2.5, 2.5, 2.5) == 1
+    assert steps(2, 2, 2) == 1
+    assert steps(2.5, 3.5, 2.5) == 2
+    assert steps(*[float(str(2.5)) for _ in range(3)]) == 3  # nothing is known of their values
+
+
+def test_equal_literals_and_others_do_not_share_a_plan() -> None:
+    """Which scalars are one is part of the structure."""
+    floats = [(2.0, 2.0, 2.0), (2.0, 3.5, 2.0), (2.0, 2.0, 3.5), (3.5, 2.0, 2.0), (1.5, 2.5, 3.5)]
+    for a, b, c in floats * 3 + [(2, 2, 2), (3, 2, 3), (0.0, -0.0, 0.0), (2, 2.0, True)]:
+        oracle.check(lambda np, x: ((x * a + b) * c - a) / b, host.arange(1000.0))  # noqa: B023
 
 
 def test_closures_are_not_keys() -> None:

@@ -113,10 +113,18 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
         if type(value) is int:
             check_c_integer(value, 63)
         return Const(bool(value), dtype)
-    inexact = complex(value) if kind == "c" else float(value.real)
+    inexact = complex(value) if kind == "c" else as_float(value.real)
     if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(inexact) < math.inf:
         call_as_user(np.asarray(inexact).astype, dtype)  # warns as np.errstate says
     return Const(inexact, dtype)
+
+
+def as_float(number: float) -> float:
+    """The float of a real number. A small integer's is one object, so that the same literal
+    everywhere is one scalar of a kernel."""
+    if type(number) is int and 0 <= number < len(_FLOATS):
+        return _FLOATS[number]
+    return float(number)
 
 
 def check_c_integer(value: int, bits: int) -> None:
@@ -127,6 +135,8 @@ def check_c_integer(value: int, bits: int) -> None:
 
 #: Magnitudes from which a number rounds to infinity in the smaller float dtypes.
 _TOO_LARGE = {"f2": 65520.0, "f4": 2.0**128 - 2.0**103, "c8": 2.0**128 - 2.0**103}
+#: The floats of small integers.
+_FLOATS = tuple(map(float, range(257)))
 
 
 def warn_of_cast(source: str, target: str) -> None:

@@ -20,7 +20,7 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 from lazyfuse import config
-from lazyfuse.frontend.convert import limits
+from lazyfuse.frontend.convert import as_float, limits
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
@@ -197,7 +197,7 @@ def _form(array: Any, thread: int) -> Form | None:
 
 def _number(value: float, dtype: str) -> Const:
     """A Python number as a scalar of the kernel."""
-    return Const(float(value) if dtype[0] == "f" else value, dtype)
+    return Const(as_float(value) if dtype[0] == "f" else value, dtype)
 
 
 def _record(  # noqa: C901  # written out, since it is the price of every operation

@@ -151,11 +151,9 @@ class Source(Node):
 
 
 class Const(Node):
-    """A scalar of shape (); its value is a launch argument.
-
-    `from_shape`: the value follows from shapes (a count), so it may be compared while planning;
-    others may not.
-    """
+    """A scalar of shape (); its value is a launch argument. `from_shape`: it follows from shapes
+    (a count), so it may be compared while planning; others may not. `identity`: equal for scalars
+    whose value is one object, as that of a literal in a loop is; they share an argument."""
 
     __slots__ = ("value", "from_shape")
     kind = "const"
@@ -175,6 +173,10 @@ class Const(Node):
     @property
     def signature(self) -> object:
         return (self.dtype, repr(self.value)) if self.from_shape else self.dtype
+
+    @property
+    def identity(self) -> object:
+        return id(self.value), self.dtype, self.from_shape
 
 
 class Fill(Node):

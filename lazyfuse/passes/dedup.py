@@ -4,8 +4,8 @@
     n3 = add f8[4] n0 n1           ->        n4 = multiply f8[4] n2 n2
     n4 = multiply f8[4] n2 n3
 
-Scalars are told apart by identity, not by value:
-their values are not part of a plan, unless they follow from shapes.
+Scalars are told apart by identity, not by value: their values are not part of a plan, unless they
+follow from shapes. (Those whose values are one object are one node by then: see `Const.identity`.)
 """
 
 from __future__ import annotations

@@ -333,11 +333,12 @@ def _planned(pending: Trace, key: tuple[object, Options, str]) -> Known:
     _, options, device = key
     graph = pending.graph()
     plan = make_plan(graph, options, session.backend(device))
-    place = {node: number for number, node in enumerate(pending.nodes)}
+    place = {_identity(node): number for number, node in enumerate(pending.nodes)}
+    scalars = [_identity(node) for node in graph.nodes if isinstance(node, Const)]
     found = Known(
         plan,
         tuple(place[node] for node in graph.nodes if node.buffer is not None),
-        tuple(place[node] for node in graph.nodes if isinstance(node, Const)),
+        tuple(place[scalar] for scalar in dict.fromkeys(scalars)),
         device,
     )
     events.add(plans_built=1)
@@ -345,6 +346,11 @@ def _planned(pending: Trace, key: tuple[object, Options, str]) -> Known:
         session.plans.clear()
     session.plans[key] = found
     return found
+
+
+def _identity(node: Node) -> object:
+    """What tells the nodes of a trace apart."""
+    return node.identity if isinstance(node, Const) else node
 
 
 def dead_leaves(graph: Graph) -> set[Node]:

@@ -54,14 +54,19 @@ def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
 
 
 def template(graph: Graph) -> tuple[Graph, list[Node]]:
-    """A copy of the graph without buffers, handles and values;
-    and its leaves and scalars in the graph's order."""
+    """A copy of the graph without buffers, handles and values; and its leaves and scalars in the
+    graph's order, each scalar once."""
     leaves: list[Node] = []
+    scalars: dict[object, Node] = {}
 
     def copy(node: Node, srcs: tuple[Node, ...]) -> Node:
         if isinstance(node, Const):
+            known = scalars.get(node.identity)
+            if known is not None:
+                return known
             value = node.value if node.from_shape else 0
             new: Node = Const(value, node.dtype, from_shape=node.from_shape)
+            scalars[node.identity] = new
         elif is_leaf(node):
             new = Source(node.shape, node.dtype, node.strides, "placeholder")
         else:

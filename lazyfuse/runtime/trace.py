@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Fill, Node, View
+from lazyfuse.ir.node import Const, Fill, Node, View
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
@@ -21,7 +21,8 @@ class Trace:
     """Pending nodes and their leaves: the outputs first, then the operands as they are met.
 
     `structure` is equal for two traces that one plan serves: values and memory are not part of it,
-    library calls are equal by their function. `is_plain`: nothing inside is worth keeping.
+    library calls are equal by their function. Scalars that are one object, as a literal in a loop
+    is, count as one node. `is_plain`: nothing inside is worth keeping.
     """
 
     __slots__ = ("outputs", "nodes", "structure", "is_plain")
@@ -31,6 +32,7 @@ class Trace:
         self.nodes = nodes = list(outputs)
         self.is_plain = True
         number = {node: position for position, node in enumerate(nodes)}
+        scalars: dict[object, int] = {}
         lines: list[object] = [len(nodes)]
         add = lines.append
         for node in nodes:  # which grows
@@ -44,8 +46,12 @@ class Trace:
             for src in node.srcs:
                 place = number.get(src)
                 if place is None:
-                    place = number[src] = len(nodes)
-                    nodes.append(src)
+                    place = len(nodes)
+                    if type(src) is Const:
+                        place = scalars.setdefault(src.identity, place)
+                    number[src] = place
+                    if place == len(nodes):
+                        nodes.append(src)
                 add(place)
         self.structure = tuple(lines)
 

@@ -3,6 +3,8 @@
 A rule looks at one statement before it runs, and at the values that its operands have there. Each
 has its reason:
 
+crashes: NumPy dies of a comparison under `where=` with a Python integer that its dtype does not
+    hold (numpy issue 28117).
 casts: a float that the integer type cannot hold is undefined in C; NumPy's own answer depends on
     where in the array the element lies. So is the mean of nothing as an integer.
 zeros: whether max and min of +0.0 and -0.0 give the one or the other depends on NumPy's vector
@@ -39,6 +41,7 @@ from tests.fuzz.code import compiled
 
 _TIES = {"max", "min", "maximum", "minimum", "fmax", "fmin", "clip", "sort", "unique", "nanmax",
          "nanmin", "amax", "amin", "median", "ptp", "accumulate", "reduce"}  # fmt: skip
+_COMPARISONS = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"}
 _SIGNS = {"copysign", "signbit", "view", "nextafter"}
 _CASTS = {"astype", "copyto"}
 _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "dot"}
@@ -55,6 +58,7 @@ def excluded(line: str, names: dict[str, Any]) -> str:
         return ""
     tree = ast.parse(line).body[0]
     for rule in (
+        _crashes,
         _casts,
         _zeros,
         _nans,
@@ -82,6 +86,17 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         return eval(compiled(ast.unparse(node), "eval"), names)  # noqa: S307 - made by the fuzzer
     except Exception:  # noqa: BLE001 - the statement will raise as well
         return None
+
+
+def _crashes(tree: ast.stmt, read: Read) -> bool:
+    for call, name in _calls(tree):
+        if name in _COMPARISONS and any(word.arg == "where" for word in call.keywords):
+            operands = [read(node) for node in call.args]
+            kinds = [host.iinfo(_dtype_of(x)) for x in operands if _dtype_of(x).kind in "iu"]
+            for number in (x for x in operands if type(x) is int):
+                if any(not kind.min <= number <= kind.max for kind in kinds):
+                    return True
+    return False
 
 
 def _casts(tree: ast.stmt, read: Read) -> bool:
@@ -154,9 +169,14 @@ def _overflows(source: Any, target: Any) -> bool:
 
 
 def _zeros(tree: ast.stmt, read: Read) -> bool:
-    return any(
-        _has_both_zeros(_operands(call, read)) for call, name in _calls(tree) if name in _TIES
-    )
+    for call, name in _calls(tree):
+        if name in _TIES:
+            values = _operands(call, read)
+            loops = [read(word.value) for word in call.keywords if word.arg == "dtype"]
+            cast = [host.asarray(x).astype(d) for d in loops for x in values if _floats(x)]
+            if _has_both_zeros([*values, *cast]):  # those that a smaller dtype rounds to zero, too
+                return True
+    return False
 
 
 def _has_both_zeros(operands: list[Any]) -> bool:

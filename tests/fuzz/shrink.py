@@ -72,7 +72,7 @@ def _shorter(lines: list[str]) -> Iterator[list[str]]:
 def _renamed(lines: list[str]) -> Iterator[list[str]]:
     """Propose to drop second names."""
     for number, line in enumerate(lines):
-        names = re.fullmatch(r"(\w+) = (\w+)", line)
+        names = re.fullmatch(r"(\w+) = ([a-z]\w*)", line)
         if names:
             word = re.compile(rf"\b{names[1]}\b")
             rest = [word.sub(names[2], text) for text in lines[number + 1 :]]

@@ -10,15 +10,20 @@ The layout follows from the kernel alone: emitter and launcher compute it separa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lazyfuse.ir.kernel import STRIDED, Kernel, Lanes, Role
+from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
 BLOCK_VECTORS = 16
 #: Lanes of a scan along memory: the step is written out for each.
 SCAN_LANES = 8
+#: Instructions in a row, some four cycles each, from which the next vector is out of the reach of
+#: out-of-order execution (some 300 instructions): measured, Mandelbrot gains a third.
+LONG_CHAIN = 24
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
 #: What `lf_fold` does with a state block.
@@ -85,11 +90,22 @@ def is_strided(kernel: Kernel) -> bool:
 
 
 def has_long_chains(kernel: Kernel) -> bool:
-    """Whether one vector at a time leaves a core waiting: for polynomials, or for an argmax."""
+    """Whether one vector at a time leaves a core waiting: for polynomials, for an argmax, or for
+    one step after the other."""
     if kernel.inner:
         return folds_lanes(kernel) and any(acc.index is not None for acc in kernel.accumulators)
     ops = {instr.op for phase in kernel.phases for instr in phase.body}
-    return any(PRIMITIVES[op].transcendental for op in ops)
+    if any(PRIMITIVES[op].transcendental for op in ops):
+        return True
+    return max((_depth(phase.body) for phase in kernel.phases), default=0) >= LONG_CHAIN
+
+
+def _depth(body: Sequence[Instr]) -> int:
+    """The most instructions of a body that wait for each other."""
+    depths: list[int] = []
+    for instr in body:
+        depths.append(max((depths[arg] for arg in instr.args), default=-1) + 1)
+    return max(depths, default=0)
 
 
 def width(dtype: str) -> int:
