@@ -55,12 +55,18 @@ class Results:
         return entry[key] if entry else None
 
     def ratio(
-        self, workload: str, size: int, peer: str, question: str = "uses", key: str = "median_ms"
+        self,
+        workload: str,
+        size: int,
+        peer: str,
+        question: str = "uses",
+        key: str = "median_ms",
+        own: str = "lazyfuse",
     ) -> float | None:
-        """How many times faster than a peer lazyfuse is."""
-        own = self.milliseconds(question, workload, size, "lazyfuse", key)
+        """How many times faster than a peer lazyfuse is; `own="fuse"`: under `lazyfuse.fuse`."""
+        ours = self.milliseconds(question, workload, size, own, key)
         theirs = self.milliseconds(question, workload, size, peer, key)
-        return theirs / own if own and theirs else None
+        return theirs / ours if ours and theirs else None
 
     def fastest(self, workload: str, size: int, key: str = "median_ms") -> str | None:
         """The fastest library but NumPy and lazyfuse."""

@@ -34,15 +34,18 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{value:.0%}"
 
 
-def means(results: Results, workloads: Iterable[str], key: str) -> str:
+def means(results: Results, workloads: Iterable[str], key: str, own: str = "lazyfuse") -> str:
     """Geometric means by size: how many times faster than each library lazyfuse is."""
     chosen = list(workloads)
     peers = [peer for peer in results.peers("uses") if peer not in OWN]
     rows = []
     for size in results.sizes("uses"):
-        by_peer = [[results.ratio(name, size, peer, key=key) for name in chosen] for peer in peers]
+        by_peer = [
+            [results.ratio(name, size, peer, key=key, own=own) for name in chosen]
+            for peer in peers
+        ]
         best = [
-            results.ratio(name, size, peer, key=key)
+            results.ratio(name, size, peer, key=key, own=own)
             for name in chosen
             if (peer := results.fastest(name, size, key)) is not None
         ]
@@ -69,16 +72,18 @@ def speeds(results: Results, question: str, size: int) -> str:
         times = [results.milliseconds(question, name, size, peer) for peer in peers]
         cells = [ratio(base / time if time else None) for time in times]
         rows.append([name, milliseconds(base), *cells, *beside(results, question, name, size)])
-    extra = ["fastest peer", "lazyfuse / it"] if question == "uses" else []
+    extra = ["fastest peer", *(f"{own} / it" for own in OWN)] if question == "uses" else []
     return markdown(["program", "NumPy ms", *peers, *extra], rows)
 
 
 def beside(results: Results, question: str, name: str, size: int) -> list[str]:
-    """The fastest peer, and how many times faster lazyfuse is."""
+    """The fastest peer, and how many times faster lazyfuse is, as it is and under `fuse`."""
     if question != "uses":
         return []
     best = results.fastest(name, size)
-    return [best or "", ratio(results.ratio(name, size, best) if best else None)]
+    if best is None:
+        return ["", "", ""]
+    return [best, *(ratio(results.ratio(name, size, best, own=own)) for own in OWN)]
 
 
 def closer(results: Results, size: int) -> str:
