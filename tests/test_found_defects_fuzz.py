@@ -462,3 +462,17 @@ def test_products_of_scalars_are_no_matrix_products() -> None:
 
 def test_a_pending_bool_to_a_power_is_an_integer() -> None:
     oracle.check(lambda np, x: (x.max() ** 2, x[-1] ** 2, x**2), host.array([False, True]))
+
+
+def test_library_calls_of_filled_arrays() -> None:
+    """An array that one number fills is dense to BLAS, also where its structure is met first."""
+
+    def program(np: Any, x: Any) -> Any:
+        filled = x * 1.0
+        filled[...] = x[0] * 2
+        return filled @ filled, np.full(68, np.float32(0.37)) @ np.full(68, np.float32(0.37))
+
+    x = host.full(68, 9.0792567e16, "f4")
+    for size in (0, 10_000):
+        with oracle.options(cold_size=size):
+            oracle.check(program, x)

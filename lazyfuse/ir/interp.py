@@ -142,8 +142,13 @@ def value_of(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]
                 flat_of(result)[where] = np.broadcast_to(operands[1], where.shape)
             return result
         case Opaque():
-            return np.asarray(node.call(*operands))
+            return np.asarray(node.call(*map(_as_argument, operands, node.srcs)))
     raise AssertionError(node)
+
+
+def _as_argument(value: Any, node: Node) -> Any:
+    """An operand of a library call as NumPy would hold it: strides decide how BLAS adds."""
+    return value if isinstance(node, View) else _as_memory(value, node)
 
 
 def _as_memory(value: Any, node: Node) -> np.ndarray:

@@ -14,7 +14,8 @@ products: NumPy rounds complex products otherwise where strides are negative (co
     operands overlap; only those of whole contiguous arrays are compared.
 powers: a power of floats is right to some ULP only; what is computed from it is not compared.
 masks: NumPy writes what its buffer held where `where=` is false, when the output is cast and
-    overlaps an operand; without an output, what the new memory held.
+    overlaps an operand; without an output, what the new memory held. The memory order of what is
+    folded from no elements follows from how the mask, of no elements either, was made.
 overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`, nor whether that
     of `a[...] = value` along one axis does when its elements have another size, and reads what it
     has just written.
@@ -242,6 +243,8 @@ def _masks(tree: ast.stmt, read: Read) -> bool:
         if "where" not in words:
             continue
         if "out" not in words and isinstance(getattr(host, name, None), host.ufunc):
+            return True
+        if not host.size(read(words["where"])):
             return True
         if "out" in words:
             out, operands = read(words["out"]), [read(node) for node in call.args]
