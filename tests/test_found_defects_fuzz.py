@@ -476,3 +476,13 @@ def test_library_calls_of_filled_arrays() -> None:
     for size in (0, 10_000):
         with oracle.options(cold_size=size):
             oracle.check(program, x)
+
+
+def test_which_of_two_errors_a_mean_raises() -> None:
+    def program(np: Any, x: Any) -> Any:
+        out = x.sum()
+        calls = [lambda call=call, axis=axis: getattr(x[None], call)(axis=axis, out=out)
+                 for call in ("mean", "var", "std", "sum") for axis in ((0, -1), (0, 0), (0, 5))]
+        return _errors(np, *calls)  # fmt: skip
+
+    oracle.check(program, host.arange(4.0))

@@ -13,7 +13,7 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_cast, check_output
+from lazyfuse.frontend.outputs import check_array, check_cast, check_output
 from lazyfuse.frontend.reductions import _MISSING, check_shape, finish, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
@@ -33,7 +33,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         return fallback.call(
             np.mean, a, **_given(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
         )
-    axes = normalize(axis, array.ndim, strict=True)
+    axes = _axes(axis, array.ndim, out)
     half = array._code == "f2" and dtype is None
     wide = (
         np.float64 if dtype is None and array._code[0] in "iub" else np.float32 if half else dtype
@@ -93,6 +93,17 @@ def _called(function: Any, a: Any, options: dict[str, Any]) -> Any:
             )
         given |= {} if center is None else {"mean": center}
     return fallback.call(function, a, **given)
+
+
+def _axes(axis: Any, ndim: int, out: Any) -> tuple[int, ...]:
+    """The axes of a mean: NumPy looks at `out` before it looks whether one is given twice."""
+    try:
+        return normalize(axis, ndim, strict=True)
+    except np.exceptions.AxisError:
+        raise
+    except ValueError:
+        check_array(out)
+        raise
 
 
 def _with_mean(function: Any, array: Any, center: Any = None, **options: Any) -> Any:
