@@ -486,3 +486,36 @@ def test_which_of_two_errors_a_mean_raises() -> None:
         return _errors(np, *calls)  # fmt: skip
 
     oracle.check(program, host.arange(4.0))
+
+
+def test_the_step_of_an_empty_slice_is_one() -> None:
+    """What is made of it has the memory order that NumPy gives it."""
+
+    def program(np: Any, x: Any) -> Any:
+        whole = np.ones((4, 3), "c8").copy("F")
+        return np.hstack([x[1:, 1:3:3], whole]), np.hstack([x[:, 0:0:-2][1:], whole])
+
+    oracle.check(program, host.arange(5).reshape((5, 1)))
+
+
+def test_memory_that_is_assigned_to_itself_may_be_read_only() -> None:
+    def program(np: Any, x: Any) -> Any:
+        same, other = np.broadcast_to(x, x.shape), np.broadcast_to(x, (2, 4))
+        return _errors(
+            np,
+            lambda: setattr(same, "real", x),
+            lambda: np.copyto(same, x),
+            lambda: setattr(other, "real", x),
+            lambda: np.copyto(other, x),
+            lambda: same.__setitem__(..., x),
+        )
+
+    oracle.check(program, host.arange(4))
+
+
+def test_positions_in_a_read_only_output_of_another_dtype() -> None:
+    def program(np: Any, x: Any) -> Any:
+        outs = [np.zeros((), kind).imag for kind in ("f8", "u8", "i8", "i4")]
+        return _errors(np, *[lambda out=out: x.argmax(out=out) for out in outs])
+
+    oracle.check(program, host.arange(4.0))

@@ -47,6 +47,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         return
     if isinstance(src, bool | int | float | complex | np.generic):
         src = _as_element(src, dst, casting)
+    if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
+        return  # as NumPy, which looks only then whether it may write
     dst._check_writeable()
     given = asarray(src)
     if not np.can_cast(given.dtype, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word

@@ -372,9 +372,9 @@ def basic_layout(layout: Layout, key: Any) -> Layout | None:
             strides += layout.strides[axis:stop]
             axis = stop
         elif isinstance(item, slice):
-            start, _, step = item.indices(layout.shape[axis])
-            length = len(range(*item.indices(layout.shape[axis])))
-            shape.append(length)
+            start, stop, step = item.indices(layout.shape[axis])
+            shape.append(length := len(range(start, stop, step)))
+            step = step if length else 1  # as NumPy: it decides memory orders
             strides.append(step * layout.strides[axis])
             offset += start * layout.strides[axis] if length else 0
             axis += 1
