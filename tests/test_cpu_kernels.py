@@ -133,6 +133,21 @@ def test_scalars_of_all_dtypes() -> None:
         assert same(RUN(line, (19,), [np.zeros(19, dtype)], [value])[0], np.full(19, value))
 
 
+@pytest.mark.parametrize("extra", ([], ["c8", "c16"]))
+def test_scalars_beside_each_other(extra: list[str]) -> None:
+    """Each gets its own value: integers wrap, what is too large for a float becomes infinite."""
+    given = {"u1": 300, "i2": -40_000, "u8": -1, "f2": -1e9, "f4": 1e300, "f8": 0.1, "b1": True}
+    wanted = {"u1": 44, "i2": 25_536, "u8": 2**64 - 1, "f2": -np.inf, "f4": np.inf, "f8": 0.1}
+    given |= {dtype: 1e300 - 2j for dtype in extra}
+    wanted |= {"b1": True, "c8": complex(np.inf, -2), "c16": 1e300 - 2j}
+    body = Body()
+    stores = {n: body.emit("scalar", dtype, attr=n) for n, dtype in enumerate(given)}
+    kernel = elementwise(body, [("out", dtype, "1") for dtype in given], stores, [*given])
+    outs = RUN(kernel, (5,), [np.zeros(5, dtype) for dtype in given], [*given.values()])
+    for dtype, out in zip(given, outs, strict=True):
+        assert same(out, np.full(5, wanted[dtype], dtype)), dtype
+
+
 def test_division_past_the_end() -> None:
     """Lanes that do not exist divide by something that is not zero."""
     body = Body()

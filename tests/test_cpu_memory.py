@@ -1,17 +1,20 @@
-"""Buffers, worker threads and concurrent launches of the CPU backend."""
+"""Buffers and concurrent launches of the CPU backend."""
 
 from __future__ import annotations
 
 import os
+import struct
 import threading
 
 import numpy as np
 import pytest
 
 from lazyfuse.backends.cpu import CpuBackend
-from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, size_class
-from lazyfuse.backends.cpu.threads import Workers
-from tests.kernel_runner import KernelRunner, full_sum, same, values
+from lazyfuse.backends.cpu.buffers import HUGE_PAGE, PAGE, BufferPool, CpuBuffer, size_class
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ops.body import Body
+from lazyfuse.ops.float_flags import DIVIDE
+from tests.kernel_runner import KernelRunner, Memory, elementwise, full_sum, load, same, values
 
 BACKEND = CpuBackend()
 RUN = KernelRunner(BACKEND)
@@ -39,6 +42,34 @@ def test_buffers_are_aligned_recycled_and_kept_alive() -> None:
         pool.take(1 << 60)
 
 
+def test_large_blocks_start_at_pages() -> None:
+    """Of some pages at a page, of megabytes at a huge one; each has all the bytes asked for."""
+    pool = BufferPool()
+    for nbytes, alignment in (
+        (100, 64),
+        (70_000, PAGE),
+        (3 << 20, HUGE_PAGE),
+        (9 << 20, HUGE_PAGE),
+    ):
+        buffer = CpuBuffer(pool.take(nbytes), nbytes, pool)
+        assert buffer.pointer % alignment == 0
+        buffer.array[...] = 7
+        assert buffer.array[-1] == 7
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_memory_of_huge_pages_is_not_shared_with_child_processes() -> None:
+    """What a child writes after a fork, its parent does not see."""
+    buffer = CpuBuffer(BufferPool().take(3 << 20), 3 << 20, None)
+    buffer.array[:] = 1
+    child = os.fork()
+    if not child:
+        buffer.array[:] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (buffer.array == 1).all()
+
+
 def test_borrowed_memory_is_shared() -> None:
     """`borrow` shares and is never exclusive; a read-only array stays read-only."""
     host = np.arange(4.0)
@@ -49,26 +80,6 @@ def test_borrowed_memory_is_shared() -> None:
     assert not BACKEND.to_host(BACKEND.from_host(host, borrow=True)).flags.writeable
     copy = BACKEND.from_host(host)
     assert copy.pointer != host.ctypes.data and copy.exclusive
-
-
-def test_workers_raise_and_go_on() -> None:
-    """What a helper raises reaches the caller; the workers serve the next call."""
-    workers = Workers()
-    caller = threading.get_ident()
-    began = threading.Event()
-
-    def fail() -> None:
-        if threading.get_ident() == caller:
-            assert began.wait(10)
-        else:
-            began.set()
-            raise ValueError("in a helper")
-
-    with pytest.raises(ValueError, match="in a helper"):
-        workers.run(fail, 1)
-    calls: list[int] = []
-    workers.run(lambda: calls.append(1), 3)
-    assert 1 <= len(calls) <= 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -98,3 +109,74 @@ def test_launches_from_many_threads() -> None:
     for thread in threads:
         thread.join()
     assert all(same(out, x.sum()) for x, out in zip(arrays, outs, strict=True))
+
+
+def scaled_kernel() -> Kernel:
+    """x / y + s."""
+    body = Body()
+    x, y = load(body, "f8", 0), load(body, "f8", 1)
+    args = [("in", "f8", "1"), ("in", "f8", "1"), ("out", "f8", "1")]
+    return elementwise(body, args, {2: x / y + body.emit("scalar", "f8", attr=0)}, ["f8"])
+
+
+def test_a_launch_keeps_nothing_of_a_call() -> None:
+    """Neither conditions nor scalars nor addresses."""
+    launch = BACKEND.compile(scaled_kernel(), "scaled").bind((3,), ((1,),) * 3, (0, 0, 0))
+    ones, zeros = np.ones(3), np.array([1.0, 0.0, 1.0])
+    for _ in range(2):
+        for divisor, scalar in ((zeros, 1.0), (ones, 2.0), (ones * 4, 3.0)):
+            out = np.zeros(3)
+            memory = [Memory(array) for array in (ones, divisor, out)]
+            met = launch(memory, [scalar], threads=1)
+            assert (met == DIVIDE) == (divisor is zeros)
+            with np.errstate(divide="ignore"):
+                assert same(out, ones / divisor + scalar)
+
+
+def test_a_launch_with_fixed_scalars() -> None:
+    """It keeps its own, and so does the launch that it was made from."""
+    launch = BACKEND.compile(scaled_kernel(), "scaled").bind((3,), ((1,),) * 3, (0, 0, 0))
+    ones, out = np.ones(3), np.zeros(3)
+    memory = [Memory(array) for array in (ones, ones, out)]
+    launch(memory, [1.0], threads=1)
+    fixed, other = launch.fixed([5.0]), launch.fixed([7.0])
+    for _ in range(2):
+        for made, scalars, expected in ((fixed, [], 6.0), (launch, [2.0], 3.0), (other, [], 8.0)):
+            made(memory, scalars, threads=1)
+            assert same(out, ones * expected)
+
+
+def test_calls_that_lack_something() -> None:
+    """Too few arrays, or too many scalars, are an error, not a read of old memory."""
+    launch = BACKEND.compile(scaled_kernel(), "scaled").bind((3,), ((1,),) * 3, (0, 0, 0))
+    memory = [Memory(np.ones(3)) for _ in range(3)]
+    launch(memory, [1.0], threads=1)
+    with pytest.raises(struct.error):
+        launch(memory[:2], [1.0], threads=1)
+    with pytest.raises(struct.error):
+        launch(memory, [1.0, 2.0], threads=1)
+
+
+@pytest.mark.parametrize("threads", (1, 3))
+def test_one_launch_on_many_threads(threads: int) -> None:
+    """Calls of one launch that run at the same time have parameters of their own."""
+    n = 5_000
+    launch = BACKEND.compile(scaled_kernel(), "scaled").bind((n,), ((1,),) * 3, (0, 0, 0))
+    launch.work_ns = 1e9  # as if it were large: all the threads take part
+    gate, wrong = threading.Barrier(6), []
+
+    def work(number: int) -> None:
+        x, y = values("f8", n), values("f8", n)
+        gate.wait(20)
+        for step in range(40):
+            out = np.zeros(n)
+            launch([Memory(array) for array in (x, y, out)], [number + step], threads=threads)
+            if not same(out, x / y + (number + step)):
+                wrong.append((number, step))
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong

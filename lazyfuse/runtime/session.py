@@ -3,6 +3,7 @@ the lock of a flush."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 import warnings
@@ -55,7 +56,7 @@ def _cpu() -> Backend:
     try:
         from lazyfuse.backends.cpu import CpuBackend
 
-        return CpuBackend()
+        return CpuBackend(kept=object_code)
     except (ImportError, OSError, RuntimeError) as error:
         from lazyfuse.backends.reference import ReferenceBackend
 
@@ -139,6 +140,20 @@ def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executabl
 @cache
 def disk_cache(folder: str) -> DiskCache:
     return DiskCache(folder)
+
+
+def object_code(key: str, make: Callable[[], bytes]) -> bytes:
+    """Code that is no kernel's, by all that decides it: from disk if it is there, else made now
+    and kept."""
+    if not config.current().disk_cache:
+        return make()
+    disk = disk_cache(config.current().cache_dir)
+    name = hashlib.sha256(key.encode()).hexdigest()
+    found = disk.read(name)
+    if found is None:
+        found = make()
+        disk.write(name, found)
+    return found
 
 
 def cache_info() -> CacheInfo:

@@ -122,8 +122,9 @@ def _split_work(split: bool) -> Iterator[None]:
         return
     from lazyfuse.backends.cpu import launch
 
-    normal, launch.NS_PER_THREAD = launch.NS_PER_THREAD, 1
+    normal = launch.NS_PER_THREAD, launch.WAKE_NS
+    launch.NS_PER_THREAD = launch.WAKE_NS = 1
     try:
         yield
     finally:
-        launch.NS_PER_THREAD = normal
+        launch.NS_PER_THREAD, launch.WAKE_NS = normal

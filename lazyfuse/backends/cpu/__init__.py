@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -23,18 +24,22 @@ import numpy as np
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share
 from lazyfuse.backends.cpu.emit import emit, exports
-from lazyfuse.backends.cpu.jit import Compiler
+from lazyfuse.backends.cpu.emit_stream import stream_bytes
+from lazyfuse.backends.cpu.jit import Compiler, Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
+from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
 from lazyfuse.backends.cpu.threads import Workers, default_threads
 from lazyfuse.backends.cpu.vecmath import VECMATH
 from lazyfuse.backends.cpu.vector import supports
+from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.primitives import PRIMITIVES
 
 __all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable", "default_threads"]
 
 _READS = {"load", "gather", "scalar", "const", "acc", "carry", "cast", "select"}
-_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag"}
+_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag", "scale"}
 _COMPLEX = _READS | {"complex", "real", "imag"}
 _HALF = _READS | {"bitcast"}
 
@@ -67,23 +72,29 @@ class CpuExecutable:
 
 class CpuBackend:
     """Compiles for the host, or for another CPU of its kind (`cpu`, `features`: LLVM's names).
-    Level 0 compiles faster and runs slower, for tests."""
+    Level 0 compiles faster and runs slower, for tests. `kept` keeps code that all kernels need."""
 
     name = "cpu"
     device = "cpu"
     exact_order = True
+    band_bytes = BAND_BYTES
 
     def __init__(
-        self, *, cpu: str | None = None, features: str | None = None, level: int = 2
+        self,
+        *,
+        cpu: str | None = None,
+        features: str | None = None,
+        level: int = 2,
+        kept: Kept = not_kept,
     ) -> None:
-        self.compiler = Compiler(cpu=cpu, features=features, level=level)
+        self.compiler = Compiler(cpu=cpu, features=features, level=level, kept=kept)
         self.memory = BufferPool()
-        self.workers = Workers()
+        self.workers = Workers(self.compiler)
 
     @cached_property
     def fingerprint(self) -> str:
         """Everything besides the kernel text that decides the compiled bits, as a digest."""
-        digest = hashlib.sha256(self.compiler.version.encode())
+        digest = hashlib.sha256(f"{self.compiler.version} {stream_bytes()}".encode())
         here = Path(__file__).parent
         for path in sorted(here.rglob("*.py")):
             status = path.stat()  # reading all sources would cost more than loading a kernel
@@ -132,6 +143,16 @@ class CpuBackend:
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes of `source` to the beginning of `target`."""
         ctypes.memmove(target.pointer, source.pointer, source.nbytes)
+
+    def bands(self, launches: Sequence[Launch], lags: Sequence[int], row_bytes: int) -> Bands:
+        """Launches that run together, band by band of the rows of their first axis."""
+        return Bands(launches, lags, row_bytes)
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]
+    ) -> None:
+        """Copy the elements at these layouts."""
+        copy_elements(self.to_host(source), self.to_host(target), dtype, regions)
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """The bytes of a buffer of this backend as uint8, sharing memory."""

@@ -12,82 +12,15 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import re
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 
-#: `lf_guard` calls a function of a kernel and adds the floating point flags that it raised to
-#: `flags`; those of the thread stay as they were. `lf_run` does so for a whole kernel (four
-#: arguments cost less from Python than seven), `lf_share` for runs of `grain` until none is left:
-#: threads that share a range call it together. OPENS and CLOSES are the target's.
-_CALLS = """\
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-declare i32 @feclearexcept(i32)
-declare i32 @fetestexcept(i32)
-
-define void @lf_guard(ptr %call, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, ptr %flags) {
-entry:
-  OPENS
-  call void %call(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e)
-  CLOSES
-  ret void
-}
-
-define void @lf_run(ptr %kernel, ptr %params, i64 %end, ptr %flags) {
-entry:
-  OPENS
-  call void %kernel(ptr %params, i64 0, i64 %end)
-  CLOSES
-  ret void
-}
-
-define void @lf_share(ptr %kernel, ptr %params, ptr %counter, i64 %end, i64 %grain, ptr %flags) {
-entry:
-  OPENS
-  br label %next
-next:
-  %begin = atomicrmw add ptr %counter, i64 %grain monotonic
-  %is_over = icmp sge i64 %begin, %end
-  br i1 %is_over, label %done, label %run
-run:
-  %limit = add i64 %begin, %grain
-  %is_whole = icmp slt i64 %limit, %end
-  %stop = select i1 %is_whole, i64 %limit, i64 %end
-  call void %kernel(ptr %params, i64 %begin, i64 %stop)
-  br label %next
-done:
-  CLOSES
-  ret void
-}
-"""
-#: SSE: the flags are the low six bits of the control word.
-_SSE = {
-    "OPENS": """%state = alloca i32
-  %raised = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %state)
-  %before = load i32, ptr %state
-  %cleared = and i32 %before, -64
-  store i32 %cleared, ptr %raised
-  call void @llvm.x86.sse.ldmxcsr(ptr %raised)""",
-    "CLOSES": """call void @llvm.x86.sse.stmxcsr(ptr %raised)
-  call void @llvm.x86.sse.ldmxcsr(ptr %state)
-  %after = load i32, ptr %raised
-  %bits = and i32 %after, 63
-  %seen = atomicrmw or ptr %flags, i32 %bits monotonic""",
-}
-#: Elsewhere the C library knows where they are: FE_ALL_EXCEPT of AArch64's fenv.h.
-_FENV = {
-    "OPENS": "%cleared = call i32 @feclearexcept(i32 31)",
-    "CLOSES": """%bits = call i32 @fetestexcept(i32 31)
-  %seen = atomicrmw or ptr %flags, i32 %bits monotonic""",
-}
 #: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
 _SSE_BITS = (INVALID, 0, DIVIDE, OVERFLOW, UNDERFLOW, 0)
 _FENV_BITS = (INVALID, DIVIDE, OVERFLOW, UNDERFLOW, 0)
@@ -107,33 +40,44 @@ class Code:
 
     def function(self, name: str, arity: int) -> Callable[..., None]:
         """A callable of `arity` 64-bit integers or addresses that runs without the GIL."""
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arity)
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
         function: Callable[..., None] = prototype(self._tracker[name])
         return function
 
 
 class Calls:
-    """`guard(function, a, b, c, d, e, flags)`, `run(kernel, params, end, flags)` and
-    `share(kernel, params, counter, end, grain, flags)`: see the text above. `flags` is the address
-    of 32 bits.
+    """The functions of `launch_text.py`. `addresses` are for machine code that calls them.
 
-    `decoded` gives the conditions of `ops/float_flags.py` for what they collect.
+    `decoded` gives the conditions of `ops/float_flags.py` for what jobs collect.
     """
 
     def __init__(self, code: Code, places: tuple[int, ...]) -> None:
         self._code = code  # unloaded when collected
-        self.guard = code.function("lf_guard", 7)
-        self.run = code.function("lf_run", 4)
-        self.share = code.function("lf_share", 6)
+        self.addresses = {name: code.address(name) for name in ENTRIES}
+        self.launch = code.function("lf_launch", 1)
+        self.serve = code.function("lf_serve", 0)
+        self.close = code.function("lf_close", 0)
         self.decoded = tuple(
             sum(flag for place, flag in enumerate(places) if bits >> place & 1)
             for bits in range(1 << len(places))
         )
+        self.open = code.function("lf_open", 0)
+        self.open()
+
+
+#: Gives object code by all that decides it: from where it is kept, else by calling and keeping.
+Kept = Callable[[str, Callable[[], bytes]], bytes]
+
+
+def not_kept(key: str, make: Callable[[], bytes]) -> bytes:
+    """Keep nothing."""
+    return make()
 
 
 class Compiler:
     """Compiles for one CPU; `cpu` and `features` default to the host's. `level` is LLVM's of code
-    generation: 0 takes a third of the time that 2 takes. Thread-safe."""
+    generation: 0 takes a third of the time that 2 takes. `kept`: of code that is no kernel's.
+    Thread-safe."""
 
     def __init__(
         self,
@@ -142,6 +86,7 @@ class Compiler:
         features: str | None = None,
         triple: str | None = None,
         level: int = 2,
+        kept: Kept = not_kept,
     ) -> None:
         if triple is None:
             llvm.initialize_native_target()
@@ -156,23 +101,30 @@ class Compiler:
         self.triple = triple or llvm.get_process_triple()
         self.level = level
         self.features = feature_names(self.flags, self.cpu, self.triple)
-        self._machine = llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.flags, opt=level, reloc="pic", codemodel="default"
-        )
+        self._machine = self._target_machine(level)
         self._layout = str(self._machine.target_data)
         self._jit: llvm.LLJIT | None = None
+        self._calls: Calls | None = None
+        self._calls_lock = threading.Lock()
+        self._kept = kept
 
-    @cached_property
+    @property
     def calls(self) -> Calls:
-        """How kernels are called, one for all of them."""
-        is_sse = self.triple.startswith(("x86_64", "amd64"))
-        text = _CALLS
-        for name, lines in (_SSE if is_sse else _FENV).items():
-            text = text.replace(name, lines)
-        if not is_sse:
-            text = re.sub("declare void @llvm.x86.*\n", "", text)
-        code = self.link(self.compile(text), ["lf_guard", "lf_run", "lf_share"])
-        return Calls(code, _SSE_BITS if is_sse else _FENV_BITS)
+        """How kernels are run, one for all of them."""
+        with self._calls_lock:
+            if self._calls is None:
+                source = text(self.triple)
+                binary = self._kept(
+                    f"{self.version} but 0\n{source}", lambda: self.compile(source, level=0)
+                )
+                code = self.link(binary, ENTRIES)
+                self._calls = Calls(code, _SSE_BITS if is_sse(self.triple) else _FENV_BITS)
+            return self._calls
+
+    def _target_machine(self, level: int) -> llvm.TargetMachine:
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.flags, opt=level, reloc="pic", codemodel="default"
+        )
 
     @property
     def version(self) -> str:
@@ -181,15 +133,16 @@ class Compiler:
         target = f"{self.triple} {self.cpu} {self.flags}"
         return f"llvmlite {llvmlite.__version__} LLVM {numbers} {target} level {self.level}"
 
-    def compile(self, source: str) -> bytes:
-        """Object code of a module text."""
+    def compile(self, source: str, *, level: int | None = None) -> bytes:
+        """Object code of a module text; `level` instead of the compiler's."""
         with self._lock:
             module = llvm.parse_assembly(source, llvm.create_context())
             module.triple = self.triple
             module.data_layout = self._layout
             module.verify()
             self._optimize(module)
-            code: bytes = self._machine.emit_object(module)
+            machine = self._machine if level is None else self._target_machine(level)
+            code: bytes = machine.emit_object(module)
             return code
 
     def assembly(self, source: str) -> str:

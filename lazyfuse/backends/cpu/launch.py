@@ -1,10 +1,9 @@
-"""Running compiled kernels: a prepared parameter block, patched per launch, and ranges shared by
-threads.
+"""Running compiled kernels: prepared jobs, patched per launch, whose ranges threads share.
 
-`Launch` fixes extents, strides and offsets; a call copies the block and writes addresses and
-scalars into the copy, so launches may run at the same time. Results do not depend on the number of
-threads or on who takes which range: lanes and rows are independent, and a full sum is split only
-where NumPy's own tree splits (`launch_staged`).
+`Launch` fixes extents, strides and offsets. A call takes the memory of a run that is over, or
+makes new, and writes addresses and scalars into it; so launches may run at the same time. Results
+do not depend on the number of threads or on who takes which range: lanes and rows are independent,
+and a full sum is split only where NumPy's own tree splits (`launch_staged`).
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ import math
 import struct
 from collections.abc import Sequence
 from copy import copy
-from functools import partial
+from operator import add, attrgetter
+from typing import NamedTuple
 
 from lazyfuse.backends.base import Buffer, Scalar
-from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate
+from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_class
 from lazyfuse.backends.cpu.emit_params import (
     BLOCK_VECTORS,
     folds_lanes,
@@ -25,16 +25,22 @@ from lazyfuse.backends.cpu.emit_params import (
     lane_count,
     params,
     strided_axes,
+    walked,
 )
 from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
 from lazyfuse.backends.cpu.jit import Code
-from lazyfuse.backends.cpu.launch_staged import StagedLaunch, StagedProgram
+from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
+from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
+from lazyfuse.backends.cpu.launch_text import WORKERS
 from lazyfuse.backends.cpu.threads import Workers, default_threads
-from lazyfuse.ir.kernel import Kernel, Level, Role
+from lazyfuse.ir.kernel import Kernel, Lanes, Level, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
-#: Estimated nanoseconds of work that pay for one more thread: twice a fork-join (20 us).
-NS_PER_THREAD = 40_000.0
+#: Estimated nanoseconds of work that pay for one more thread that looks for work: it joins in
+#: 1 us.
+NS_PER_THREAD = 8_000.0
+#: And for one that sleeps: to wake it takes its waker up to 10 us, and it comes after 30 us.
+WAKE_NS = 60_000.0
 #: Ranges per thread, to even out their speeds; a range costs far more than claiming it.
 RANGES_PER_THREAD = 4
 #: Bytes of scratch memory per block of columns: half a usual second-level cache.
@@ -46,10 +52,7 @@ UNIT_ELEMENTS = 64
 #: Nanoseconds per point from which a column reduction is not bound by memory: narrow strips pay.
 HEAVY_NS = 2.0
 
-_FLOAT_FORMATS = {2: "<e", 4: "<f", 8: "<d"}
-
-
-Block = ctypes.Array[ctypes.c_int64]
+_POINTER = attrgetter("pointer")
 
 
 class Program:
@@ -60,12 +63,41 @@ class Program:
     ) -> None:
         self.kernel, self.memory, self.workers = kernel, memory, workers
         self.params = params(kernel)
+        slots = self.params
+        self.scalars = ScalarSlots(kernel.scalars)
+        self.scalars_at = 8 * slots.scalars[0] if slots.scalars else 0
+        roles = [arg.role for arg in kernel.args]
+        places = ("8x" if role is Role.SCRATCH else "q" for role in roles)
+        self.addresses = struct.Struct("<" + "".join(places))
+        self.addresses_at = 8 * slots.pointers[0] if slots.pointers else 0
         self.lanes = lane_count(kernel)
         self.code = code  # unloaded when collected
         self.calls = code.compiler.calls
         self.staged = StagedProgram(kernel, code) if is_staged(kernel) else None
         self.address = code.address("lf_kernel")
         self.ns_per_point = ns_per_point(kernel)
+
+
+class Prepared(NamedTuple):
+    """A launch for machine code, which makes its job (`launch_text.py`), or which has one.
+
+    block: the parameters but for addresses, of every participant. pointers: slot and offset in
+    bytes of each operand. scratch: slot and bytes of memory that the kernel writes first, also of
+    every participant. owner: keeps the code loaded. job: the address of a job that uses the block
+    as it is, for one call at a time; 0 where one is made.
+    """
+
+    owner: object
+    kernel: int
+    block: Block
+    end: int
+    grain: int
+    helpers: int
+    wakes: int
+    pointers: Sequence[tuple[int, int]]
+    scratch: Sequence[tuple[int, int]]
+    work_ns: float
+    job: int = 0
 
 
 class Launch:
@@ -78,15 +110,17 @@ class Launch:
         strides: tuple[tuple[int, ...], ...],
         offsets: tuple[int, ...],
     ) -> None:
-        self._program, self._extents = program, extents
+        self.program, self.extents = program, extents
         kernel = program.kernel
         self._is_empty = 0 in extents[: kernel.outer]
-        self._split, self._unit = _split_axis(program, extents)
-        self._end = extents[self._split] if kernel.outer else 1
+        walk = walked(kernel, extents)
+        self._split, self._unit = _split_axis(program, walk)
+        self._end = walk[self._split] if kernel.outer else 1
         self._columns = _block_columns(program, extents)
         self._template = self._block(strides)
-        self._flags = 8 * program.params.size
         self._pointers = _pointer_slots(program, offsets)
+        self._offsets = [offset for _, offset in self._pointers]
+        self._idle: dict[int, list[Run]] = {}  # by helpers
         self._scratch = _scratch_slots(program, extents, self._columns)
         self.work_ns = math.prod(extents) * program.ns_per_point
 
@@ -97,70 +131,117 @@ class Launch:
         the floating point conditions met."""
         if self._is_empty:
             return 0
-        block = type(self._template).from_buffer_copy(self._template)
-        for (slot, offset), buffer in zip(self._pointers, buffers, strict=True):
-            block[slot] = buffer.pointer + offset
-        if scalars:
-            self._write_scalars(block, scalars)
-        helpers = int(self.work_ns / NS_PER_THREAD)
+        program, helpers = self.program, self._helpers(threads)
+        idle = self._idle.get(helpers)
+        if idle is None:
+            idle = self._idle.setdefault(helpers, [])
+        run = idle.pop() if idle else self._prepare(helpers)
+        self.write(run, buffers, scalars)
+        scratch = self._add_scratch(run) if self._scratch else None
         if helpers:
-            helpers = min((threads or default_threads()) - 1, helpers)
-        if self._program.kernel.scattered:
-            helpers = 0  # the last value for an element stays: in index order
-        program, address = self._program, ctypes.addressof(block)
-        flags = address + self._flags
-        if program.staged and helpers > 0:
-            scratch = self._add_scratch(block)
-            launch = StagedLaunch(program.staged, program.workers, helpers)
-            launch.run(address, self._extents, flags)
-            del scratch
-        elif helpers > 0 and self._end > self._unit:
-            self._run_shared(block, helpers, flags)
-        else:
-            scratch = self._add_scratch(block)
-            program.calls.run(program.address, address, self._end, flags)
-            del scratch
-        return program.calls.decoded[block[-1]]
+            program.workers.start(helpers)
+        program.calls.launch(run.address)
+        del scratch
+        met = run.met()
+        idle.append(run)
+        return program.calls.decoded[met]
+
+    def _helpers(self, threads: int) -> int:
+        """How many threads more are worth their start; 0 of `threads` stands for all there are."""
+        helpers = int(self.work_ns / NS_PER_THREAD)
+        if not helpers or self.program.kernel.scattered:
+            return 0  # scattered: the last value for an element stays, in index order
+        return min((threads or default_threads()) - 1, helpers, WORKERS)
+
+    def _wakes(self, helpers: int) -> int:
+        """How many of them are worth waking."""
+        return helpers if self.work_ns >= WAKE_NS else 0
 
     def fixed(self, scalars: Sequence[Scalar]) -> Launch:
         """The same launch with these scalars for good; it is called with none."""
         made = copy(self)
         made._template = type(self._template).from_buffer_copy(self._template)
-        self._write_scalars(made._template, scalars)
+        self.program.scalars.write(made._template, self.program.scalars_at, scalars)
+        made._idle = {}
         return made
 
-    def _run_shared(self, block: Block, helpers: int, flags: int) -> None:
+    def prepared(self, threads: int) -> Prepared | None:
+        """What machine code runs; None where there is nothing to run."""
+        program, helpers = self.program, self._helpers(threads)
+        if self._is_empty:
+            return None
+        if program.staged and helpers:
+            run = self._prepare(helpers)
+            block = type(self._template).from_address(run.params)
+            return Prepared(
+                (program, run), 0, block, 0, 0, helpers, 0,
+                self._pointers, self._scratch, self.work_ns, run.address,
+            )  # fmt: skip
+        grain, helpers = self._shares(helpers)
+        return Prepared(
+            program, program.address, self._template, self._end, grain, helpers,
+            self._wakes(helpers), self._pointers, self._scratch, self.work_ns,
+        )  # fmt: skip
+
+    def _shares(self, helpers: int) -> tuple[int, int]:
+        """The length of the ranges that threads claim, and how many helpers have one."""
         units = -(-self._end // self._unit)
         helpers = min(helpers, units - 1)
-        grain = -(-units // (RANGES_PER_THREAD * (helpers + 1))) * self._unit
-        counter = ctypes.c_int64(0)
-        work = partial(self._take_ranges, block, ctypes.addressof(counter), flags, grain)
-        self._program.workers.run(work, helpers)
+        ranges = RANGES_PER_THREAD * (helpers + 1) if helpers else 1
+        return -(-units // ranges) * self._unit, helpers
 
-    def _take_ranges(self, block: Block, counter: int, flags: int, grain: int) -> None:
-        """Run ranges until none is left; on every thread."""
-        scratch = None
-        if self._scratch:
-            block = type(block).from_buffer_copy(block)
-            scratch = self._add_scratch(block)
-        program, address = self._program, ctypes.addressof(block)
-        program.calls.share(program.address, address, counter, self._end, grain, flags)
-        del scratch
+    def _prepare(self, helpers: int) -> Run:
+        """Memory for a run with so many helpers."""
+        program = self.program
+        if program.staged and helpers:
+            run = Run(self._template, 1)
+            wakes = self._wakes(helpers)
+            staged = StagedCalls(
+                program.staged, run.params, self.extents, helpers=helpers, wakes=wakes
+            )
+            run.set_jobs(staged.jobs, staged)
+            return run
+        grain, helpers = self._shares(helpers)
+        run = Run(self._template, 1 + helpers if self._scratch else 1)
+        wakes = self._wakes(helpers)
+        run.set_jobs([Job(program.address, run.params, self._end, grain, helpers, wakes)])
+        return run
 
-    def _add_scratch(self, block: Block) -> list[CpuBuffer]:
-        """Give the block scratch memory of its own; it lives as long as what is returned."""
-        owned = []
-        for slot, nbytes in self._scratch:
-            buffer = allocate(self._program.memory, nbytes)
-            block[slot] = buffer.pointer
-            owned.append(buffer)
-        return owned
+    def for_bands(self, rows: int) -> Run:
+        """Memory for a run in ranges of the first axis, of about so many rows, that others
+        choose."""
+        run, slots = Run(self._template, 1), self.program.params
+        first = run.places[0] // 8
+        run.words[first + slots.split] = 0
+        run.words[first + slots.extents[0]] = rows  # of which kernels see how much they move
+        return run
+
+    def write(self, run: Run, buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+        """Put addresses and scalars into the memory of a run."""
+        program, words = self.program, run.words
+        addresses = [*map(add, map(_POINTER, buffers), self._offsets)]
+        for place in run.places:
+            # both raise if some are missing
+            program.addresses.pack_into(words, place + program.addresses_at, *addresses)
+            if scalars:
+                program.scalars.write(words, place + program.scalars_at, scalars)
+
+    def _add_scratch(self, run: Run) -> CpuBuffer:
+        """Give each thread scratch memory of its own; it lives as long as what is returned."""
+        each = sum(nbytes for _, nbytes in self._scratch)
+        memory = allocate(self.program.memory, each * len(run.places))
+        address = memory.pointer
+        for place in run.places:
+            for slot, nbytes in self._scratch:
+                run.words[place // 8 + slot] = address
+                address += nbytes
+        return memory
 
     def _block(self, strides: tuple[tuple[int, ...], ...]) -> Block:
-        slots = self._program.params
-        kernel = self._program.kernel
+        slots = self.program.params
+        kernel = self.program.kernel
         block = (ctypes.c_int64 * (slots.size + 1))()  # the flags come last
-        for slot, extent in zip(slots.extents, self._extents, strict=True):
+        for slot, extent in zip(slots.extents, self.extents, strict=True):
             block[slot] = extent
         block[slots.split] = self._split
         block[slots.block] = self._columns
@@ -175,19 +256,6 @@ class Launch:
                 block[axes[axis]] = steps[axis] * int(arg.dtype[1:])
         return block
 
-    def _write_scalars(self, block: Block, scalars: Sequence[Scalar]) -> None:
-        kernel, slots = self._program.kernel, self._program.params.scalars
-        for dtype, slot, value in zip(kernel.scalars, slots, scalars, strict=True):
-            if dtype[0] in "biu":
-                block[slot] = int(value)  # type: ignore[arg-type]  # never complex here; wraps
-            elif dtype[0] == "f":
-                _write_float(block, slot, dtype, float(value))  # type: ignore[arg-type]  # same
-            else:
-                number = complex(value)
-                part = f"f{int(dtype[1:]) // 2}"
-                _write_float(block, slot, part, number.real)
-                _write_float(block, slot + 1, part, number.imag)
-
 
 def ns_per_point(kernel: Kernel) -> float:
     """A rough time per index of one thread, to tell small work from large."""
@@ -199,14 +267,6 @@ def ns_per_point(kernel: Kernel) -> float:
         cycles += sum(PRIMITIVES[instr.op].cost for instr, place in pairs if place is Place.LANE)
         cycles += 2 * len(plan.stores) + len(plan.folds)
     return cycles / 8 / 3
-
-
-def _write_float(block: Block, slot: int, dtype: str, value: float) -> None:
-    try:
-        struct.pack_into(_FLOAT_FORMATS[int(dtype[1:])], block, 8 * slot, value)
-    except OverflowError:  # too large for the dtype: infinity, as NumPy's cast
-        infinity = math.copysign(math.inf, value)
-        struct.pack_into(_FLOAT_FORMATS[int(dtype[1:])], block, 8 * slot, infinity)
 
 
 def _pointer_slots(program: Program, offsets: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -224,9 +284,12 @@ def _scratch_slots(
 ) -> list[tuple[int, int]]:
     """Slot and bytes of each scratch argument: a value per inner index (and column of a block)."""
     kernel = program.kernel
+    if kernel.lanes is Lanes.ROWS:
+        return []  # on the stack
     points = math.prod(extents[kernel.outer :]) * (1 if folds_lanes(kernel) else columns)
     slots = zip(program.params.pointers, kernel.args, strict=True)
-    return [(slot, points * int(arg.dtype[1:])) for slot, arg in slots if arg.role is Role.SCRATCH]
+    given = [(slot, arg) for slot, arg in slots if arg.role is Role.SCRATCH]
+    return [(slot, size_class(points * int(arg.dtype[1:]))) for slot, arg in given]
 
 
 def _block_columns(program: Program, extents: tuple[int, ...]) -> int:

@@ -10,100 +10,120 @@ thread.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from lazyfuse.backends.cpu.emit_fold import is_ordered
 from lazyfuse.backends.cpu.emit_pairwise import leaf_length, left_length
 from lazyfuse.backends.cpu.emit_params import CLEAR, MERGE, START, STATE_BYTES
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, plan_phases, tree_class
 from lazyfuse.backends.cpu.jit import Code
-from lazyfuse.backends.cpu.threads import Workers
+from lazyfuse.backends.cpu.launch_run import Job
 from lazyfuse.ir.kernel import Accumulator, Kernel, Level
 
-#: Parts per thread, as a power of two; each costs three calls from Python, 1 us apiece.
-PARTS_DEPTH = 1
+#: Parts per thread, as a power of two.
+PARTS_DEPTH = 2
 #: Elements that a part without a tree is a multiple of.
 PART_UNIT = 64
 
 Span = tuple[int, int]
 Merges = list[tuple[int, int]]
+#: A function of the kernel and what it is called with, as `lf_calls` reads it.
+Row = tuple[int, ...]
+
+
+class _Turn(NamedTuple):
+    """Calls: all in order if `grain` is 0, else so many in order, and others at the same time."""
+
+    rows: list[Row]
+    grain: int
 
 
 class StagedProgram:
     """The functions of a kernel without outer axes."""
 
     def __init__(self, kernel: Kernel, code: Code) -> None:
-        self.guard = code.compiler.calls.guard
+        self.calls = code.compiler.calls.addresses["lf_calls"]
         self.fold = code.address("lf_fold")
         self.stages = [Stage(plan, code, k) for k, plan in enumerate(plan_phases(kernel))]
         self.state_size = STATE_BYTES * max(1, len(kernel.accumulators))
 
 
-class StagedLaunch:
-    """One launch with `helpers` more threads."""
+class StagedCalls:
+    """What a thread and `helpers` more do for a kernel of these extents, as `jobs`. `params` is
+    the address of the parameters; the jobs use memory of this object."""
 
-    def __init__(self, program: StagedProgram, workers: Workers, helpers: int) -> None:
-        self._program, self._workers, self._helpers = program, workers, helpers
-        self._flags = 0
-
-    def run(self, block: int, extents: tuple[int, ...], flags: int) -> None:
-        """Run all phases on the parameter block at address `block`; `flags` is where the floating
-        point flags are collected."""
-        self._flags = flags
+    def __init__(
+        self,
+        program: StagedProgram,
+        params: int,
+        extents: tuple[int, ...],
+        *,
+        helpers: int,
+        wakes: int,
+    ) -> None:
+        self._program, self._params = program, params
+        self._helpers, self._wakes = helpers, wakes
+        depth = (helpers + 1).bit_length() - 1 + PARTS_DEPTH
+        self._memory = ctypes.create_string_buffer(program.state_size * ((1 << depth) + 1))
+        self._state = self._address(0)
         rows = math.prod(extents[:-1])
-        memory = ctypes.create_string_buffer(self._program.state_size)
-        state = ctypes.addressof(memory)
-        self._fold(block, state, state, START)
-        for stage in self._program.stages:
+        self._turns = [_Turn([self._fold(self._state, self._state, START)], 0)]
+        for stage in program.stages:
             if stage.is_splittable(rows):
-                self._run_split(stage, block, state, extents[-1])
+                self._split(stage, extents[-1], depth)
             else:
-                self._phase(stage, block, state, (0, extents[-1]), state)
+                self._in_order([self._phase(stage, (0, extents[-1]), self._state)])
+        self._rows = [_memory_of(turn.rows) for turn in self._turns]
 
-    def _fold(self, block: int, left: int, right: int, role: int) -> None:
-        program = self._program
-        program.guard(program.fold, block, left, right, role, 0, self._flags)
+    @property
+    def jobs(self) -> list[Job]:
+        """One after the other."""
+        return [
+            self._job(turn, ctypes.addressof(memory))
+            for turn, memory in zip(self._turns, self._rows, strict=True)
+        ]
 
-    def _phase(self, stage: Stage, block: int, state: int, span: Span, out: int) -> None:
-        self._program.guard(stage.phase, block, state, *span, out, self._flags)
+    def _job(self, turn: _Turn, rows: int) -> Job:
+        end = len(turn.rows)
+        if not turn.grain:
+            return Job(self._program.calls, rows, end, end, helpers=0, wakes=0)
+        helpers = min(self._helpers, end // turn.grain - 1)
+        wakes = min(self._wakes, helpers)
+        return Job(self._program.calls, rows, end, turn.grain, helpers, wakes)
 
-    def _run_split(self, stage: Stage, block: int, state: int, extent: int) -> None:
-        depth = (self._helpers + 1).bit_length() - 1 + PARTS_DEPTH
+    def _address(self, number: int) -> int:
+        """The address of a state: 0 is that of the whole, the others are of parts."""
+        return ctypes.addressof(self._memory) + self._program.state_size * number
+
+    def _split(self, stage: Stage, extent: int, depth: int) -> None:
         spans, merges = stage.parts(extent, depth)
-        size = self._program.state_size
-        memory = ctypes.create_string_buffer(size * len(spans))
-        outs = [ctypes.addressof(memory) + size * number for number in range(len(spans))]
-        claims = _Claims(list(zip(spans, outs, strict=True)))
-        work = partial(self._fold_parts, stage, block, state, claims)
-        self._workers.run(work, min(self._helpers, len(spans) - 1))
-        if not stage.plan.folds:
-            return
-        for left, right in merges:
-            self._fold(block, outs[left], outs[right], MERGE)
-        self._fold(block, state, outs[0], MERGE)
+        outs = [self._address(number + 1) for number in range(len(spans))]
+        rows: list[Row] = []
+        for span, out in zip(spans, outs, strict=True):
+            rows += [self._fold(out, out, CLEAR), self._phase(stage, span, out)]
+        self._turns.append(_Turn(rows, 2))
+        if stage.plan.folds:
+            pairs = [(outs[left], outs[right]) for left, right in merges]
+            pairs.append((self._state, outs[0]))
+            self._in_order([self._fold(*pair, MERGE) for pair in pairs])
 
-    def _fold_parts(self, stage: Stage, block: int, state: int, claims: _Claims) -> None:
-        """Fold parts until none is left; on every thread."""
-        for span, out in claims:
-            self._fold(block, out, out, CLEAR)
-            self._phase(stage, block, state, span, out)
+    def _in_order(self, rows: list[Row]) -> None:
+        if self._turns[-1].grain:
+            self._turns.append(_Turn([], 0))
+        self._turns[-1].rows.extend(rows)
+
+    def _fold(self, left: int, right: int, role: int) -> Row:
+        return (self._program.fold, self._params, left, right, role, 0)
+
+    def _phase(self, stage: Stage, span: Span, out: int) -> Row:
+        return (stage.phase, self._params, self._state, *span, out)
 
 
-class _Claims:
-    """Items that threads share; each is given to one of them."""
-
-    def __init__(self, items: list[tuple[Span, int]]) -> None:
-        self._items = items
-        self._numbers = itertools.count()
-
-    def __iter__(self) -> Iterator[tuple[Span, int]]:
-        for number in self._numbers:  # advanced by one thread at a time
-            if number >= len(self._items):
-                return
-            yield self._items[number]
+def _memory_of(rows: Sequence[Row]) -> ctypes.Array[ctypes.c_int64]:
+    words = [word for row in rows for word in row]
+    return (ctypes.c_int64 * len(words))(*words)
 
 
 class Stage:

@@ -1,11 +1,12 @@
-"""Worker threads that call compiled code together with the thread that launches it.
+"""Worker threads that help with the jobs of `launch_text.py`.
 
-`Workers.run(work, helpers)` calls `work()` on the calling thread and on up to `helpers` workers,
-and returns when all that began have finished. `work` claims its share itself (compiled code does,
-with an atomic counter), so a worker that wakes too late finds nothing to do and is not waited for:
-it drew no ticket.
+`Workers.start(count)` sees to it that so many are there; from then on they wait inside compiled
+code, without the GIL, for whoever launches a job.
 
-Fork safety: threads do not survive a fork; the child starts new ones when it needs them.
+- Fork: threads do not survive it; the child starts new ones when it needs them.
+- Exit: they are daemon threads that stay where they wait. Their code stays loaded, because each
+  thread holds it.
+- Workers that nobody can start jobs for any more go home.
 """
 
 from __future__ import annotations
@@ -15,87 +16,40 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import cache
-from queue import SimpleQueue
 
-Work = Callable[[], object]
-
-
-class _Call:
-    """One fork-join. A helper draws a ticket to take part; the caller draws the rest to close."""
-
-    __slots__ = ("work", "helpers", "tickets", "finished")
-
-    def __init__(self, work: Work, helpers: int) -> None:
-        self.work = work
-        self.helpers = helpers
-        self.tickets = [None] * helpers
-        self.finished: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def draw(self) -> bool:
-        try:
-            self.tickets.pop()  # atomic
-        except IndexError:
-            return False
-        return True
-
-    def help(self) -> None:
-        """Take part as a worker, unless the call is closed."""
-        if not self.draw():
-            return
-        error: BaseException | None = None
-        try:
-            self.work()
-        except BaseException as caught:  # noqa: BLE001 - raised again on the calling thread
-            error = caught
-        self.finished.put(error)
-
-    def close(self) -> list[BaseException]:
-        """Wait for the helpers that began; return what they raised."""
-        begun = self.helpers
-        while self.draw():
-            begun -= 1
-        results = [self.finished.get() for _ in range(begun)]
-        return [error for error in results if error is not None]
+from lazyfuse.backends.cpu.jit import Calls, Compiler
+from lazyfuse.backends.cpu.launch_text import WORKERS
 
 
 class Workers:
-    """Daemon threads, started when first needed, that serve calls from any thread."""
+    """Daemon threads, started when first needed, for jobs that are launched from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._calls: Calls | None = None
         self._reset()
         reset = weakref.WeakMethod(self._reset)
-        os.register_at_fork(after_in_child=lambda: _call_if_alive(reset))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=lambda: _call_if_alive(reset))
 
-    def run(self, work: Work, helpers: int) -> None:
-        """Call `work()` here and on up to `helpers` workers. Raises: what any of them raised."""
-        if helpers <= 0:
-            work()
-            return
-        self._start(helpers)
-        call = _Call(work, helpers)
-        for _ in range(helpers):
-            self._calls.put(call)
-        try:
-            work()
-        finally:
-            errors = call.close()
-        if errors:
-            raise errors[0]
-
-    def _start(self, count: int) -> None:
-        if self._count >= count:
+    def start(self, count: int) -> None:
+        """Have so many workers, or as many as can be had."""
+        if self.count >= count:
             return
         with self._lock:
-            while self._count < count:
-                name = f"lazyfuse-{self._count}"
-                args = (self._calls,)
-                threading.Thread(target=_serve, args=args, name=name, daemon=True).start()
-                self._count += 1
+            if self._calls is None:
+                self._calls = self._compiler.calls
+                weakref.finalize(self, self._calls.close).atexit = False
+            while self.count < count:
+                if self.count < WORKERS:
+                    _start(self._calls, f"lazyfuse-{self.count}")
+                self.count += 1
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._calls: SimpleQueue[_Call] = SimpleQueue()
-        self._count = 0
+        self.count = 0
+        if self._calls is not None:
+            self._calls.open()
 
 
 @cache
@@ -110,9 +64,15 @@ def default_threads() -> int:
     return min(available, int(asked)) if asked.isdigit() and int(asked) > 0 else available
 
 
-def _serve(calls: SimpleQueue[_Call]) -> None:
-    while True:
-        calls.get().help()
+def _start(calls: Calls, name: str) -> None:
+    try:
+        threading.Thread(target=_serve, args=(calls,), name=name, daemon=True).start()
+    except RuntimeError:  # no more threads can be had, or the interpreter is about to end
+        return
+
+
+def _serve(calls: Calls) -> None:
+    calls.serve()
 
 
 def _call_if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
