@@ -75,7 +75,9 @@ class Options:
         ),
     )
     native: bool = _option(
-        True, "operators of small arrays in machine code, once a program has used some hundred"
+        True,
+        "operators of small arrays, and recording again what was recorded before, in machine code "
+        "once a program has done so some thousand times",
     )
     report: bool = _option(False, "print at exit which calls left the engine for NumPy")
     check: bool = _option(False, "verify every graph, plan and kernel (always on in the tests)")
@@ -118,6 +120,8 @@ _CURRENT: ContextVar[Options] = ContextVar("lazyfuse_options", default=_DEFAULTS
 
 #: The options in force here; cheap enough for the recording path.
 current = _CURRENT.get
+#: Where they are kept, for machine code.
+variable = _CURRENT
 
 
 @contextmanager
@@ -135,11 +139,22 @@ def options(**changes: Any) -> Iterator[Options]:
         raise TypeError(
             f"unknown option {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    token = _CURRENT.set(replace(current(), **changes))
+    token = _CURRENT.set(_known(replace(current(), **changes)))
     try:
         yield current()
     finally:
         _CURRENT.reset(token)
+
+
+def _known(made: Options) -> Options:
+    """The options that were equal to these before, so that it is enough to compare identities."""
+    if len(_met) < _MOST_MET:
+        return _met.setdefault(made, made)
+    return _met.get(made, made)
+
+
+_met = {_DEFAULTS: _DEFAULTS}
+_MOST_MET = 256
 
 
 def option_table() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 
@@ -39,6 +40,7 @@ class Stats:
 
 _TOTAL = Stats()
 _FALLBACKS: Counter[str] = Counter()
+_ELSEWHERE: list[Callable[[], dict[str, int]]] = []
 _LOCK = threading.Lock()
 
 
@@ -53,6 +55,17 @@ def add_plan_hit() -> None:
     """Count a run whose plan was known."""
     with _LOCK:
         _TOTAL.plan_hits += 1
+
+
+def count_elsewhere(counted: Callable[[], dict[str, int]]) -> None:
+    """Ask `counted` for what somebody has counted by himself since he was asked last, whenever the
+    totals are looked at."""
+    _ELSEWHERE.append(counted)
+
+
+def _collect() -> None:
+    for counted in _ELSEWHERE:
+        add(**counted())
 
 
 def add_launch(read: int, written: int) -> None:
@@ -85,12 +98,14 @@ def fallbacks() -> dict[str, int]:
 
 def stats() -> Stats:
     """A snapshot of the counters."""
+    _collect()
     with _LOCK:
         return replace(_TOTAL)
 
 
 def reset_stats() -> None:
     """Set all counters to zero."""
+    _collect()
     with _LOCK:
         for item in fields(Stats):
             setattr(_TOTAL, item.name, item.default)

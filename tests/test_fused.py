@@ -35,12 +35,21 @@ def _check(function: Any, *arrays: Any, calls: int = 4, **options: Any) -> Any:
     return fused
 
 
-@pytest.fixture(params=(0, 65536), ids=("engine", "small"))
+KINDS = {
+    "engine": {"eager_size": 0},
+    "small": {"eager_size": 65536},
+    "engine in Python": {"eager_size": 0, "native": False},
+    "small in Python": {"eager_size": 65536, "native": False},
+}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a test on arrays of the engine, and on small ones, as if NumPy were never faster."""
-    monkeypatch.setattr("lazyfuse.frontend.fused._REPLAY", 0.0)
-    with lf.options(eager_size=request.param):
-        yield request.param
+    """Run a test on arrays of the engine, and on small ones, as if NumPy were never faster, in
+    machine code and without."""
+    monkeypatch.setattr("lazyfuse.frontend.recording._REPLAY", 0.0)
+    with lf.options(**request.param):
+        yield request.param["eager_size"]
 
 
 def test_replays(kind: int) -> None:
@@ -50,8 +59,7 @@ def test_replays(kind: int) -> None:
 
 def test_what_numpy_does_faster_is_left_to_it() -> None:
     """A few operations on some thousand elements; not many, nor transcendental functions."""
-    a, b = (lf.asarray(x) for x in _arrays(2))
-    with lf.options(eager_size=30_000):
+    with lf.options(eager_size=30_000, native=False):
         a, b = (lf.asarray(x) for x in _arrays(2))
         few = lf.fuse(lambda a, b: a * b + 1)
         many = lf.fuse(lambda a, b: lf.exp(a) * lf.log(b) + lf.sin(a * b))

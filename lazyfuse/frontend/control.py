@@ -16,6 +16,8 @@ def materialize(*arrays: Any) -> Any:
     argument, or a tuple of them. Raises: MemoryError when there is no memory; the arrays stay
     pending then.
     """
+    if len(arrays) == 1 and isinstance(arrays[0], Handle) and arrays[0]._host is not None:
+        return arrays[0]  # a small array has been computed at once
     pending: dict[str, list[Any]] = {}
     stack = list(reversed(arrays))
     while stack:

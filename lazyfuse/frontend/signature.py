@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dis import get_instructions
 from types import (
     BuiltinFunctionType,
@@ -11,6 +11,7 @@ from types import (
     FunctionType,
     ModuleType,
     NoneType,
+    SimpleNamespace,
 )
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.ops.table import DTYPES
+from lazyfuse.runtime.replay import ARGUMENT, CELL, MISSING, NAME, Seen, own_names
 
 
 class Itself:
@@ -59,7 +61,36 @@ def plain_mark(value: Any, depth: int = 0) -> Any:
         return None
     marks = tuple([plain_mark(item, depth + 1) for item in inside])
     identity = None if kind in (tuple, list, dict) else value
+    if getattr(kind, "__hash__", None) is None and identity is not None:
+        if not _is_attributes(kind):
+            return None
+        identity = _Same(value)
     return None if None in marks else (kind, identity, marks)
+
+
+class _Same:
+    """An object without a hash: it equals itself alone."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other._value is self._value
+
+
+def _is_attributes(kind: type) -> bool:
+    """Whether objects of a class are their attributes, and hold nothing else that may change."""
+    plain = (base for base in kind.__mro__ if base not in (object, SimpleNamespace))
+    return all(base.__flags__ & _HEAP_TYPE for base in plain)
+
+
+#: Py_TPFLAGS_HEAPTYPE of CPython's object.h: the class was made by a `class` statement.
+_HEAP_TYPE = 1 << 9
 
 
 def _has_no_value(kind: type) -> bool:
@@ -85,22 +116,71 @@ _CHANGING = (Handle, np.ndarray, Iterator)
 _PLAIN = frozenset(np.dtype(code) for code in DTYPES)
 
 
-def reads_of(function: Any) -> Callable[[], tuple[Any, ...]] | None:
-    """What gives the marks of what a function reads from its module and its closure."""
-    if not isinstance(function, FunctionType):
-        return None
-    names = function.__globals__
-    read = sorted(_globals_of(function.__code__))
-    cells = tuple(function.__closure__ or ())
-    if not read and not cells:
-        return None
+class Reads:
+    """What a function reads from its module and its closure."""
 
-    def marks() -> tuple[Any, ...]:
-        found = [names.get(name) for name in read]
-        found += [_content(cell) for cell in cells]
+    def __init__(self, function: Any) -> None:
+        is_plain = isinstance(function, FunctionType)
+        self._names = function.__globals__ if is_plain else {}
+        self._read = sorted(_globals_of(function.__code__)) if is_plain else []
+        self._cells = tuple(function.__closure__ or ()) if is_plain else ()
+
+    def marks(self) -> tuple[Any, ...]:
+        """The marks of all that is read."""
+        found = [self._names.get(name) for name in self._read]
+        found += [_content(cell) for cell in self._cells]
         return tuple([plain_mark(value) for value in found])
 
-    return marks
+    def unmarked(self) -> str:
+        """The name of something read that has no mark; empty when there is none."""
+        for name in self._read:
+            if plain_mark(self._names.get(name)) is None:
+                return name
+        return "its closure" if None in self.marks() else ""
+
+    def seen(self) -> list[Seen]:
+        """All that is read, for machine code."""
+        found: list[Seen] = []
+        for name in self._read:
+            found += _seen(NAME, (self._names, name), self._names.get(name, MISSING))
+        for cell in self._cells:
+            found += _seen(CELL, cell, _content(cell, MISSING))
+        return found
+
+
+def seen_arguments(values: Sequence[Any]) -> list[Seen]:
+    """The arguments of a call, for machine code."""
+    found: list[Seen] = []
+    for number, value in enumerate(values):
+        if isinstance(value, Handle):
+            host = value._host
+            found.append(Seen(ARGUMENT, number, value._storage if host is None else host))
+        elif isinstance(value, np.ndarray):
+            found.append(Seen(ARGUMENT, number, value))
+        else:
+            found += _seen(ARGUMENT, number, value)
+    return found
+
+
+def _seen(source: int, where: Any, value: Any, depth: int = 0) -> list[Seen]:
+    """What is seen of a value that is no array: the object, and what its attributes are."""
+    if value is MISSING or _is_fixed(value):
+        return [Seen(source, where, value, is_fixed=True)]
+    names = own_names(value) if depth < _DEEPEST else None
+    if names is None or type(value) is dict and source == ARGUMENT:  # which is new for each call
+        return [Seen(source, where, value, plain_mark(value))]
+    found = [Seen(source, where, value, names=names)]
+    for name, inner in names.items():
+        found += _seen(NAME, (names, name), inner, depth + 1)
+    return found
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether an object stays what it is."""
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_fixed, value))
+    return kind in NUMBERS or kind in _FIXED or isinstance(value, type | np.dtype | Itself)
 
 
 def _globals_of(code: CodeType) -> set[str]:
@@ -112,8 +192,8 @@ def _globals_of(code: CodeType) -> set[str]:
     return found
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: Any, nothing: Any = None) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # it has none so far
-        return None
+        return nothing

@@ -1,0 +1,153 @@
+"""Calls of recorded functions in machine code.
+
+Python takes ten microseconds to find out that the arguments of a function under `fuse` are those
+of a recording, and to give them to its kernel; this code takes less than one. `lf_replay(self,
+args...)` is the call of such a function, through CPython's C interface. It walks the *entries* of
+`self`, each a recording as 64-bit words, and for the first whose *guards* all pass
+
+    makes memory for the results, runs the kernels on that of both, and makes arrays; or
+    calls an object, where Python has to run the recording or the function itself.
+
+Whatever fits no entry is given to the Python method, and so is a call that has met conditions
+which somebody wants told. Entries and the table of what the code refers to are filled in by
+`runtime/replay.py`. Sources of the layouts: as in `methods.py`.
+
+Two short forms are written out before LLVM reads the text: `%x = get TYPE %p[N]` loads the N-th
+word from `%p` on, and `put TYPE %x, %p[N]` stores one; N is a register or a name from below.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from lazyfuse.backends.cpu import replay_calls_text, replay_results_text, replay_text
+from lazyfuse.backends.cpu.launch import Prepared
+from lazyfuse.backends.cpu.launch_text import JOB
+
+
+def _numbered(*names: str) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
+
+
+#: Words of objects: of all, and of NumPy's arrays.
+_OBJECTS = {"TYPE": 1, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
+
+#: The table. First where objects keep their parts, in bytes; then objects and addresses; then the
+#: conditions that count among the CPU's flags, the workers there are, whether a recording is under
+#: way, which has to see all that is run; and what the code has done.
+TABLE = _numbered(
+    "HOST", "OWNER", "STORAGE", "LAYOUT", "NODE", "DEVICE", "THREAD", "IS_SHARED", "FORM",
+    "BUFFER", "POINTER", "ENTRIES",
+    "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
+    "METHOD", "VARIABLE", "LAUNCHER",
+    "CONDITIONS", "WORKERS", "RECORDING",
+    "ALL_LAUNCHES", "ALL_COPIES", "ALL_READS", "ALL_WRITES",
+)  # fmt: skip
+
+#: An entry. CALLABLE is null for one that runs kernels; TURNS, how many calls may run them at one
+#: time; MEMORY_COUNT is that of the results (OUTPUT_COUNT) and of what is needed between kernels;
+#: HELPERS, how many workers must be there; WHOLE is 0 for one array, 1 for a tuple of them, else
+#: what gives the result for such a tuple; TOLD says whether somebody wants to hear of flags;
+#: LAUNCHES and the rest, what is counted.
+ENTRY = _numbered(
+    "NEXT", "REPLAYS", "OPTIONS", "POSITIONAL", "NAMES", "GUARD_COUNT", "GUARDS", "CALLABLE",
+    "TURNS", "OUTPUT_COUNT", "MEMORY_COUNT", "OUTPUTS", "STEP_COUNT", "STEPS", "HELPERS", "WHOLE",
+    "TOLD", "LAUNCHES", "COPIES", "READS", "WRITES",
+)  # fmt: skip
+COUNTERS = 4
+
+#: A kernel. JOB is one that uses BLOCK as it is, which then has no words to copy; PARTICIPANTS
+#: have parameters of their own, and each SCRATCH_BYTES; IS_LONG: other threads of Python go on
+#: meanwhile.
+STEP = _numbered(
+    "JOB", "BLOCK_WORDS", "BLOCK", "OPERAND_COUNT", "OPERANDS", "KERNEL", "END", "GRAIN",
+    "STEP_HELPERS", "STEP_WAKES", "PARTICIPANTS", "SCRATCH_BYTES", "IS_LONG", "STEP_WORDS",
+)  # fmt: skip
+
+#: A guard: what it looks at (the number of an argument; a name in the dict SPACE; a cell), how,
+#: and what passes. IS_FIXED: the very object does. Of arrays, EXPECTED is the dtype or the form,
+#: and EXTENTS and SHAPE are the axes and the address of their extents, or the device and the
+#: layout; of attributes, how many there are and their dict. KIND is the class of what was seen.
+GUARD = _numbered(
+    "SOURCE", "WHERE", "SPACE", "CHECK", "EXPECTED", "IS_FIXED", "EXTENTS", "SHAPE", "KIND",
+    "GUARD_WORDS",
+)  # fmt: skip
+OF_ARGUMENT, OF_NAME, OF_CELL = range(3)
+#: A float of the same bits; an equal object of the same type; one that is marked alike; NumPy's
+#: array, or one that wraps it; an array of the engine; one that is computed; an object of as many
+#: attributes.
+SAME, BITS, EQUAL, MARK, SMALL, LARGE, READY, OWN = range(8)
+
+#: NumPy's array of a shape and dtype, or memory of so many bytes (then the dtype is null); and
+#: what is made of it: 0 for an array around it, 1 for its element, else what an object makes.
+OUTPUT = _numbered("OUTPUT_SHAPE", "OUTPUT_DTYPE", "OUTPUT_KIND", "OUTPUT_WORDS")
+
+#: What a slot of the parameter block points to: an argument, a result (OF_MEMORY: of the engine),
+#: or scratch memory, and how many bytes after its begin.
+OPERAND = _numbered(
+    "OPERAND_SLOT", "OPERAND_ROLE", "OPERAND_NUMBER", "OPERAND_OFFSET", "OPERAND_WORDS"
+)
+OF_RESULT, OF_MEMORY, OF_SCRATCH = 1, 2, 4
+
+_VALUES = {
+    "OF_NAME": OF_NAME, "OF_CELL": OF_CELL, "OF_RESULT": OF_RESULT, "OF_MEMORY": OF_MEMORY,
+    "OF_SCRATCH": OF_SCRATCH, "BITS": BITS, "EQUAL": EQUAL, "MARK": MARK, "SMALL": SMALL,
+    "LARGE": LARGE, "READY": READY, "OWN": OWN, "COUNTERS": COUNTERS,
+}  # fmt: skip
+_JOB = {f"JOB_{name.upper()}": number for number, name in enumerate((*JOB, "words"))}
+_NAMES: Mapping[str, int] = {
+    **_JOB,
+    **_OBJECTS,
+    **TABLE,
+    **ENTRY,
+    **STEP,
+    **GUARD,
+    **OUTPUT,
+    **OPERAND,
+    **_VALUES,
+}
+
+_GET = re.compile(r"(%\w+) = get (\w+) ([%@]\w+)\[([%\w]+)\]")
+_PUT = re.compile(r"put (\w+) (%?\w+), ([%@]\w+)\[([%\w]+)\]")
+_NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
+
+
+def copying(address: int, pieces: np.ndarray) -> Prepared:
+    """The launch of `lf_copy`, from the second operand to the first: pieces are rows of offset and
+    length in bytes."""
+    table = np.ascontiguousarray(pieces, np.int64)
+    block = (ctypes.c_int64 * 3)(0, 0, table.ctypes.data)
+    work = float(table[:, 1].sum()) / BYTES_PER_NS
+    return Prepared(
+        owner=table, kernel=address, block=block, end=len(table), grain=len(table), helpers=0,
+        wakes=0, pointers=((0, 0), (1, 0)), scratch=(), work_ns=work,
+    )  # fmt: skip
+
+
+#: What a copy moves at least.
+BYTES_PER_NS = 4.0
+
+
+def text() -> str:
+    """The module, for LLVM."""
+    parts = (
+        replay_text.HEAD, replay_calls_text.GUARDS, replay_text.LAUNCH, replay_results_text.RUN,
+        replay_calls_text.CALL,
+    )  # fmt: skip
+    source = "\n".join(re.sub(";.*", "", part) for part in parts)
+    source = source.replace("TABLE_WORDS", str(len(TABLE)))
+    source = _NAME.sub(lambda found: str(_NAMES[found[0]]), source)
+    source = _GET.sub(
+        r"\1.at = getelementptr i64, ptr \3, i64 \4\n  \1 = load \2, ptr \1.at", source
+    )
+    puts = iter(range(len(source)))
+    return _PUT.sub(lambda found: _stored(next(puts), *found.groups()), source)
+
+
+def _stored(number: int, kind: str, value: str, base: str, place: str) -> str:
+    at = f"%put{number}"
+    return f"{at} = getelementptr i64, ptr {base}, i64 {place}\n  store {kind} {value}, ptr {at}"

@@ -1,0 +1,192 @@
+"""What `fuse` keeps of a function: its plan, and how its result is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.handle import Handle, handle
+from lazyfuse.frontend.signature import NUMBERS
+from lazyfuse.ir.form import Form
+from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.order import c_strides
+from lazyfuse.ir.plan import Launch
+from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import engine, replay, session
+from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.replay_code import teller
+from lazyfuse.runtime.sequence import sequence
+from lazyfuse.runtime.single import Single, single
+
+
+class Result(NamedTuple):
+    """An array that a recording gives: its form; whether NumPy has a scalar there."""
+
+    form: Form
+    is_scalar: bool
+
+
+class Recording(NamedTuple):
+    """How to replay a function: its plan; the argument that each leaf of the plan is; its scalars;
+    the arrays that it gives; the result, with their numbers in place of them; and the conditions
+    that an `np.errstate` inside the function wants told."""
+
+    known: engine.Known
+    leaves: tuple[int, ...]
+    scalars: tuple[Any, ...]
+    results: tuple[Result, ...]
+    whole: Any
+    single: Single | None
+    told: int
+
+
+class UnfitError(Exception):
+    """Why a function cannot be replayed."""
+
+
+def recording(sources: Sequence[Node | None], result: Any) -> Recording:
+    """How `result` is computed from arguments. Raises: UnfitError."""
+    arrays: list[Any] = []
+    whole = _numbered(result, arrays)
+    places = {node: number for number, node in enumerate(sources) if node is not None}
+    nodes = [array._storage.node for array in arrays]
+    if not nodes or len(set(nodes)) < len(nodes) or any(node.buffer is not None for node in nodes):
+        raise UnfitError("its results are not new arrays, each its own")
+    pending, known = engine.prepare(nodes, arrays[0]._storage.device)
+    leaves = [pending.nodes[place] for place in known.leaves]
+    if not all(leaf in places for leaf in leaves):
+        raise UnfitError("it reads arrays that are no arguments")
+    scalars = tuple([pending.nodes[place].value for place in known.constants])  # type: ignore[attr-defined]  # Consts
+    return Recording(
+        known,
+        tuple(places[leaf] for leaf in leaves),
+        scalars,
+        tuple(Result(node.formed(), node.is_scalar) for node in nodes),
+        whole,
+        single(known.plan, known.device, scalars),
+        _told_inside(pending.nodes),
+    )
+
+
+def _told_inside(nodes: Sequence[Node]) -> int:
+    """The conditions that operations want told under another errstate than the one in force."""
+    own, told = current_modes(), 0
+    for node in nodes:
+        if node.origin is not None and node.origin[2] != own:
+            told |= node.origin[2].reported
+    return told
+
+
+class _Place(int):
+    """The number of an array in a result."""
+
+
+def _numbered(result: Any, arrays: list[Any]) -> Any:
+    """The result with numbers in place of its arrays, which are added to `arrays`.
+    Raises: UnfitError."""
+    if isinstance(result, Handle):
+        if result._host is not None or result._storage.layout is not result._layout:
+            raise UnfitError("it gives views, or arrays that do not depend on its arguments")
+        arrays.append(result)
+        return _Place(len(arrays) - 1)
+    if type(result) in (tuple, list):
+        return type(result)(_numbered(item, arrays) for item in result)
+    if type(result) is dict:
+        return {name: _numbered(item, arrays) for name, item in result.items()}
+    if result is None or type(result) in NUMBERS:
+        return result
+    raise UnfitError(f"it gives {type(result).__name__}, which is no array")
+
+
+def rebuilt(whole: Any, arrays: Sequence[Any]) -> Any:
+    """A result with its arrays in their places."""
+    kind = type(whole)
+    if kind is _Place:
+        return arrays[whole]
+    if kind in (tuple, list):
+        return kind(rebuilt(item, arrays) for item in whole)
+    if kind is dict:
+        return {name: rebuilt(item, arrays) for name, item in whole.items()}
+    return whole
+
+
+# ---- for machine code
+
+
+def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.Run | None:
+    """How machine code replays a recording: kernels on the CPU; None for other recordings."""
+    if found.known.device != "cpu" or not all(result.form.nbytes for result in found.results):
+        return None
+    steps = sequence(found.known.plan, session.backend("cpu"), found.scalars)
+    launches = None if steps is None else replay.prepare(steps, threads)
+    if steps is None or launches is None:
+        return None
+    is_host = takes_hosts(found, given)
+    results = [_made(result, is_host) for result in found.results]
+    if [item.nbytes for item in results] != [steps.memory[piece] for piece in steps.outputs]:
+        return None
+    whole = found.whole
+    is_tuple = type(whole) is tuple and list(whole) == list(range(len(results)))
+    is_plain = is_tuple and all(type(place) is _Place for place in whole)
+    return replay.Run(
+        steps,
+        launches,
+        found.leaves,
+        results,
+        None if is_plain else partial(rebuilt, whole),
+        type(whole) is _Place,
+        teller(found.told),
+    )
+
+
+def _made(result: Result, is_host: bool) -> replay.Result:
+    """How machine code makes a result."""
+    form = result.form
+    if is_small(result, eager_size(), is_host) and form.strides == c_strides(form.shape):
+        dtype = np.dtype(form.dtype)
+        return replay.Result(form.shape, dtype, result.is_scalar, form.nbytes)
+    make = partial(engine_array, result, "cpu")
+    return replay.Result(form.shape, None, result.is_scalar, form.nbytes, make)
+
+
+def takes_hosts(found: Recording, given: Sequence[Any]) -> bool:
+    """Whether all that a recording reads is in NumPy's arrays."""
+    values = [given[place] for place in found.leaves]
+    return all(not isinstance(value, Handle) or value._host is not None for value in values)
+
+
+def is_small(result: Result, limit: int, is_host: bool) -> bool:
+    """Whether a result on the CPU is a small array; or a scalar of them (`is_host`), NumPy's."""
+    form = result.form
+    return 0 < form.nbytes <= limit * int(form.dtype[1:]) and (is_host or not result.is_scalar)
+
+
+def engine_array(result: Result, device: str, buffer: Any) -> Any:
+    """An array of the engine, or a scalar, around memory that a replay has written."""
+    form = result.form
+    node = Source(form.shape, form.dtype, form.strides, buffer)
+    node.form, node.is_scalar = form, result.is_scalar
+    kind = Handle._scalar if result.is_scalar else Handle._concrete
+    return handle(kind, Storage(node, device))
+
+
+#: Microseconds: of a replay in Python; of an operation of NumPy's on small arrays, and of the
+#: kernel of a transcendental function; and per thousand elements of an operation (`perf/`).
+_REPLAY, _OPERATION, _FUNCTION, _THOUSAND = 12.0, 0.8, 6.0, 0.25
+
+
+def is_faster_unfused(known: engine.Known) -> bool:
+    """Whether operations on small arrays, one by one, cost less than a replay in Python."""
+    nodes: list[Node] = []
+    for step in known.plan.steps:
+        nodes += step.nodes if isinstance(step, Launch) else [step.node]
+    sizes = [size_of(node.shape) for node in nodes]
+    if not sizes or max(sizes) > eager_size():
+        return False
+    each = [_FUNCTION if node.is_costly else _OPERATION for node in nodes]
+    return sum(each) + _THOUSAND * sum(sizes) / 1000 < _REPLAY

@@ -1,0 +1,173 @@
+"""Loads the call of fused functions (`backends/cpu/replay.py`), and gives it to their class.
+
+As for the operators of small arrays (`native.py`), the layout of objects is looked at first, and
+where something is not as it is known, the Python method stays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lazyfuse import config, events
+from lazyfuse.runtime import native, session
+from lazyfuse.runtime.error_modes import current_modes
+
+_state: dict[str, Any] = {}
+_lock = threading.RLock()
+
+
+def layout() -> Any:
+    """The module that says what the code reads; it is there when the backend is."""
+    from lazyfuse.backends.cpu import replay
+
+    return replay
+
+
+def is_installed() -> bool:
+    """Whether calls of fused functions look at their entries."""
+    return "table" in _state
+
+
+def is_possible() -> bool:
+    """Whether they do, or may as soon as there are entries."""
+    return config.current().native and "failure" not in _state
+
+
+def install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> bool:
+    """Give the class of fused functions the call, and whether that was possible.
+
+    `parts`: under the names of the code's table, objects and what they keep somewhere; `objects`:
+    what the code uses by itself.
+    """
+    with _lock:
+        if is_installed() or not is_possible():
+            return is_installed()
+        try:
+            _install(kind, parts, objects, doc)
+        except MemoryError:
+            raise
+        except Exception as error:  # any failure of a compiler: the Python method does the same
+            _state["failure"] = error.with_traceback(None)
+        return is_installed()
+
+
+Parts: TypeAlias = dict[str, tuple[Any, Any]]
+
+
+def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> None:
+    """Raises: LookupError where objects are not laid out as the code believes, and others."""
+    compiler = getattr(session.backend("cpu"), "compiler", None)
+    known = native.is_known_python() and native.is_known_numpy() and _is_known_array()
+    if compiler is None or not known:
+        raise LookupError("not CPython, NumPy and LLVM as they are known")
+    places = {name: _known_place(*pair) for name, pair in parts.items()}
+    codes = layout()
+    source = native.object_code(compiler, codes.text())
+    code = compiler.link(source, ["lf_open", "lf_replay", "lf_copy"])
+    opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
+    table = (ctypes.c_int64 * len(codes.TABLE)).from_address(opened)
+    objects = objects | {
+        "NDARRAY": np.ndarray, "NONE": None, "TRUE": True, "NO_KEY": (), "EMPTY": np.empty,
+        "METHOD": vars(kind)["__call__"], "VARIABLE": config.variable,
+    }  # fmt: skip
+    words = places | {name: id(value) for name, value in objects.items()}
+    calls = compiler.calls
+    words |= {"LAUNCHER": calls.addresses["lf_launch"], "CONDITIONS": _conditions(calls)}
+    for name, word in words.items():
+        table[codes.TABLE[name]] = word
+    _state.update(code=code, objects=objects, table=table)
+    native.set_method(kind, "__call__", code.address("lf_replay"), native.METH_KEYWORDS, doc)
+    events.count_elsewhere(_counted)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_workers)
+
+
+def _known_place(whole: Any, part: Any) -> int:
+    found = native.place_of(whole, part)
+    if found is None:
+        raise LookupError(f"{type(whole).__name__} is not laid out as it is known")
+    return found
+
+
+def _conditions(calls: Any) -> int:
+    """The CPU's flags that are conditions somebody may want to hear of."""
+    flags = len(calls.decoded).bit_length() - 1
+    return sum(1 << flag for flag in range(flags) if calls.decoded[1 << flag])
+
+
+def _is_known_array() -> bool:
+    """Whether arrays keep memory, dtype and flags where the code looks for them."""
+    probe = np.empty((3, 5))
+    data, dtype = [ctypes.c_void_p.from_address(id(probe) + at).value for at in (16, 56)]
+    flags = ctypes.c_int.from_address(id(probe) + 64).value
+    return (data, dtype, flags) == (probe.ctypes.data, id(probe.dtype), probe.flags.num)
+
+
+def _counted() -> dict[str, int]:
+    """What the code has run since this was asked last."""
+    table, places = _state["table"], layout().TABLE
+    found = {}
+    for name, event in _EVENTS.items():
+        found[event] = table[places[name]]
+        table[places[name]] = 0
+    return found
+
+
+_EVENTS = MappingProxyType({
+    "ALL_LAUNCHES": "kernels_launched", "ALL_COPIES": "copies", "ALL_READS": "bytes_read",
+    "ALL_WRITES": "bytes_written",
+})  # fmt: skip
+
+
+def hire(helpers: int) -> None:
+    """Have so many workers that help with launches."""
+    table, place = _state["table"], layout().TABLE["WORKERS"]
+    if table[place] < helpers:
+        session.backend("cpu").workers.start(helpers)  # type: ignore[attr-defined]  # LLVM's
+        table[place] = helpers
+
+
+def _forget_workers() -> None:
+    """A forked child has none."""
+    _state["table"][layout().TABLE["WORKERS"]] = 0
+
+
+def copy_address() -> int:
+    """Where the kernel is that copies."""
+    address: int = _state["code"].address("lf_copy")
+    return address
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Leave all calls to the Python method while a function is recorded, which has to see them."""
+    _pause(1)
+    try:
+        yield
+    finally:
+        _pause(-1)
+
+
+def _pause(by: int) -> None:
+    if is_installed():
+        with _lock:
+            _state["table"][layout().TABLE["RECORDING"]] += by
+
+
+def teller(told: int) -> Callable[[int], bool]:
+    """Whether somebody wants to hear of the CPU's flags: the user now, or an errstate inside the
+    function, which wants `told`."""
+    decoded = session.backend("cpu").compiler.calls.decoded  # type: ignore[attr-defined]  # LLVM's
+
+    def is_told(flags: int) -> bool:
+        return bool(decoded[flags] & (current_modes().reported | told))
+
+    return is_told
