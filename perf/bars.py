@@ -120,7 +120,8 @@ def recording(results: Results) -> Iterator[Bar]:
     """Recording an operation is cheap."""
     for entry in results.of("record"):
         each = entry["median_ms"] * 1e3 / entry["operations"]
-        yield Bar("recording an operation", each, RECORD_US, "us", False)
+        name = f"recording an operation ({entry.get('program', 'of ten')})"
+        yield Bar(name, each, RECORD_US, "us", False)
 
 
 def main() -> int:

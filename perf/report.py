@@ -110,7 +110,8 @@ def small(results: Results) -> list[str]:
     if not results.of("overhead"):
         return []
     lines = [
-        f"Recording one operation costs {entry['median_ms'] * 1e3 / entry['operations']:.2f} us."
+        f"Recording one operation ({entry.get('program', 'of ten')}) costs "
+        f"{entry['median_ms'] * 1e3 / entry['operations']:.2f} us."
         for entry in results.of("record")
     ]
     return ["## Small arrays", *lines, tables.overhead(results)]

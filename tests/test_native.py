@@ -23,8 +23,8 @@ from tests.test_writes import CASES as WRITES
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
-from lazyfuse.frontend import small_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import native  # noqa: E402 - likewise
+from lazyfuse.frontend import rerecord, small_methods  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import native, trace  # noqa: E402 - likewise
 
 PROGRAMS = [*VIEWS, *WRITES]
 SMALL = 100_000
@@ -36,12 +36,16 @@ def operators() -> Iterator[None]:
     kind = lf.LazyArray
     before = {name: value for name, value in vars(kind).items() if type(value) is FunctionType}
     call = vars(type(lf.add))["__call__"]
+    again = {name: getattr(rerecord, name) for name in ("recorded", "written")}
+    walks = len(trace.walks)
     assert small_methods.make_native(kind)
     assert not isinstance(vars(kind)["__add__"], FunctionType)
     yield
     for name, value in before.items():
         setattr(kind, name, value)
     type(lf.add).__call__ = call
+    rerecord.use(again)
+    del trace.walks[walks:]  # nothing, where the operators were in before
 
 
 @pytest.fixture(autouse=True)
@@ -237,16 +241,15 @@ def test_signatures() -> None:
 
 
 def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    array, owner = host.empty(1), object()
-    sample = lf.asarray([1.0])
-    sample._host, sample._owner = array, owner
+    sample, recording = small_methods.native_sample(), small_methods._recording(lf.LazyArray)
     with lf.options(native=False):
-        assert not native.install(sample, array, owner, lf.add)
-    for question in ("_is_known_python", "_is_known_numpy"):
+        assert native.install(sample, recording) is None
+    for question in ("is_known_python", "is_known_numpy"):
         with monkeypatch.context() as patch:
             patch.setattr(native, question, lambda: False)
-            assert not native.install(sample, array, owner, lf.add)
-    assert not native.install(sample, host.empty(1), owner, lf.add)  # wraps another
+            assert native.install(sample, recording) is None
+    another = sample._replace(array=host.empty(1))
+    assert native.install(another, recording) is None
 
 
 def test_it_comes_when_a_program_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:

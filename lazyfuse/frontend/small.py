@@ -19,11 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.convert import eager_size, source, to_array
-from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.handle import Handle, handle, small_array
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Node, View
+from lazyfuse.ir.node import Node, Source, View
+from lazyfuse.ir.order import c_strides
+from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.table import DTYPES, OPS
+from lazyfuse.ops.types import code
+from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -193,7 +197,32 @@ def missing(array: Any, name: str) -> Any:
 def node_of(host: np.ndarray) -> Node:
     """The values of a small array in the graph, as they are now."""
     storage, layout = _snapshot(host)
+    orphaned(storage.node)
     return storage.node if layout == storage.layout else View(storage.node, layout)
+
+
+def entered(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands with copies in the engine in place of small arrays, where both are among them; else
+    the operands themselves."""
+    hosts = [each._host is not None for each in operands if isinstance(each, Handle)]
+    if all(hosts) or not any(hosts):
+        return operands
+    return tuple([
+        each if not isinstance(each, Handle) or each._host is None else _entered(each._host)
+        for each in operands
+    ])  # fmt: skip
+
+
+def _entered(host: np.ndarray) -> Any:
+    """A small array as one of the engine's, to be read: a copy of what it is now."""
+    if not (host.flags.c_contiguous and host.size and host.dtype.isnative):
+        storage, layout = _snapshot(host)
+        return handle(Handle._concrete, storage, layout)
+    buffer = session.backend("cpu").from_host(host.flatten(), borrow=True)
+    buffer.exclusive = True
+    shape = host.shape
+    node = Source(shape, code(host.dtype), c_strides(shape), buffer)
+    return handle(Handle._concrete, Storage(node, "cpu"))
 
 
 def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import registry
-from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend import registry, rerecord
+from lazyfuse.frontend.convert import FLOATS, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
-from lazyfuse.runtime import native
+from lazyfuse.runtime import native, trace
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
+from lazyfuse.runtime.recorder import Recording
 
 Method = Callable[..., Any]
 
@@ -82,14 +84,31 @@ def _make_native_if_worth(kind: type) -> None:
 
 
 def make_native(kind: type) -> bool:
-    """Replace the operators of small arrays by machine code, where that can be done."""
+    """Replace the operators of arrays by machine code, where that can be done."""
     with _installing:
         if not isinstance(vars(kind)["__add__"], FunctionType):
             return True  # they are there
-        host, owner = np.empty(1), object()
-        sample: Any = small_array(host)
-        sample._owner = owner
-        return native.install(sample, host, owner, registry.NATIVE["add"])
+        found = native.install(native_sample(), _recording(kind))
+        if found is not None:
+            trace.walks.append(found.pop("traced"))
+            rerecord.use(found)
+        return found is not None
+
+
+def native_sample() -> native.Sample:
+    """Objects that machine code measures."""
+    host, owner, ufunc = np.empty(1), object(), registry.NATIVE["add"]
+    wrapper: Any = small_array(host)
+    wrapper._owner = owner
+    return native.Sample(wrapper, host, owner, ufunc, ufunc._recipes)
+
+
+def _recording(kind: type) -> Recording:
+    """What machine code that records has to know of the frontend."""
+    methods = {name.strip("_"): method for name, method in vars(kind.__mro__[1]).items()}
+    recipes = {name: getattr(method, "recipes", None) for name, method in methods.items()}
+    known = {name: found for name, found in recipes.items() if found is not None}
+    return Recording(kind, Handle._scalar, known, FLOATS, MOST_STEPS, MOST_OPERANDS)
 
 
 def _plain(other: Any) -> Any:
@@ -220,7 +239,10 @@ def set_item(engine: Method) -> Method:
 
     def call(self: Any, key: Any, value: Any) -> None:
         host = self._host
-        if host is None or not _is_basic(key):
+        if host is None:
+            engine(self, key, value)
+            return
+        if not _is_basic(key):
             general(self, key, value)
             return
         kind = type(value)
@@ -323,6 +345,10 @@ _SPECIAL = (
 ).split()
 
 
+#: Methods that NumPy knows less of.
+_OURS = {"to_device"}
+
+
 def install(kind: type, interface: type) -> None:
     """Give `kind` the methods of `interface`, each at once when the array is small."""
     found: dict[str, Any] = {}
@@ -337,7 +363,7 @@ def install(kind: type, interface: type) -> None:
         found[special] = in_place(name, special, vars(interface)[special])
     for name in _PLAIN_ATTRIBUTES + _VIEWS:
         found[name] = attribute(name, vars(interface)[name], wrapped=name in _VIEWS)
-    public = (name for name in vars(interface) if not name.startswith("_"))
+    public = (name for name in vars(interface) if not name.startswith("_") and name not in _OURS)
     for name in (*public, *_SPECIAL):
         value = vars(interface)[name]
         if name not in found and callable(value) and hasattr(np.ndarray, name):
@@ -347,6 +373,7 @@ def install(kind: type, interface: type) -> None:
     found["__pow__"] = power(vars(interface)["__pow__"])
     for name, value in found.items():
         setattr(kind, name, value)
+    rerecord.when_hot.append(lambda: _make_native_if_worth(kind))
     sign(kind, np.ndarray)
 
 

@@ -88,9 +88,9 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
 
 class _Exactly:
     """What NumPy computes on small arrays as it stands: a ufunc of one result whose bits are the
-    kernels'; None for others."""
+    kernels', None for others; and the recipes of calls without keywords, if any."""
 
-    __slots__ = ("_exact",)
+    __slots__ = ("_exact", "_recipes")
 
 
 class Ufunc(_Exactly, metaclass=UfuncType):
@@ -106,6 +106,7 @@ class Ufunc(_Exactly, metaclass=UfuncType):
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
+        self._recipes = getattr(self._short.method, "recipes", None)
         is_plain = self._is_exact and self._short.nin > 0 and name != "absolute"
         self._exact = ufunc if is_plain else None
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)

@@ -29,15 +29,16 @@ class Form:
 UNKNOWN = Form((), "b1", ())
 UNKNOWN.layout = None
 
-_forms: dict[tuple[Shape, str, tuple[int, ...]], Form] = {}
+#: By what is in them.
+FORMS: dict[tuple[Shape, str, tuple[int, ...]], Form] = {}
 
 
 def form_of(shape: Shape, dtype: str, strides: tuple[int, ...]) -> Form:
     """The form of these."""
     key = (shape, dtype, strides)
-    found = _forms.get(key)
+    found = FORMS.get(key)
     if found is None:
-        if len(_forms) >= _MOST:
-            _forms.clear()
-        found = _forms.setdefault(key, Form(*key))
+        if len(FORMS) >= _MOST:
+            FORMS.clear()
+        found = FORMS.setdefault(key, Form(*key))
     return found

@@ -31,6 +31,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind, mapkind
 from lazyfuse.ir.order import ReductionOrder, reduction_order
 from lazyfuse.ir.origin import Origin
+from lazyfuse.ir.orphans import watch
 from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table_reduce import ReduceDef
@@ -100,18 +101,17 @@ class Node:
         return copy
 
     def attach(self, buffer: object) -> None:
-        """The value is known: keep it, let the operands go,
-        and the operations that only this node needed."""
+        """The value is known: keep it, and let go the operands that only this node needed."""
         self.buffer = buffer
+        watch(self)
         released = list(self.srcs)
         self.srcs = ()
         self.depth = 0
         self.held = self.nbytes
-        while released:
-            src = released.pop()
-            src.users -= 1
-            if src.users == 0 and src.buffer is None and not src.is_held:
-                released.extend(src.srcs)
+        for src in released:  # which grows
+            src.users = users = src.users - 1
+            if users == 0 and src.srcs and src.buffer is None and not src.is_held:
+                released += src.srcs
                 src.srcs = ()
 
     @property
@@ -121,7 +121,8 @@ class Node:
     @property
     def is_held(self) -> bool:
         """Whether the array whose current version this node is still exists."""
-        storage = self.handle() if self.handle is not None else None
+        handle = self.handle
+        storage = None if handle is None else handle()
         return storage is not None and storage.node is self
 
     def __repr__(self) -> str:

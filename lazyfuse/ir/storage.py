@@ -17,6 +17,7 @@ from threading import get_ident
 
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
+from lazyfuse.ir.orphans import orphaned, watched
 
 
 class Storage:
@@ -29,7 +30,7 @@ class Storage:
         self.device = device
         self._thread = get_ident()
         self._is_shared = False
-        node.handle = weakref.ref(self)
+        node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
 
     def current(self) -> Node:
         """The current version, to record on it or to compute it."""
@@ -46,10 +47,13 @@ class Storage:
         """Make `node` the current version."""
         old = self.node
         assert (node.shape, node.dtype, node.strides) == (old.shape, old.dtype, old.strides)
+        node.form = old.form
         self.node = node
         if self._is_shared:  # asked after the exchange: whoever has the old one has set it before
             old.users += 1
-        node.handle = weakref.ref(self)
+        node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
+        if old.buffer is not None:
+            orphaned(old)
 
     @property
     def layout(self) -> Layout:

@@ -33,13 +33,13 @@ def is_users(names: dict[str, Any]) -> bool:
     """Whether globals are not of this package. Those of users are remembered by their address,
     which is no proof: they may go. So this is for what recording says of its caller, and asks
     after ours first."""
-    if id(names) in _THEIRS:
+    if id(names) in THEIRS:
         return True
     if is_ours(names):
         return False
-    if len(_THEIRS) >= _REMEMBERED:
-        _THEIRS.clear()
-    _THEIRS.add(id(names))
+    if len(THEIRS) >= _REMEMBERED:
+        THEIRS.clear()
+    THEIRS.add(id(names))
     return True
 
 
@@ -53,11 +53,20 @@ def is_ours(names: dict[str, Any]) -> bool:
 
 
 OURS: set[int] = set()
-_THEIRS: set[int] = set()
+THEIRS: set[int] = set()
+
+
+def given_warnings() -> int:
+    """How many warnings have been given here."""
+    return _given[0]
+
+
+_given = [0]
 
 
 def warn_here(message: str, category: type[Warning] = RuntimeWarning) -> None:
     """Warn at the user's line, now."""
+    _given[0] += 1
     frame = user_frame(0)
     if frame is None:
         warnings.warn(message, category, stacklevel=2)

@@ -22,7 +22,7 @@ from lazyfuse.ops.float_flags import BITS, WORDS, ErrorModes
 
 #: NumPy's ContextVar behind `np.errstate` (2.0 and later); its values are opaque, but new for
 #: every state.
-_STATE = getattr(umath, "_extobj_contextvar", None)
+STATE = getattr(umath, "_extobj_contextvar", None)
 
 
 class _Known:
@@ -36,7 +36,7 @@ class _Known:
 
 def current_modes() -> ErrorModes:
     """What is to be done about conditions of an operation that is recorded now."""
-    state = _STATE.get() if _STATE is not None else None
+    state = STATE.get() if STATE is not None else None
     filters = warnings.filters
     known = _known
     if (

@@ -8,19 +8,20 @@ kernels are, so a process pays a few milliseconds once.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import sys
 import sysconfig
+from collections.abc import Callable
 from types import EllipsisType, NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.runtime import session
+from lazyfuse.runtime import recorder, session
+from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-_METH_NOARGS, _METH_O, _METH_KEYWORDS = 4, 8, 0x82
+METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
 
 
 class _MethodDef(ctypes.Structure):
@@ -38,37 +39,66 @@ class _MethodDef(ctypes.Structure):
 _kept: list[Any] = []
 
 
-def install(sample: Any, array: np.ndarray, owner: Any, function: Any) -> bool:
-    """Give the class of `sample` the operators, and that of `function`, which wraps `np.add`, the
-    call; and whether that was possible. `sample` wraps `array` and refers to `owner`."""
+class Sample(NamedTuple):
+    """An object of the class of arrays that wraps `array` and refers to `owner`; and a ufunc,
+    which wraps `np.add` and has `recipes`."""
+
+    wrapper: Any
+    array: np.ndarray
+    owner: Any
+    ufunc: Any
+    recipes: Any
+
+
+def install(sample: Sample, recording: Recording) -> dict[str, Callable[..., Any]] | None:
+    """Give the classes of a sample the operators and the call. The functions of
+    `backends/cpu/record.py` by name; None where that is not possible."""
     compiler = getattr(session.backend("cpu"), "compiler", None)
-    if not config.current().native or not _is_known_python() or compiler is None:
-        return False
-    from lazyfuse.backends.cpu import methods
+    if not config.current().native or not is_known_python() or compiler is None:
+        return None
+    from lazyfuse.backends.cpu import methods, record
 
     specials = {name: f"__{name}__" for name in methods.FUNCTIONS} | {"item": "__getitem__"}
-    places = [_place(sample, array), _place(sample, owner), _place(function, np.add)]
-    if None in places or not _is_known_numpy():
-        return False
-    owners = {name: type(function if name == "call" else sample) for name in specials}
+    wrapper, ufunc = sample.wrapper, sample.ufunc
+    places = [
+        place_of(wrapper, sample.array), place_of(wrapper, sample.owner),
+        place_of(ufunc, np.add), place_of(ufunc, sample.recipes),
+    ]  # fmt: skip
+    if None in places or not is_known_numpy():
+        return None
+    owners = {name: type(ufunc if name == "call" else wrapper) for name in specials}
     slow = [vars(owners[name])[special] for name, special in specials.items()]
+    attributes = recorder.places(recording, record.ATTRIBUTES, record.place_name)
+    functions = (*methods.FUNCTIONS, *record.FUNCTIONS)
     code = compiler.link(
-        _object_code(compiler, methods.text()),
-        ["lf_open", *(f"lf_{name}" for name in methods.FUNCTIONS)],
+        object_code(compiler, methods.text(attributes)),
+        ["lf_open", *(f"lf_{name}" for name in functions)],
     )
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
-    known = (type(sample), np.ndarray, None)
-    entries = [*map(id, known), *places, *map(id, kinds), *map(id, slow)]
+    recipes = [recording.recipes.get(name) for name in methods.FUNCTIONS]
+    objects = recorder.objects(recording)
+    known = [*kinds, *slow, *recipes, *(objects[name] for name in record.OBJECTS)]
+    entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(id, known)]
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
     table = (ctypes.c_int64 * len(entries)).from_address(opened)
     for number, entry in enumerate(entries):
         table[number] = entry  # type: ignore[assignment]  # no None in it
-    _kept.extend((code, slow))
+    _kept.extend((code, known))
     for name, special in specials.items():
-        flags = _METH_NOARGS if name in methods.UNARY else _METH_O
-        flags = _METH_KEYWORDS if name == "call" else flags
-        _set_method(owners[name], special, code.address(f"lf_{name}"), flags)
-    return True
+        flags = METH_NOARGS if name in methods.UNARY else METH_O
+        flags = METH_KEYWORDS if name == "call" else flags
+        set_method(owners[name], special, code.address(f"lf_{name}"), flags)
+    return {name: _function(name, code.address(f"lf_{name}")) for name in record.FUNCTIONS}
+
+
+def _function(name: str, address: int) -> Callable[..., Any]:
+    """A function of Python of a C function of positional arguments."""
+    made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _kept.append(made)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+    found: Callable[..., Any] = new(ctypes.addressof(made), None, None)
+    return found
 
 
 def is_at_hand() -> bool:
@@ -76,7 +106,7 @@ def is_at_hand() -> bool:
     return "lazyfuse.backends.cpu" in sys.modules
 
 
-def _is_known_python() -> bool:
+def is_known_python() -> bool:
     is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
@@ -87,7 +117,7 @@ def _is_cpython() -> bool:
     return sys.implementation.name == "cpython" and _WORD == 8
 
 
-def _is_known_numpy() -> bool:
+def is_known_numpy() -> bool:
     """Whether arrays keep their shape, and ufuncs their counts, where the code looks for them."""
     counts = (ctypes.c_int * 2).from_address(id(np.add) + 2 * _WORD)
     probe = np.empty((3, 5))
@@ -98,33 +128,27 @@ def _is_known_numpy() -> bool:
     return list((ctypes.c_int64 * 2).from_address(where)) == [3, 5]
 
 
-def _place(sample: Any, part: Any) -> int | None:
+def place_of(sample: Any, part: Any) -> int | None:
     """At which byte an object keeps a part of it; None when that is not one place."""
     words = (ctypes.c_uint64 * (type(sample).__basicsize__ // _WORD)).from_address(id(sample))
     found = [number for number, word in enumerate(words) if word == id(part)]
     return found[0] * _WORD if len(found) == 1 else None
 
 
-def _object_code(compiler: Any, text: str) -> bytes:
-    """The compiled module, from disk if it is there."""
-    if not config.current().disk_cache:
-        compiled: bytes = compiler.compile(text)
-        return compiled
-    disk = session.disk_cache(config.current().cache_dir)
-    key = hashlib.sha256(f"{compiler.version}\n{text}".encode()).hexdigest()
-    found = disk.read(key)
-    if found is None:
-        found = compiler.compile(text)
-        disk.write(key, found)
-    return found
+def object_code(compiler: Any, text: str) -> bytes:
+    """The compiled module, from disk if it is there; calls are most of it, so optimizing it would
+    cost five times as much and gain nothing."""
+    key = f"{compiler.version}, level 0\n{text}"
+    return session.object_code(key, lambda: compiler.compile(text, level=0))
 
 
-def _set_method(kind: type, name: str, address: int, flags: int) -> None:
-    """Make a method of a class of a C function."""
-    taken = {_METH_NOARGS: ", /", _METH_O: ", value, /", _METH_KEYWORDS: ", /, *args, **kwargs"}
-    known = getattr(np.ufunc if flags == _METH_KEYWORDS else np.ndarray, name)
-    doc = f"{name}($self{taken[flags]})\n--\n\n{known.__doc__ or ''}"
-    made = _MethodDef(name.encode(), address, flags, doc.encode())
+def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
+    """Make a method of a class of a C function; its docstring is NumPy's where none is given."""
+    taken = {METH_NOARGS: ", /", METH_O: ", value, /", METH_KEYWORDS: ", /, *args, **kwargs"}
+    if doc is None:
+        doc = getattr(np.ufunc if flags == METH_KEYWORDS else np.ndarray, name).__doc__
+    text = f"{name}($self{taken[flags]})\n--\n\n{doc or ''}"
+    made = _MethodDef(name.encode(), address, flags, text.encode())
     new_method = ctypes.pythonapi.PyDescr_NewMethod
     new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
     _kept.append(made)

@@ -6,15 +6,52 @@ This runs for every result that is asked for, so it is one flat loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Const, Fill, Node, View
+from lazyfuse.ir.node import Const, Fill, Map, Node, View
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
-_DEEP = 32
+DEEP = 32
+
+
+Walk = tuple[list[Node], tuple[object, ...], bool]
+
+
+def walk(nodes: list[Node]) -> Walk:
+    """The nodes, structure and plainness of the trace of outputs, whose list is taken."""
+    outputs = len(nodes)
+    is_plain = True
+    number = {node: position for position, node in enumerate(nodes)}
+    scalars: dict[object, int] = {}
+    lines: list[object] = [outputs]
+    add = lines.append
+    for node in nodes:  # which grows
+        if node.buffer is not None:
+            form = node.form
+            add(form if form is not UNKNOWN else node.formed())
+            continue
+        known = node._mapkind if type(node) is Map else None  # signature, written out
+        add(known if known is not None and known.form is node.form else node.signature)
+        if node.seen or (node.is_costly or node.depth > DEEP) and node.is_held:
+            is_plain = is_plain and not node.seen and number[node] < outputs
+        for src in node.srcs:
+            place = number.get(src)
+            if place is None:
+                place = len(nodes)
+                if type(src) is Const:
+                    place = scalars.setdefault(src.identity, place)
+                number[src] = place
+                if place == len(nodes):
+                    nodes.append(src)
+            add(place)
+    return nodes, tuple(lines), is_plain
+
+
+#: The ways to walk, the one in use last: machine code gives None where it cannot.
+walks: list[Callable[[list[Node]], Walk | None]] = [walk]
 
 
 class Trace:
@@ -29,31 +66,8 @@ class Trace:
 
     def __init__(self, outputs: Sequence[Node]) -> None:
         self.outputs = outputs
-        self.nodes = nodes = list(outputs)
-        self.is_plain = True
-        number = {node: position for position, node in enumerate(nodes)}
-        scalars: dict[object, int] = {}
-        lines: list[object] = [len(nodes)]
-        add = lines.append
-        for node in nodes:  # which grows
-            if node.buffer is not None:
-                form = node.form
-                add(form if form is not UNKNOWN else node.formed())
-                continue
-            add(node.signature)
-            if node.seen or (node.is_costly or node.depth > _DEEP) and node.is_held:
-                self.is_plain = self.is_plain and not node.seen and number[node] < len(outputs)
-            for src in node.srcs:
-                place = number.get(src)
-                if place is None:
-                    place = len(nodes)
-                    if type(src) is Const:
-                        place = scalars.setdefault(src.identity, place)
-                    number[src] = place
-                    if place == len(nodes):
-                        nodes.append(src)
-                add(place)
-        self.structure = tuple(lines)
+        found = walks[-1](list(outputs)) or walk(list(outputs))
+        self.nodes, self.structure, self.is_plain = found
 
     def graph(self) -> Graph:
         """The same nodes, operands before users."""
@@ -88,4 +102,4 @@ def _is_free(node: Node) -> bool:
 
 def _is_dear(node: Node) -> bool:
     """Whether recomputing a node costs more than keeping it."""
-    return node.depth > _DEEP or node.is_costly
+    return node.depth > DEEP or node.is_costly

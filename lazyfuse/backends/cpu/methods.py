@@ -12,6 +12,7 @@ which NumPy gives at the user's line.
     lf_item(self, key)       self[key] for integers, slices, ... and None
     lf_call(self, args...)   a ufunc on arrays of the class and numbers
 
+An array of the engine has no array inside: on it they record, by recipes (`record.py`).
 `lf_table` is filled in by whoever loads the code (`runtime/native.py`): addresses of types and
 where a wrapper keeps its parts. Sources: PyArrayObject_fields of NumPy's ndarraytypes.h (nd at 24,
 dimensions at 32), PyUFuncObject of its ufuncobject.h (nin at 16), PyObject of CPython's object.h
@@ -23,12 +24,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lazyfuse.backends.cpu import methods_text as templates
+from lazyfuse.backends.cpu import record
 
 #: Places of the table.
-CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC = range(6)
-FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE, FLOAT64, INT64 = range(6, 14)
-#: After them, the Python method of each function, in the order of `FUNCTIONS`.
-METHODS = 14
+CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES = range(7)
+FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE, FLOAT64, INT64 = range(7, 15)
+#: After them, the Python method of each function, in the order of `FUNCTIONS`; then its recipes;
+#: then the objects of `record.OBJECTS`.
+METHODS = 15
 
 #: Operators by the C function of CPython that applies them.
 BINARY: Mapping[str, str] = {
@@ -51,45 +54,70 @@ FUNCTIONS = (
 )
 
 
-def text() -> str:
-    """The module, for LLVM."""
+def text(attributes: Mapping[str, int]) -> str:
+    """The module, for LLVM. `attributes`: where objects keep theirs (`record.text`)."""
     places = {
-        "size": METHODS + len(FUNCTIONS), "none": NONE, "ndarray": NDARRAY, "class_": CLASS,
-        "host": HOST, "owner": OWNER, "float_": FLOAT, "int_": INT, "slice_": SLICE,
-        "tuple_": TUPLE, "ellipsis": ELLIPSIS, "none_type": NONE_TYPE, "ufunc": UFUNC,
-        "float64": FLOAT64, "int64": INT64,
+        "size": METHODS + 2 * len(FUNCTIONS) + len(record.OBJECTS), "none": NONE,
+        "ndarray": NDARRAY, "class_": CLASS, "host": HOST, "owner": OWNER, "float_": FLOAT,
+        "int_": INT, "slice_": SLICE, "tuple_": TUPLE, "ellipsis": ELLIPSIS,
+        "none_type": NONE_TYPE, "ufunc": UFUNC, "recipes": RECIPES, "float64": FLOAT64,
+        "int64": INT64,
     }  # fmt: skip
-    parts = [templates.HEAD.format(**places)]
-    method = {name: METHODS + number for number, name in enumerate(FUNCTIONS)}
+    objects = {
+        name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(record.OBJECTS)
+    }
+    parts = [templates.HEAD.format(**places), record.text({**places, **objects, **attributes})]
     for name, function in BINARY.items():
-        in_place = function.replace("PyNumber_", "PyNumber_InPlace")
-        parts += [f"declare ptr @{function}(ptr, ptr)", f"declare ptr @{in_place}(ptr, ptr)"]
-        forward, backward = "(ptr %host, ptr %operand)", "(ptr %operand, ptr %host)"
-        for prefix, call, done, any_shape in (
-            ("", f"@{function}{forward}", templates.WRAP, "false"),
-            ("r", f"@{function}{backward}", templates.WRAP, "false"),
-            ("i", f"@{in_place}{forward}", templates.SAME, "true"),
-        ):
-            own = prefix + name
-            parts.append(
-                templates.BINARY.format(
-                    name=own,
-                    call=call,
-                    done=done,
-                    any_shape=any_shape,
-                    method=method[own],
-                    host=HOST,
-                )
-            )
+        parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
         call = f"@PyObject_RichCompare(ptr %host, ptr %operand, i32 {number})"
-        how = {"call": call, "done": templates.WRAP, "any_shape": "false"}
-        parts.append(templates.BINARY.format(name=name, method=method[name], host=HOST, **how))
+        parts.append(_binary(name, call, templates.WRAP, _record(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
+        engine = _record(name, first="%self", second="null", other="null")
         parts.append(
-            templates.UNARY.format(name=name, function=function, method=method[name], host=HOST)
+            templates.UNARY.format(name=name, function=function, host=HOST, record=engine)
         )
-    parts.append(templates.ITEM.format(method=method["item"], **places))
-    parts.append(templates.CALL.format(method=method["call"], **places))
+    parts.append(templates.ITEM.format(method=_method("item"), **places))
+    parts.append(templates.CALL.format(method=_method("call"), **places))
     return "\n".join(parts)
+
+
+def _method(name: str) -> int:
+    return METHODS + FUNCTIONS.index(name)
+
+
+def _arithmetic(name: str, function: str) -> list[str]:
+    """An operator, reflected and in place too."""
+    in_place = function.replace("PyNumber_", "PyNumber_InPlace")
+    reflected = _record(f"r{name}", first="%other", second="%self")
+    return [
+        f"declare ptr @{function}(ptr, ptr)",
+        f"declare ptr @{in_place}(ptr, ptr)",
+        _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP, _record(name)),
+        _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected),
+        _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
+                _record(f"i{name}", function="large_write"), any_shape="true"),
+    ]  # fmt: skip
+
+
+def _binary(name: str, call: str, done: str, engine: str, any_shape: str = "false") -> str:
+    return templates.BINARY.format(
+        name=name, call=call, done=done, any_shape=any_shape, record=engine,
+        method=_method(name), host=HOST,
+    )  # fmt: skip
+
+
+def _record(
+    name: str,
+    *,
+    function: str = "large",
+    first: str = "%self",
+    second: str = "%other",
+    other: str = "%other",
+) -> str:
+    """The call that records an operator."""
+    method = _method(name)
+    order = f"ptr {first}, ptr {second}, " if function == "large" else ""
+    recipes = method + len(FUNCTIONS)
+    return f"@{function}(i64 {recipes}, i64 {method}, {order}ptr %self, ptr {other})"

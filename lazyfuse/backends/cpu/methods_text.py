@@ -194,7 +194,10 @@ BINARY = """
 define ptr @lf_{name}(ptr %self, ptr %other) {{
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
-  br i1 %large, label %slow, label %small
+  br i1 %large, label %engine, label %small
+engine:
+  %recorded = call ptr {record}
+  ret ptr %recorded
 small:
   %operand = call ptr @operand(ptr %other, ptr %host, i1 {any_shape})
   %unknown = icmp eq ptr %operand, null
@@ -229,7 +232,10 @@ UNARY = """
 define ptr @lf_{name}(ptr %self, ptr %nothing) {{
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
-  br i1 %large, label %slow, label %small
+  br i1 %large, label %engine, label %small
+engine:
+  %recorded = call ptr {record}
+  ret ptr %recorded
 small:
   call void @Py_IncRef(ptr %host)
   %value = call ptr @{function}(ptr %host)
@@ -237,9 +243,6 @@ small:
   %none = call ptr @none()
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
-slow:
-  %result = call ptr @slow(i64 {method}, ptr %self, ptr null)
-  ret ptr %result
 }}
 """
 
@@ -247,7 +250,13 @@ ITEM = """
 define ptr @lf_item(ptr %self, ptr %key) {{
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
-  br i1 %large, label %slow, label %small
+  br i1 %large, label %engine, label %small
+engine:
+  %view = call ptr @viewed(ptr %self, ptr %key)
+  %other = icmp eq ptr %view, null
+  br i1 %other, label %slow, label %give
+give:
+  ret ptr %view
 small:
   %basic = call i1 @is_basic(ptr %key)
   br i1 %basic, label %run, label %slow
@@ -318,12 +327,28 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
 slow:
-  br i1 %named, label %keywords, label %copy
+  br i1 %named, label %keywords, label %short
+short:
+  %known = call ptr @part(ptr %self, i64 {recipes})
+  %none_known = icmp eq ptr %known, null
+  br i1 %none_known, label %copy, label %record
+record:
+  %recorded = call ptr @recorded(ptr %known, ptr %args, i64 %count, ptr null)
+  %unrecorded = icmp eq ptr %recorded, null
+  br i1 %unrecorded, label %ask, label %give
+give:
+  ret ptr %recorded
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %copy
+fail:
+  ret ptr null
 keywords:
   %words = call i64 @PyTuple_Size(ptr %names)
   br label %copy
 copy:
-  %extra = phi i64 [ 0, %slow ], [ %words, %keywords ]
+  %extra = phi i64 [ 0, %short ], [ 0, %ask ], [ %words, %keywords ]
   %total = add i64 %count, %extra
   %room = add i64 %total, 1
   %all = alloca ptr, i64 %room

@@ -1,0 +1,386 @@
+"""Recording in machine code: new arrays and writes, as LLVM text (see `record_text.py`)."""
+
+RESULTS = """
+; asks whether the trace is to be cut; 0 where that raised
+define internal i32 @budget(ptr %storage) {{
+  %found = alloca ptr
+  %node = call ptr @get(ptr %storage, i64 {storage_node})
+  %depth_object = call ptr @get(ptr %node, i64 {node_depth})
+  %depth = call i64 @PyLong_AsLong(ptr %depth_object)
+  %shallow = icmp slt i64 %depth, 2
+  br i1 %shallow, label %fine, label %limits
+limits:
+  %held_object = call ptr @get(ptr %node, i64 {node_held})
+  %held = call i64 @bounded(ptr %held_object)
+  store ptr null, ptr %found
+  %variable = call ptr @object(i64 {OPTIONS})
+  %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
+  %options = load ptr, ptr %found
+  %nodes_object = call ptr @get(ptr %options, i64 {options_nodes})
+  %most = call i64 @bounded(ptr %nodes_object)
+  %bytes_object = call ptr @get(ptr %options, i64 {options_bytes})
+  %bytes = call i64 @bounded(ptr %bytes_object)
+  call void @Py_DecRef(ptr %options)
+  %deep = icmp sgt i64 %depth, %most
+  %narrow = icmp slt i64 %bytes, {small_held}
+  %least = select i1 %narrow, i64 %bytes, i64 {small_held}
+  %much = icmp sgt i64 %held, %least
+  %orphans = call ptr @object(i64 {ORPHAN_BYTES})
+  %orphan_object = call ptr @PyList_GetItem(ptr %orphans, i64 0)
+  %orphan_bytes = call i64 @bounded(ptr %orphan_object)
+  %enough = icmp sge i64 %orphan_bytes, %least
+  %dead = and i1 %much, %enough
+  %ask = or i1 %deep, %dead
+  br i1 %ask, label %enforce, label %fine
+enforce:
+  %function = call ptr @object(i64 {ENFORCE})
+  %answer = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %storage, ptr null)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %fail, label %asked
+asked:
+  call void @Py_DecRef(ptr %answer)
+  br label %fine
+fine:
+  ret i32 1
+fail:
+  ret i32 0
+}}
+
+; a new array of a recipe whose value is a node, which it takes; null with an exception for none
+define internal ptr @stored(ptr %recipe, ptr %node, ptr %device, ptr %thread) {{
+  %prototype = call ptr @object(i64 {STORAGE})
+  %storage = call ptr @like(ptr %prototype, i64 {storage_words})
+  %no_storage = icmp eq ptr %storage, null
+  br i1 %no_storage, label %drop, label %fill
+drop:
+  call void @Py_DecRef(ptr %node)
+  ret ptr null
+fill:
+  call void @set(ptr %storage, i64 {storage_node}, ptr %node)
+  call void @share(ptr %storage, i64 {storage_device}, ptr %device)
+  call void @share(ptr %storage, i64 {storage_thread}, ptr %thread)
+  %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
+  call void @put(ptr %node, i64 {node_handle}, ptr %handle)
+  %fine = call i32 @budget(ptr %storage)
+  %raised = icmp eq i32 %fine, 0
+  br i1 %raised, label %fail, label %array
+array:
+  %like = call ptr @PyTuple_GetItem(ptr %recipe, i64 2)
+  %made = call ptr @like(ptr %like, i64 {handle_words})
+  %no_array = icmp eq ptr %made, null
+  br i1 %no_array, label %fail, label %done
+done:
+  call void @set(ptr %made, i64 {handle_storage}, ptr %storage)
+  ret ptr %made
+fail:
+  call void @Py_DecRef(ptr %storage)
+  ret ptr null
+}}
+
+; a thread that has touched an array among operands
+define internal ptr @thread(ptr %operands, i64 %count) {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %at = getelementptr ptr, ptr %operands, i64 %i
+  %operand = load ptr, ptr %at
+  %is_array = call i1 @is_array(ptr %operand)
+  br i1 %is_array, label %found, label %more
+more:
+  %after = add i64 %i, 1
+  br label %next
+found:
+  %storage = call ptr @get(ptr %operand, i64 {handle_storage})
+  %thread = call ptr @get(ptr %storage, i64 {storage_thread})
+  ret ptr %thread
+}}
+
+; the result of an operation on operands whose recipe is known; null, with or without an exception
+define internal ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
+  %scalars = alloca [{most_operands} x ptr]
+  %many = icmp ugt i64 %count, {most_operands}
+  br i1 %many, label %no, label %marks
+marks:
+  %has_extra = icmp ne ptr %extra, null
+  %more = zext i1 %has_extra to i64
+  %size = add i64 %count, %more
+  %key = call ptr @key(ptr %operands, i64 %count, i64 %size)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %no, label %complete
+complete:
+  br i1 %has_extra, label %add, label %find
+add:
+  call void @Py_IncRef(ptr %extra)
+  %set = call i32 @PyTuple_SetItem(ptr %key, i64 %count, ptr %extra)
+  br label %find
+find:
+  %recipe = call ptr @PyDict_GetItem(ptr %known, ptr %key)
+  %unknown = icmp eq ptr %recipe, null
+  br i1 %unknown, label %drop_key, label %place
+place:
+  call void @Py_IncRef(ptr %recipe)
+  %origin = call ptr @origin()
+  %no_origin = icmp eq ptr %origin, null
+  br i1 %no_origin, label %drop_recipe, label %prepare
+prepare:
+  %device = call ptr @ready(ptr %recipe, ptr %operands, i64 %count, ptr %scalars)
+  %unfit = icmp eq ptr %device, null
+  br i1 %unfit, label %drop_origin, label %make
+make:
+  %node = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
+                          ptr %origin)
+  %no_node = icmp eq ptr %node, null
+  br i1 %no_node, label %drop_origin, label %store
+store:
+  %thread = call ptr @thread(ptr %operands, i64 %count)
+  %made = call ptr @stored(ptr %recipe, ptr %node, ptr %device, ptr %thread)
+  br label %drop_origin
+drop_origin:
+  %from_origin = phi ptr [ null, %prepare ], [ null, %make ], [ %made, %store ]
+  call void @release(ptr %scalars, i64 {most_operands})
+  call void @Py_DecRef(ptr %origin)
+  br label %drop_recipe
+drop_recipe:
+  %from_recipe = phi ptr [ null, %place ], [ %from_origin, %drop_origin ]
+  call void @Py_DecRef(ptr %recipe)
+  br label %drop_key
+drop_key:
+  %result = phi ptr [ null, %find ], [ %from_recipe, %drop_recipe ]
+  call void @Py_DecRef(ptr %key)
+  ret ptr %result
+no:
+  ret ptr null
+}}
+
+; the operands of a call of one of the functions for Python: a tuple, and None or an extra
+define ptr @lf_recorded(ptr %self, ptr %args, i64 %count) {{
+  %known = load ptr, ptr %args
+  %tuple_at = getelementptr ptr, ptr %args, i64 1
+  %tuple = load ptr, ptr %tuple_at
+  %extra_at = getelementptr ptr, ptr %args, i64 2
+  %given = load ptr, ptr %extra_at
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %given, %none
+  %extra = select i1 %is_none, ptr null, ptr %given
+  %size = call i64 @PyTuple_Size(ptr %tuple)
+  %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
+  %made = call ptr @recorded(ptr %known, ptr %operands, i64 %size, ptr %extra)
+  %nothing = icmp eq ptr %made, null
+  br i1 %nothing, label %ask, label %done
+done:
+  ret ptr %made
+ask:
+  %raised = call ptr @PyErr_Occurred()
+  %is_raised = icmp ne ptr %raised, null
+  br i1 %is_raised, label %fail, label %unknown
+fail:
+  ret ptr null
+unknown:
+  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+}}
+"""
+
+WRITES = """
+; a version that is none any more, whose reference it takes: an orphan, if it has memory
+define internal void @forsake(ptr %node) {{
+  %buffer = call ptr @get(ptr %node, i64 {node_buffer})
+  %none = call ptr @none()
+  %pending = icmp eq ptr %buffer, %none
+  br i1 %pending, label %done, label %orphan
+orphan:
+  %function = call ptr @object(i64 {ORPHANED})
+  %answer = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %clear, label %drop
+clear:
+  call void @PyErr_Clear()
+  br label %done
+drop:
+  call void @Py_DecRef(ptr %answer)
+  br label %done
+done:
+  call void @Py_DecRef(ptr %node)
+  ret void
+}}
+
+; whether a write into the first operand has been recorded: 1, 0, or -1 with an exception
+define internal i32 @written(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
+  %scalars = alloca [{most_operands} x ptr]
+  %target = load ptr, ptr %operands
+  %is_array = call i1 @is(ptr %target, i64 {class_})
+  %few = icmp ule i64 %count, {most_operands}
+  %may = and i1 %is_array, %few
+  br i1 %may, label %look, label %no
+look:
+  %none = call ptr @none()
+  %host = call ptr @get(ptr %target, i64 {handle_host})
+  %large = icmp eq ptr %host, %none
+  br i1 %large, label %state, label %no
+state:
+  %writeable = call ptr @get(ptr %target, i64 {handle_writeable})
+  %true = call ptr @object(i64 {TRUE})
+  %free = icmp eq ptr %writeable, %true
+  %storage = call ptr @get(ptr %target, i64 {handle_storage})
+  %shared = call ptr @get(ptr %storage, i64 {storage_shared})
+  %false = call ptr @object(i64 {FALSE})
+  %alone = icmp eq ptr %shared, %false
+  %fine = and i1 %free, %alone
+  br i1 %fine, label %marks, label %no
+marks:
+  %has_extra = icmp ne ptr %extra, null
+  %more = zext i1 %has_extra to i64
+  %place = add i64 %count, %more
+  %size = add i64 %place, 2
+  %key = call ptr @key(ptr %operands, i64 %count, i64 %size)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %no, label %complete
+complete:
+  br i1 %has_extra, label %add, label %where
+add:
+  call void @Py_IncRef(ptr %extra)
+  %set = call i32 @PyTuple_SetItem(ptr %key, i64 %count, ptr %extra)
+  br label %where
+where:
+  %node = call ptr @memory(ptr %target)
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  call void @Py_IncRef(ptr %form)
+  %set_form = call i32 @PyTuple_SetItem(ptr %key, i64 %place, ptr %form)
+  %layout = call ptr @get(ptr %target, i64 {handle_layout})
+  %offset = call ptr @PyTuple_GetItem(ptr %layout, i64 2)
+  call void @Py_IncRef(ptr %offset)
+  %after_place = add i64 %place, 1
+  %set_offset = call i32 @PyTuple_SetItem(ptr %key, i64 %after_place, ptr %offset)
+  %recipe = call ptr @PyDict_GetItem(ptr %known, ptr %key)
+  %unknown = icmp eq ptr %recipe, null
+  br i1 %unknown, label %drop_key, label %origins
+origins:
+  call void @Py_IncRef(ptr %recipe)
+  %origin = call ptr @origin()
+  %no_origin = icmp eq ptr %origin, null
+  br i1 %no_origin, label %drop_recipe, label %prepare
+prepare:
+  %device = call ptr @ready(ptr %recipe, ptr %operands, i64 %count, ptr %scalars)
+  %unfit = icmp eq ptr %device, null
+  br i1 %unfit, label %drop_origin, label %cut
+cut:
+  %in_budget = call i32 @budget(ptr %storage)
+  %raised = icmp eq i32 %in_budget, 0
+  br i1 %raised, label %drop_origin, label %lock
+lock:
+  %acquire = call ptr @object(i64 {ACQUIRE})
+  %locked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %acquire, ptr null)
+  %no_lock = icmp eq ptr %locked, null
+  br i1 %no_lock, label %drop_origin, label %make
+make:
+  call void @Py_DecRef(ptr %locked)
+  %now_shared = call ptr @get(ptr %storage, i64 {storage_shared})
+  %still_alone = icmp eq ptr %now_shared, %false
+  br i1 %still_alone, label %build, label %unlock
+build:
+  %new = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
+                         ptr %origin)
+  %no_node = icmp eq ptr %new, null
+  br i1 %no_node, label %unlock, label %replace
+replace:
+  %old = call ptr @get(ptr %storage, i64 {storage_node})
+  %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
+  call void @put(ptr %new, i64 {node_handle}, ptr %handle)
+  call void @set(ptr %storage, i64 {storage_node}, ptr %new)
+  call void @forsake(ptr %old)
+  br label %unlock
+unlock:
+  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
+  %release = call ptr @object(i64 {RELEASE})
+  %unlocked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
+  call void @Py_DecRef(ptr %unlocked)
+  br label %drop_origin
+drop_origin:
+  %from_origin = phi i32 [ 0, %prepare ], [ -1, %cut ], [ -1, %lock ], [ %is_done, %unlock ]
+  call void @release(ptr %scalars, i64 {most_operands})
+  call void @Py_DecRef(ptr %origin)
+  br label %drop_recipe
+drop_recipe:
+  %from_recipe = phi i32 [ 0, %origins ], [ %from_origin, %drop_origin ]
+  call void @Py_DecRef(ptr %recipe)
+  br label %drop_key
+drop_key:
+  %result = phi i32 [ 0, %where ], [ %from_recipe, %drop_recipe ]
+  call void @Py_DecRef(ptr %key)
+  ret i32 %result
+no:
+  ret i32 0
+}}
+
+define ptr @lf_written(ptr %self, ptr %args, i64 %count) {{
+  %known = load ptr, ptr %args
+  %tuple_at = getelementptr ptr, ptr %args, i64 1
+  %tuple = load ptr, ptr %tuple_at
+  %extra_at = getelementptr ptr, ptr %args, i64 2
+  %given = load ptr, ptr %extra_at
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %given, %none
+  %extra = select i1 %is_none, ptr null, ptr %given
+  %size = call i64 @PyTuple_Size(ptr %tuple)
+  %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
+  %done = call i32 @written(ptr %known, ptr %operands, i64 %size, ptr %extra)
+  %raised = icmp slt i32 %done, 0
+  br i1 %raised, label %fail, label %answer
+fail:
+  ret ptr null
+answer:
+  %is_done = icmp eq i32 %done, 1
+  %true = call ptr @object(i64 {TRUE})
+  %false = call ptr @object(i64 {FALSE})
+  %result = select i1 %is_done, ptr %true, ptr %false
+  call void @Py_IncRef(ptr %result)
+  ret ptr %result
+}}
+
+; an operator of an array of the engine by its recipes, else by its method
+define internal ptr @large(i64 %recipes, i64 %method, ptr %first, ptr %second, ptr %self,
+                           ptr %other) {{
+  %operands = alloca [2 x ptr]
+  store ptr %first, ptr %operands
+  %second_at = getelementptr ptr, ptr %operands, i64 1
+  store ptr %second, ptr %second_at
+  %alone = icmp eq ptr %second, null
+  %count = select i1 %alone, i64 1, i64 2
+  %known = call ptr @object(i64 %recipes)
+  %made = call ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr null)
+  %nothing = icmp eq ptr %made, null
+  br i1 %nothing, label %ask, label %done
+done:
+  ret ptr %made
+ask:
+  %raised = call ptr @PyErr_Occurred()
+  %is_raised = icmp ne ptr %raised, null
+  br i1 %is_raised, label %fail, label %slow
+fail:
+  ret ptr null
+slow:
+  %result = call ptr @slow(i64 %method, ptr %self, ptr %other)
+  ret ptr %result
+}}
+
+; an in-place operator, likewise
+define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other) {{
+  %operands = alloca [2 x ptr]
+  store ptr %self, ptr %operands
+  %second_at = getelementptr ptr, ptr %operands, i64 1
+  store ptr %other, ptr %second_at
+  %known = call ptr @object(i64 %recipes)
+  %done = call i32 @written(ptr %known, ptr %operands, i64 2, ptr null)
+  switch i32 %done, label %fail [ i32 1, label %same  i32 0, label %slow ]
+same:
+  call void @Py_IncRef(ptr %self)
+  ret ptr %self
+slow:
+  %result = call ptr @slow(i64 %method, ptr %self, ptr %other)
+  ret ptr %result
+fail:
+  ret ptr null
+}}
+"""

@@ -1,0 +1,353 @@
+"""Recording in machine code, as LLVM text: what `frontend/rerecord.py` does, in the usual case.
+
+    lf_recorded(known, operands, extra)   a new array by a recipe; None where there is none
+    lf_written(known, operands, extra)    a write into the first operand; whether there was one
+
+`known` maps keys to recipes (`frontend/recipes.py`). Where anything is out of the ordinary these
+functions have done nothing, and the Python ones go on. Words in braces that are places of objects
+(`node_srcs`...) are bytes from where an object begins; capital ones are entries of the table.
+"""
+
+HEAD = """\
+declare i64 @PyThread_get_thread_ident()
+declare i64 @PyLong_AsLong(ptr)
+declare i64 @PyLong_AsLongAndOverflow(ptr, ptr)
+declare i64 @PyLong_AsUnsignedLong(ptr)
+declare double @PyLong_AsDouble(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyLong_FromLong(i64)
+declare ptr @PyLong_FromVoidPtr(ptr)
+declare ptr @PyFloat_FromDouble(double)
+declare i32 @PyUnicode_ReadChar(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare ptr @PyTuple_Pack(i64, ...)
+declare ptr @PyDict_GetItem(ptr, ptr)
+declare i32 @PySet_Contains(ptr, ptr)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
+declare ptr @PyWeakref_NewRef(ptr, ptr)
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare ptr @PyEval_GetFrame()
+declare ptr @PyFrame_GetGlobals(ptr)
+declare ptr @PyFrame_GetBack(ptr)
+declare ptr @PyFrame_GetCode(ptr)
+declare i32 @PyFrame_GetLasti(ptr)
+declare ptr @PyErr_Occurred()
+declare void @PyErr_Clear()
+
+define internal ptr @object(i64 %place) alwaysinline {{
+  %number = call i64 @entry(i64 %place)
+  %object = inttoptr i64 %number to ptr
+  ret ptr %object
+}}
+
+define internal ptr @get(ptr %object, i64 %offset) alwaysinline {{
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %value = load ptr, ptr %at
+  ret ptr %value
+}}
+
+; an integer, at most 2**60: the bytes under a node count every path to them
+define internal i64 @bounded(ptr %object) noinline {{
+  %overflow = alloca i32
+  %value = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow)
+  %sign = load i32, ptr %overflow
+  %beyond = icmp ne i32 %sign, 0
+  %large = icmp sgt i64 %value, 1152921504606846976
+  %cut = or i1 %beyond, %large
+  %bounded = select i1 %cut, i64 1152921504606846976, i64 %value
+  ret i64 %bounded
+}}
+
+; stores a reference, which it takes, where there is none
+define internal void @set(ptr %object, i64 %offset, ptr %value) alwaysinline {{
+  %at = getelementptr i8, ptr %object, i64 %offset
+  store ptr %value, ptr %at
+  ret void
+}}
+
+; stores a reference, which it takes, instead of another
+define internal void @put(ptr %object, i64 %offset, ptr %value) alwaysinline {{
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %old = load ptr, ptr %at
+  store ptr %value, ptr %at
+  call void @Py_DecRef(ptr %old)
+  ret void
+}}
+
+define internal void @share(ptr %object, i64 %offset, ptr %value) alwaysinline {{
+  call void @Py_IncRef(ptr %value)
+  call void @set(ptr %object, i64 %offset, ptr %value)
+  ret void
+}}
+
+; a new object of the class of a prototype, and with what that has; null and no exception for none
+define internal ptr @like(ptr %prototype, i64 %words) {{
+  %type = call ptr @kind(ptr %prototype)
+  %made = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %fail, label %next
+fail:
+  call void @PyErr_Clear()
+  ret ptr null
+next:
+  %i = phi i64 [ 2, %0 ], [ %after, %copy ]
+  %is_over = icmp sge i64 %i, %words
+  br i1 %is_over, label %done, label %copy
+copy:
+  %from = getelementptr ptr, ptr %prototype, i64 %i
+  %value = load ptr, ptr %from
+  call void @Py_IncRef(ptr %value)
+  %to = getelementptr ptr, ptr %made, i64 %i
+  store ptr %value, ptr %to
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret ptr %made
+}}
+
+define internal void @add_user(ptr %node) {{
+  %users = call ptr @get(ptr %node, i64 {node_users})
+  %number = call i64 @PyLong_AsLong(ptr %users)
+  %more = add i64 %number, 1
+  %counted = call ptr @PyLong_FromLong(i64 %more)
+  call void @put(ptr %node, i64 {node_users}, ptr %counted)
+  ret void
+}}
+
+define internal ptr @memory(ptr %array) alwaysinline {{
+  %storage = call ptr @get(ptr %array, i64 {handle_storage})
+  %node = call ptr @get(ptr %storage, i64 {storage_node})
+  ret ptr %node
+}}
+"""
+
+MARKS = """
+; whether an array is all of its memory, in its order
+define internal i1 @is_whole(ptr %array) alwaysinline {{
+  %node = call ptr @memory(ptr %array)
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  %all = call ptr @get(ptr %form, i64 {form_layout})
+  %layout = call ptr @get(ptr %array, i64 {handle_layout})
+  %whole = icmp eq ptr %all, %layout
+  ret i1 %whole
+}}
+
+; the form of an array of the engine that only this thread has touched; null for others
+define internal ptr @form(ptr %array) {{
+  %none = call ptr @none()
+  %host = call ptr @get(ptr %array, i64 {handle_host})
+  %large = icmp eq ptr %host, %none
+  br i1 %large, label %plain, label %no
+plain:
+  %cast = call ptr @get(ptr %array, i64 {handle_cast})
+  %uncast = icmp eq ptr %cast, %none
+  br i1 %uncast, label %owned, label %no
+owned:
+  %storage = call ptr @get(ptr %array, i64 {handle_storage})
+  %thread = call ptr @get(ptr %storage, i64 {storage_thread})
+  %owner = call i64 @PyLong_AsUnsignedLong(ptr %thread)
+  %here = call i64 @PyThread_get_thread_ident()
+  %mine = icmp eq i64 %owner, %here
+  br i1 %mine, label %look, label %no
+look:
+  %node = call ptr @memory(ptr %array)
+  %whole = call i1 @is_whole(ptr %array)
+  br i1 %whole, label %all, label %part
+all:
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  ret ptr %form
+part:
+  %node_form = call ptr @get(ptr %node, i64 {node_form})
+  %all_layout = call ptr @get(ptr %node_form, i64 {form_layout})
+  %unformed = icmp eq ptr %all_layout, %none
+  br i1 %unformed, label %no, label %view
+view:
+  %layout = call ptr @get(ptr %array, i64 {handle_layout})
+  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %dtype = call ptr @get(ptr %node, i64 {node_dtype})
+  %key = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %shape, ptr %dtype, ptr %strides)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %fail, label %find
+fail:
+  call void @PyErr_Clear()
+  ret ptr null
+find:
+  %forms = call ptr @object(i64 {FORMS})
+  %found = call ptr @PyDict_GetItem(ptr %forms, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  ret ptr %found
+no:
+  ret ptr null
+}}
+
+define internal i1 @is_array(ptr %operand) {{
+  %is_array = call i1 @is(ptr %operand, i64 {class_})
+  %is_scalar = call i1 @is(ptr %operand, i64 {SCALAR})
+  %either = or i1 %is_array, %is_scalar
+  ret i1 %either
+}}
+
+; what an operation depends on of an operand; null for one out of the ordinary
+define internal ptr @mark(ptr %operand) {{
+  %is_array = call i1 @is_array(ptr %operand)
+  br i1 %is_array, label %array, label %number
+array:
+  %form = call ptr @form(ptr %operand)
+  ret ptr %form
+number:
+  %is_float = call i1 @is(ptr %operand, i64 {float_})
+  %is_int = call i1 @is(ptr %operand, i64 {int_})
+  %is_strong = call i1 @is(ptr %operand, i64 {float64})
+  %is_weak = or i1 %is_float, %is_int
+  %known = or i1 %is_weak, %is_strong
+  %type = call ptr @kind(ptr %operand)
+  %mark = select i1 %known, ptr %type, ptr null
+  ret ptr %mark
+}}
+
+; a key with room for more; null where there is none
+define internal ptr @key(ptr %operands, i64 %count, i64 %size) {{
+  %key = call ptr @PyTuple_New(i64 %size)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %fail, label %next
+fail:
+  call void @PyErr_Clear()
+  ret ptr null
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %add ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %at = getelementptr ptr, ptr %operands, i64 %i
+  %operand = load ptr, ptr %at
+  %mark = call ptr @mark(ptr %operand)
+  %unknown = icmp eq ptr %mark, null
+  br i1 %unknown, label %drop, label %add
+add:
+  call void @Py_IncRef(ptr %mark)
+  %set = call i32 @PyTuple_SetItem(ptr %key, i64 %i, ptr %mark)
+  %after = add i64 %i, 1
+  br label %next
+drop:
+  call void @Py_DecRef(ptr %key)
+  ret ptr null
+done:
+  ret ptr %key
+}}
+"""
+
+PLACE = """
+; what is to be done about conditions of an operation that is recorded now; null where that is
+; to be found out, or is to happen at once
+define internal ptr @modes() {{
+  %found = alloca ptr
+  %names = call ptr @object(i64 {ERROR_NAMES})
+  %name = call ptr @object(i64 {KNOWN_NAME})
+  %known = call ptr @PyDict_GetItem(ptr %names, ptr %name)
+  %lost = icmp eq ptr %known, null
+  br i1 %lost, label %no, label %states
+states:
+  store ptr null, ptr %found
+  %variable = call ptr @object(i64 {STATE})
+  %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
+  %state = load ptr, ptr %found
+  %no_state = icmp eq ptr %state, null
+  br i1 %no_state, label %clear, label %compare
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+compare:
+  call void @Py_DecRef(ptr %state)
+  %known_state = call ptr @get(ptr %known, i64 {modes_state})
+  %same_state = icmp eq ptr %state, %known_state
+  %warnings = call ptr @object(i64 {WARNINGS})
+  %filters_name = call ptr @object(i64 {FILTERS_NAME})
+  %filters = call ptr @PyDict_GetItem(ptr %warnings, ptr %filters_name)
+  %known_filters = call ptr @get(ptr %known, i64 {modes_filters})
+  %same_filters = icmp eq ptr %filters, %known_filters
+  %same = and i1 %same_state, %same_filters
+  br i1 %same, label %first, label %no
+first:
+  %size = call i64 @PyList_Size(ptr %filters)
+  %empty = icmp slt i64 %size, 1
+  br i1 %empty, label %no, label %head
+head:
+  %filter = call ptr @PyList_GetItem(ptr %filters, i64 0)
+  %known_filter = call ptr @get(ptr %known, i64 {modes_first})
+  %same_filter = icmp eq ptr %filter, %known_filter
+  br i1 %same_filter, label %use, label %no
+use:
+  %modes = call ptr @get(ptr %known, i64 {modes_modes})
+  %immediate = call ptr @PyTuple_GetItem(ptr %modes, i64 {immediate})
+  %false = call ptr @object(i64 {FALSE})
+  %later = icmp eq ptr %immediate, %false
+  br i1 %later, label %yes, label %no
+yes:
+  ret ptr %modes
+no:
+  ret ptr null
+}}
+
+; whether the names of a frame are in a set of addresses
+define internal i1 @is_in(ptr %names, i64 %set) {{
+  %address = call ptr @PyLong_FromVoidPtr(ptr %names)
+  %object = call ptr @object(i64 %set)
+  %found = call i32 @PySet_Contains(ptr %object, ptr %address)
+  call void @Py_DecRef(ptr %address)
+  %is = icmp eq i32 %found, 1
+  ret i1 %is
+}}
+
+; the user's code, instruction and modes as a tuple; null where there is none
+define internal ptr @origin() {{
+  %modes = call ptr @modes()
+  %now = icmp eq ptr %modes, null
+  br i1 %now, label %no, label %begin
+begin:
+  %top = call ptr @PyEval_GetFrame()
+  call void @Py_IncRef(ptr %top)
+  br label %next
+next:
+  %frame = phi ptr [ %top, %begin ], [ %back, %ours ]
+  %none = icmp eq ptr %frame, null
+  br i1 %none, label %no, label %look
+look:
+  %names = call ptr @PyFrame_GetGlobals(ptr %frame)
+  call void @Py_DecRef(ptr %names)
+  %is_ours = call i1 @is_in(ptr %names, i64 {OURS})
+  br i1 %is_ours, label %ours, label %users
+ours:
+  %back = call ptr @PyFrame_GetBack(ptr %frame)
+  call void @Py_DecRef(ptr %frame)
+  br label %next
+users:
+  %is_theirs = call i1 @is_in(ptr %names, i64 {THEIRS})
+  br i1 %is_theirs, label %found, label %unknown
+unknown:
+  call void @Py_DecRef(ptr %frame)
+  ret ptr null
+found:
+  %code = call ptr @PyFrame_GetCode(ptr %frame)
+  %last = call i32 @PyFrame_GetLasti(ptr %frame)
+  %wide = sext i32 %last to i64
+  %instruction = call ptr @PyLong_FromLong(i64 %wide)
+  %origin = call ptr (i64, ...)
+    @PyTuple_Pack(i64 3, ptr %code, ptr %instruction, ptr %modes)
+  call void @Py_DecRef(ptr %instruction)
+  call void @Py_DecRef(ptr %code)
+  call void @Py_DecRef(ptr %frame)
+  %failed = icmp eq ptr %origin, null
+  br i1 %failed, label %clear, label %done
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+done:
+  ret ptr %origin
+no:
+  ret ptr null
+}}
+"""

@@ -1,0 +1,271 @@
+"""The walk of `runtime/trace.py` in machine code, as LLVM text (see `record_text.py`).
+
+lf_traced(outputs)   (nodes, structure, whether nothing inside is worth keeping) of a new list
+                     of nodes; None where Python has to do it
+"""
+
+TRACE = """
+declare ptr @PyDict_New()
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare ptr @PyList_New(i64)
+declare i32 @PyList_Append(ptr, ptr)
+declare ptr @PyList_AsTuple(ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare i32 @PyObject_IsTrue(ptr)
+
+define internal void @append_number(ptr %list, i64 %number) {{
+  %object = call ptr @PyLong_FromLong(i64 %number)
+  %done = call i32 @PyList_Append(ptr %list, ptr %object)
+  call void @Py_DecRef(ptr %object)
+  ret void
+}}
+
+define internal void @number_node(ptr %number, ptr %node, i64 %place) {{
+  %object = call ptr @PyLong_FromLong(i64 %place)
+  %done = call i32 @PyDict_SetItem(ptr %number, ptr %node, ptr %object)
+  call void @Py_DecRef(ptr %object)
+  ret void
+}}
+
+; adds what decides the plan of a pending node; 0 where that raised
+define internal i1 @add_signature(ptr %lines, ptr %node) {{
+  %is_map = call i1 @is(ptr %node, i64 {MAP})
+  br i1 %is_map, label %map, label %scalar
+scalar:
+  %is_const = call i1 @is(ptr %node, i64 {CONST_CLASS})
+  br i1 %is_const, label %constant, label %other
+constant:
+  %from_shape = call ptr @get(ptr %node, i64 {const_from_shape})
+  %false = call ptr @object(i64 {FALSE})
+  %is_free = icmp eq ptr %from_shape, %false
+  br i1 %is_free, label %free, label %other
+free:
+  %dtype = call ptr @get(ptr %node, i64 {node_dtype})
+  %typed = call i32 @PyList_Append(ptr %lines, ptr %dtype)
+  ret i1 true
+map:
+  %kind = call ptr @get(ptr %node, i64 {map_mapkind})
+  %none = call ptr @none()
+  %no_kind = icmp eq ptr %kind, %none
+  br i1 %no_kind, label %other, label %look
+look:
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  %kind_form = call ptr @get(ptr %kind, i64 {mapkind_form})
+  %same = icmp eq ptr %form, %kind_form
+  br i1 %same, label %known, label %other
+known:
+  %done = call i32 @PyList_Append(ptr %lines, ptr %kind)
+  ret i1 true
+other:
+  %name = call ptr @object(i64 {SIGNATURE})
+  %found = call ptr @PyObject_GetAttr(ptr %node, ptr %name)
+  %raised = icmp eq ptr %found, null
+  br i1 %raised, label %fail, label %add
+add:
+  %added = call i32 @PyList_Append(ptr %lines, ptr %found)
+  call void @Py_DecRef(ptr %found)
+  ret i1 true
+fail:
+  ret i1 false
+}}
+
+; whether computing a node again costs more than a load
+define internal i1 @is_dear(ptr %node) {{
+  %depth_object = call ptr @get(ptr %node, i64 {node_depth})
+  %depth = call i64 @PyLong_AsLong(ptr %depth_object)
+  %deep = icmp sgt i64 %depth, {deep}
+  br i1 %deep, label %yes, label %shallow
+shallow:
+  %true = call ptr @object(i64 {TRUE})
+  %is_map = call i1 @is(ptr %node, i64 {MAP})
+  br i1 %is_map, label %map, label %other
+map:
+  %known = call ptr @get(ptr %node, i64 {map_is_costly})
+  %known_costly = icmp eq ptr %known, %true
+  ret i1 %known_costly
+other:
+  %name = call ptr @object(i64 {IS_COSTLY})
+  %found = call ptr @PyObject_GetAttr(ptr %node, ptr %name)
+  %costly = icmp eq ptr %found, %true
+  call void @Py_DecRef(ptr %found)
+  ret i1 %costly
+yes:
+  ret i1 true
+}}
+
+; whether an array whose current version a node is still exists
+define internal i1 @is_held(ptr %node) {{
+  %none = call ptr @none()
+  %handle = call ptr @get(ptr %node, i64 {node_handle})
+  %alone = icmp eq ptr %handle, %none
+  br i1 %alone, label %no, label %ask
+ask:
+  %storage = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %handle, ptr null)
+  %gone = icmp eq ptr %storage, %none
+  br i1 %gone, label %drop, label %look
+look:
+  %current = call ptr @get(ptr %storage, i64 {storage_node})
+  %same = icmp eq ptr %current, %node
+  br label %drop
+drop:
+  %held = phi i1 [ false, %ask ], [ %same, %look ]
+  call void @Py_DecRef(ptr %storage)
+  ret i1 %held
+no:
+  ret i1 false
+}}
+
+; the place of an operand that has none yet: that of an equal scalar, or a new one
+define internal i64 @new_place(ptr %nodes, ptr %scalars, ptr %src) {{
+  %place = call i64 @PyList_Size(ptr %nodes)
+  %is_const = call i1 @is(ptr %src, i64 {CONST_CLASS})
+  br i1 %is_const, label %scalar, label %node
+scalar:
+  %value = call ptr @get(ptr %src, i64 {const_value})
+  %address = call ptr @PyLong_FromVoidPtr(ptr %value)
+  %dtype = call ptr @get(ptr %src, i64 {node_dtype})
+  %from_shape = call ptr @get(ptr %src, i64 {const_from_shape})
+  %identity = call ptr (i64, ...)
+    @PyTuple_Pack(i64 3, ptr %address, ptr %dtype, ptr %from_shape)
+  call void @Py_DecRef(ptr %address)
+  %known = call ptr @PyDict_GetItem(ptr %scalars, ptr %identity)
+  %is_known = icmp ne ptr %known, null
+  br i1 %is_known, label %again, label %first
+again:
+  %found = call i64 @PyLong_AsLong(ptr %known)
+  call void @Py_DecRef(ptr %identity)
+  ret i64 %found
+first:
+  call void @number_node(ptr %scalars, ptr %identity, i64 %place)
+  call void @Py_DecRef(ptr %identity)
+  br label %node
+node:
+  %appended = call i32 @PyList_Append(ptr %nodes, ptr %src)
+  ret i64 %place
+}}
+
+; adds the places of the operands of a node
+define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node) {{
+  %srcs = call ptr @get(ptr %node, i64 {node_srcs})
+  %count = call i64 @PyTuple_Size(ptr %srcs)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %src = call ptr @PyTuple_GetItem(ptr %srcs, i64 %i)
+  %known = call ptr @PyDict_GetItem(ptr %number, ptr %src)
+  %is_new = icmp eq ptr %known, null
+  br i1 %is_new, label %new, label %old
+new:
+  %place = call i64 @new_place(ptr %nodes, ptr %scalars, ptr %src)
+  call void @number_node(ptr %number, ptr %src, i64 %place)
+  call void @append_number(ptr %lines, i64 %place)
+  br label %more
+old:
+  %appended = call i32 @PyList_Append(ptr %lines, ptr %known)
+  br label %more
+more:
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+; adds a node: 1 where it is worth keeping, 0 where not, -1 where Python has to go on
+define internal i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
+                              i1 %is_output) {{
+  %none = call ptr @none()
+  %buffer = call ptr @get(ptr %node, i64 {node_buffer})
+  %pending = icmp eq ptr %buffer, %none
+  br i1 %pending, label %operation, label %memory
+memory:
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  %layout = call ptr @get(ptr %form, i64 {form_layout})
+  %unformed = icmp eq ptr %layout, %none
+  br i1 %unformed, label %fail, label %leaf
+leaf:
+  %added = call i32 @PyList_Append(ptr %lines, ptr %form)
+  ret i32 0
+operation:
+  %signed = call i1 @add_signature(ptr %lines, ptr %node)
+  br i1 %signed, label %operands, label %fail
+operands:
+  call void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node)
+  %seen = call ptr @get(ptr %node, i64 {node_seen})
+  %true = call ptr @object(i64 {TRUE})
+  %was_seen = icmp eq ptr %seen, %true
+  br i1 %was_seen, label %keep, label %unseen
+unseen:
+  br i1 %is_output, label %plain, label %ask
+ask:
+  %dear = call i1 @is_dear(ptr %node)
+  br i1 %dear, label %hold, label %plain
+hold:
+  %held = call i1 @is_held(ptr %node)
+  br i1 %held, label %keep, label %plain
+keep:
+  ret i32 1
+plain:
+  ret i32 0
+fail:
+  ret i32 -1
+}}
+
+define ptr @lf_traced(ptr %self, ptr %args, i64 %given) {{
+  %nodes = load ptr, ptr %args
+  %number = call ptr @PyDict_New()
+  %scalars = call ptr @PyDict_New()
+  %lines = call ptr @PyList_New(i64 0)
+  %outputs = call i64 @PyList_Size(ptr %nodes)
+  call void @append_number(ptr %lines, i64 %outputs)
+  br label %count
+count:
+  %n = phi i64 [ 0, %0 ], [ %n_after, %output ]
+  %counted = icmp sge i64 %n, %outputs
+  br i1 %counted, label %next, label %output
+output:
+  %first = call ptr @PyList_GetItem(ptr %nodes, i64 %n)
+  call void @number_node(ptr %number, ptr %first, i64 %n)
+  %n_after = add i64 %n, 1
+  br label %count
+next:
+  %i = phi i64 [ 0, %count ], [ %after, %more ]
+  %kept = phi i32 [ 0, %count ], [ %kept_now, %more ]
+  %size = call i64 @PyList_Size(ptr %nodes)
+  %is_over = icmp sge i64 %i, %size
+  br i1 %is_over, label %done, label %look
+look:
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
+  %is_output = icmp slt i64 %i, %outputs
+  %worth = call i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
+                              i1 %is_output)
+  %failed = icmp slt i32 %worth, 0
+  br i1 %failed, label %fail, label %more
+more:
+  %kept_now = or i32 %kept, %worth
+  %after = add i64 %i, 1
+  br label %next
+done:
+  %structure = call ptr @PyList_AsTuple(ptr %lines)
+  %is_kept = icmp eq i32 %kept, 1
+  %true = call ptr @object(i64 {TRUE})
+  %false = call ptr @object(i64 {FALSE})
+  %plain = select i1 %is_kept, ptr %false, ptr %true
+  %found = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %nodes, ptr %structure, ptr %plain)
+  call void @Py_DecRef(ptr %structure)
+  br label %drop
+fail:
+  call void @PyErr_Clear()
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  br label %drop
+drop:
+  %result = phi ptr [ %found, %done ], [ %none, %fail ]
+  call void @Py_DecRef(ptr %lines)
+  call void @Py_DecRef(ptr %scalars)
+  call void @Py_DecRef(ptr %number)
+  ret ptr %result
+}}
+"""

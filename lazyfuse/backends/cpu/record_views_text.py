@@ -1,0 +1,264 @@
+"""Recording in machine code: views of arrays of the engine, as LLVM text (see `record_text.py`).
+
+`lf_item` comes here for keys of integers, slices, ... and None. An element, an index that is out
+of bounds and whatever else is not a view of some axes is left to Python.
+"""
+
+VIEWS = """
+declare i32 @PySlice_Unpack(ptr, ptr, ptr, ptr)
+declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
+
+; the items of a key that is no tuple are itself
+define internal ptr @key_item(ptr %key, i1 %is_tuple, i64 %number) alwaysinline {{
+  br i1 %is_tuple, label %item, label %alone
+item:
+  %found = call ptr @PyTuple_GetItem(ptr %key, i64 %number)
+  ret ptr %found
+alone:
+  ret ptr %key
+}}
+
+; appends an axis to a shape and strides
+define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64 %stride) {{
+  %extent_object = call ptr @PyLong_FromLong(i64 %extent)
+  %set_extent = call i32 @PyTuple_SetItem(ptr %shape, i64 %axis, ptr %extent_object)
+  %stride_object = call ptr @PyLong_FromLong(i64 %stride)
+  %set_stride = call i32 @PyTuple_SetItem(ptr %strides, i64 %axis, ptr %stride_object)
+  ret void
+}}
+
+define internal i64 @number_at(ptr %tuple, i64 %place) {{
+  %object = call ptr @PyTuple_GetItem(ptr %tuple, i64 %place)
+  %number = call i64 @PyLong_AsLong(ptr %object)
+  ret i64 %number
+}}
+
+; how many axes a key with so many items takes, and makes; -1 for two ellipses
+define internal void @count_axes(ptr %key, i1 %is_tuple, i64 %items, ptr %taken, ptr %made,
+                                 ptr %ellipses) {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %integers = phi i64 [ 0, %0 ], [ %integers_now, %more ]
+  %slices = phi i64 [ 0, %0 ], [ %slices_now, %more ]
+  %news = phi i64 [ 0, %0 ], [ %news_now, %more ]
+  %dots = phi i64 [ 0, %0 ], [ %dots_now, %more ]
+  %is_over = icmp sge i64 %i, %items
+  br i1 %is_over, label %done, label %more
+more:
+  %item = call ptr @key_item(ptr %key, i1 %is_tuple, i64 %i)
+  %is_int = call i1 @is(ptr %item, i64 {int_})
+  %is_slice = call i1 @is(ptr %item, i64 {slice_})
+  %is_dots = call i1 @is(ptr %item, i64 {ellipsis})
+  %is_new = call i1 @is(ptr %item, i64 {none_type})
+  %one_int = zext i1 %is_int to i64
+  %one_slice = zext i1 %is_slice to i64
+  %one_dots = zext i1 %is_dots to i64
+  %one_new = zext i1 %is_new to i64
+  %integers_now = add i64 %integers, %one_int
+  %slices_now = add i64 %slices, %one_slice
+  %dots_now = add i64 %dots, %one_dots
+  %news_now = add i64 %news, %one_new
+  %after = add i64 %i, 1
+  br label %next
+done:
+  %all = add i64 %integers, %slices
+  store i64 %all, ptr %taken
+  %fresh = add i64 %slices, %news
+  store i64 %fresh, ptr %made
+  store i64 %dots, ptr %ellipses
+  ret void
+}}
+
+; fills in the shape and the strides of a view; 0 for what Python has to say something about
+define internal i1 @index(ptr %layout, ptr %key, i1 %is_tuple, i64 %items, i64 %taken,
+                          ptr %shape, ptr %strides, ptr %offset) {{
+  %start_at = alloca i64
+  %stop_at = alloca i64
+  %step_at = alloca i64
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %ndim = call i64 @PyTuple_Size(ptr %extents)
+  %first = call i64 @number_at(ptr %layout, i64 2)
+  %free = sub i64 %ndim, %taken
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %i_after, %again ]
+  %from = phi i64 [ 0, %0 ], [ %from_after, %again ]
+  %to = phi i64 [ 0, %0 ], [ %to_after, %again ]
+  %at = phi i64 [ %first, %0 ], [ %at_after, %again ]
+  %is_over = icmp sge i64 %i, %items
+  br i1 %is_over, label %rest, label %look
+look:
+  %item = call ptr @key_item(ptr %key, i1 %is_tuple, i64 %i)
+  %is_new = call i1 @is(ptr %item, i64 {none_type})
+  br i1 %is_new, label %new, label %old
+new:
+  call void @axis(ptr %shape, ptr %strides, i64 %to, i64 1, i64 0)
+  br label %made_axis
+old:
+  %is_dots = call i1 @is(ptr %item, i64 {ellipsis})
+  br i1 %is_dots, label %dots, label %taking
+dots:
+  call void @copy_axes(ptr %extents, ptr %steps, i64 %from, i64 %free, ptr %shape, ptr %strides,
+                       i64 %to)
+  %from_dots = add i64 %from, %free
+  %to_dots = add i64 %to, %free
+  br label %again
+taking:
+  %extent = call i64 @number_at(ptr %extents, i64 %from)
+  %stride = call i64 @number_at(ptr %steps, i64 %from)
+  %from_next = add i64 %from, 1
+  %is_slice = call i1 @is(ptr %item, i64 {slice_})
+  br i1 %is_slice, label %slice, label %integer
+integer:
+  %given = call i64 @PyLong_AsLong(ptr %item)
+  %raised = call ptr @PyErr_Occurred()
+  %too_large = icmp ne ptr %raised, null
+  br i1 %too_large, label %no, label %counted
+counted:
+  %negative = icmp slt i64 %given, 0
+  %turned = add i64 %given, %extent
+  %place = select i1 %negative, i64 %turned, i64 %given
+  %inside = icmp ult i64 %place, %extent
+  br i1 %inside, label %picked, label %no
+picked:
+  %moved = mul i64 %place, %stride
+  %at_picked = add i64 %at, %moved
+  br label %again
+slice:
+  %unpacked = call i32 @PySlice_Unpack(ptr %item, ptr %start_at, ptr %stop_at, ptr %step_at)
+  %wrong = icmp slt i32 %unpacked, 0
+  br i1 %wrong, label %no, label %adjust
+adjust:
+  %step = load i64, ptr %step_at
+  %lifted = add i64 %step, 1073741824
+  %moderate = icmp ult i64 %lifted, 2147483648
+  br i1 %moderate, label %sliced, label %no
+sliced:
+  %length = call i64 @PySlice_AdjustIndices(i64 %extent, ptr %start_at, ptr %stop_at, i64 %step)
+  %start = load i64, ptr %start_at
+  %empty = icmp eq i64 %length, 0
+  %begin = select i1 %empty, i64 0, i64 %start
+  %skipped = mul i64 %begin, %stride
+  %at_sliced = add i64 %at, %skipped
+  %known_step = select i1 %empty, i64 1, i64 %step
+  %wide = mul i64 %known_step, %stride
+  call void @axis(ptr %shape, ptr %strides, i64 %to, i64 %length, i64 %wide)
+  br label %made_axis
+made_axis:
+  %from_made = phi i64 [ %from, %new ], [ %from_next, %sliced ]
+  %at_made = phi i64 [ %at, %new ], [ %at_sliced, %sliced ]
+  %to_made = add i64 %to, 1
+  br label %again
+again:
+  %from_after = phi i64 [ %from_dots, %dots ], [ %from_next, %picked ], [ %from_made, %made_axis ]
+  %to_after = phi i64 [ %to_dots, %dots ], [ %to, %picked ], [ %to_made, %made_axis ]
+  %at_after = phi i64 [ %at, %dots ], [ %at_picked, %picked ], [ %at_made, %made_axis ]
+  %i_after = add i64 %i, 1
+  br label %next
+rest:
+  %left = sub i64 %ndim, %from
+  call void @copy_axes(ptr %extents, ptr %steps, i64 %from, i64 %left, ptr %shape, ptr %strides,
+                       i64 %to)
+  store i64 %at, ptr %offset
+  ret i1 true
+no:
+  call void @PyErr_Clear()
+  ret i1 false
+}}
+
+; takes over axes as they are
+define internal void @copy_axes(ptr %extents, ptr %steps, i64 %from, i64 %count, ptr %shape,
+                                ptr %strides, i64 %to) {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %copy ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %copy
+copy:
+  %source = add i64 %from, %i
+  %target = add i64 %to, %i
+  %extent = call i64 @number_at(ptr %extents, i64 %source)
+  %stride = call i64 @number_at(ptr %steps, i64 %source)
+  call void @axis(ptr %shape, ptr %strides, i64 %target, i64 %extent, i64 %stride)
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+; a view of an array of the engine; null without an exception for what Python has to do
+define internal ptr @viewed(ptr %self, ptr %key) {{
+  %taken_at = alloca i64
+  %made_at = alloca i64
+  %dots_at = alloca i64
+  %offset_at = alloca i64
+  %none = call ptr @none()
+  %cast = call ptr @get(ptr %self, i64 {handle_cast})
+  %plain = icmp eq ptr %cast, %none
+  %basic = call i1 @is_basic(ptr %key)
+  %may = and i1 %plain, %basic
+  br i1 %may, label %look, label %no
+look:
+  %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
+  br i1 %is_tuple, label %sized, label %counted
+sized:
+  %size = call i64 @PyTuple_Size(ptr %key)
+  br label %counted
+counted:
+  %items = phi i64 [ 1, %look ], [ %size, %sized ]
+  call void @count_axes(ptr %key, i1 %is_tuple, i64 %items, ptr %taken_at, ptr %made_at,
+                        ptr %dots_at)
+  %taken = load i64, ptr %taken_at
+  %made = load i64, ptr %made_at
+  %dots = load i64, ptr %dots_at
+  %layout = call ptr @get(ptr %self, i64 {handle_layout})
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %ndim = call i64 @PyTuple_Size(ptr %extents)
+  %free = sub i64 %ndim, %taken
+  %axes = add i64 %free, %made
+  %fits = icmp sge i64 %free, 0
+  %one = icmp sle i64 %dots, 1
+  %has_axes = icmp sgt i64 %axes, 0
+  %valid = and i1 %fits, %one
+  %fine = and i1 %valid, %has_axes
+  br i1 %fine, label %make, label %no
+make:
+  %shape = call ptr @PyTuple_New(i64 %axes)
+  %strides = call ptr @PyTuple_New(i64 %axes)
+  %done = call i1 @index(ptr %layout, ptr %key, i1 %is_tuple, i64 %items, i64 %taken, ptr %shape,
+                         ptr %strides, ptr %offset_at)
+  br i1 %done, label %lay, label %drop
+lay:
+  %offset = load i64, ptr %offset_at
+  %offset_object = call ptr @PyLong_FromLong(i64 %offset)
+  %parts = call ptr (i64, ...)
+    @PyTuple_Pack(i64 3, ptr %shape, ptr %strides, ptr %offset_object)
+  call void @Py_DecRef(ptr %offset_object)
+  %new = call ptr @object(i64 {TUPLE_NEW})
+  %class = call ptr @object(i64 {LAYOUT})
+  %laid = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %new, ptr %class, ptr %parts, ptr null)
+  call void @Py_DecRef(ptr %parts)
+  %prototype = call ptr @object(i64 {VIEW_ARRAY})
+  %view = call ptr @like(ptr %prototype, i64 {handle_words})
+  call void @set(ptr %view, i64 {handle_layout}, ptr %laid)
+  %storage = call ptr @get(ptr %self, i64 {handle_storage})
+  call void @share(ptr %view, i64 {handle_storage}, ptr %storage)
+  %writeable = call ptr @get(ptr %self, i64 {handle_writeable})
+  call void @share(ptr %view, i64 {handle_writeable}, ptr %writeable)
+  %owner = call ptr @get(ptr %self, i64 {handle_owner})
+  %is_own = icmp eq ptr %owner, %none
+  %base = select i1 %is_own, ptr %self, ptr %owner
+  call void @share(ptr %view, i64 {handle_owner}, ptr %base)
+  br label %drop
+drop:
+  %result = phi ptr [ null, %make ], [ %view, %lay ]
+  call void @Py_DecRef(ptr %shape)
+  call void @Py_DecRef(ptr %strides)
+  ret ptr %result
+no:
+  ret ptr null
+}}
+"""

@@ -1,0 +1,69 @@
+"""Memory that only pending operations keep alive: no array holds it any more.
+
+While there is little of it, nobody has to ask how much of it the operations under a node hold; and
+asking costs more than recording. A node becomes an orphan when operations have been recorded on
+it, it has memory, and its Storage goes or gets another version. Who keeps a node that has no
+Storage, to record on it, says so (`orphaned`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+#: The bytes of all orphans, as the only element; threads may make it a little wrong for a while.
+BYTES = [0]
+
+
+class _Orphan(weakref.ref[Any]):
+    """A reference to an orphan of so many bytes."""
+
+    __slots__ = ("nbytes",)
+    nbytes: int
+
+
+_orphans: set[_Orphan] = set()
+
+
+def orphaned(node: Any) -> None:
+    """Say that no array holds a node that has memory."""
+    found = _Orphan(node, _forget)
+    if found not in _orphans:
+        found.nbytes = node.buffer.nbytes
+        _orphans.add(found)
+        BYTES[0] += found.nbytes
+
+
+def _forget(orphan: Any, orphans: set[_Orphan] = _orphans, total: list[int] = BYTES) -> None:
+    orphans.discard(orphan)
+    total[0] = total[0] - orphan.nbytes if orphans else 0
+
+
+class Watch(weakref.ref[Any]):
+    """A reference to the Storage of a node that has memory; when the Storage goes, the node is an
+    orphan."""
+
+    __slots__ = ("node",)
+    node: weakref.ref[Any]
+
+
+def watched(storage: Any, node: Any) -> Watch:
+    """The handle of a node with memory that is the current version of a Storage."""
+    made = Watch(storage, _gone)
+    made.node = weakref.ref(node)
+    return made
+
+
+def watch(node: Any) -> None:
+    """Say that a node has got memory."""
+    storage = node.handle() if node.handle is not None else None
+    if storage is not None and storage.node is node:
+        node.handle = watched(storage, node)
+    elif node.users:
+        orphaned(node)
+
+
+def _gone(watch: Any, orphaned: Any = orphaned) -> None:
+    node = watch.node()
+    if node is not None and node.users:
+        orphaned(node)

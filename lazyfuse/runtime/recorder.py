@@ -1,0 +1,110 @@
+"""What machine code that records has to be told: where objects keep their attributes, and the
+objects that it asks. The frontend says what its own are (`Recording`)."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from lazyfuse import config
+from lazyfuse.ir import form
+from lazyfuse.ir.form import Form
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.mapkind import MapKind
+from lazyfuse.ir.node import Const, Map, View
+from lazyfuse.ir.orphans import BYTES, orphaned
+from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.float_flags import ErrorModes
+from lazyfuse.runtime import caller, engine, error_modes, session, trace
+
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+_new = object.__new__
+
+
+class Recording(NamedTuple):
+    """Of the frontend: the classes of arrays and of pending scalars, the recipes of each operator,
+    the floats of small integers, and the most steps and operands of a recipe."""
+
+    array: type
+    scalar: type
+    recipes: Mapping[str, dict[Any, Any]]
+    floats: tuple[float, ...]
+    most_steps: int
+    most_operands: int
+
+
+def places(
+    recording: Recording, attributes: Mapping[str, str], name: Callable[[str, str], str]
+) -> dict[str, int]:
+    """Where objects keep their attributes, in bytes, and how many words they have."""
+    classes: dict[str, type] = {
+        "node": View, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
+        "storage": Storage,
+        "handle": recording.array, "form": Form, "modes": type(error_modes._known),
+        "options": config.Options,
+    }  # fmt: skip
+    found = {
+        name(kind, attribute): _offset(classes[kind], attribute)
+        for kind, names in attributes.items()
+        for attribute in names.split()
+    }
+    words = ("view", "const", "storage", "handle")
+    found |= {f"{kind}_words": classes[kind].__basicsize__ // _WORD for kind in words}
+    found["immediate"] = ErrorModes._fields.index("is_immediate")
+    found["small_held"], found["small_floats"] = engine.SMALL_HELD, len(recording.floats)
+    found["deep"] = trace.DEEP
+    found["tuple_items"] = tuple.__basicsize__
+    found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}
+    return found
+
+
+def _offset(kind: type, attribute: str) -> int:
+    """At which byte objects of a class keep an attribute."""
+    sample: Any = _new(kind)
+    value = object()
+    object.__setattr__(sample, attribute, value)
+    words = (ctypes.c_uint64 * (kind.__basicsize__ // _WORD)).from_address(id(sample))
+    return [*words].index(id(value)) * _WORD
+
+
+def objects(recording: Recording) -> dict[str, Any]:
+    """The objects of the table by name; whoever loads the code keeps them."""
+    return {
+        "SCALAR": recording.scalar, "FORMS": form.FORMS, "FLOATS": recording.floats,
+        "TRUE": True, "FALSE": False, "OURS": caller.OURS, "THEIRS": caller.THEIRS,
+        "ERROR_NAMES": vars(error_modes), "KNOWN_NAME": "_known", "STATE": error_modes.STATE,
+        "WARNINGS": vars(warnings), "FILTERS_NAME": "filters", "CONST": _constant(),
+        "VIEW": _view(), "STORAGE": _storage(), "OPTIONS": config.variable,
+        "TUPLE_NEW": tuple.__new__, "LAYOUT": Layout, "VIEW_ARRAY": _view_array(recording.array),
+        "MAP": Map, "CONST_CLASS": Const, "SIGNATURE": "signature", "IS_COSTLY": "is_costly",
+        "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
+        "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
+    }  # fmt: skip
+
+
+def _constant() -> Const:
+    made = Const(0, "f8")
+    del made.value, made.dtype
+    return made
+
+
+def _view() -> View:
+    made: View = _new(View)
+    made.buffer = made.origin = made.handle = None
+    made.users = 0
+    made.seen = made.is_scalar = False
+    return made
+
+
+def _view_array(kind: type) -> Any:
+    made: Any = _new(kind)
+    made._cast = made._host = None
+    return made
+
+
+def _storage() -> Storage:
+    made: Storage = _new(Storage)
+    made._is_shared = False
+    return made

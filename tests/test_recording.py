@@ -1,0 +1,490 @@
+"""Recording what has been recorded before: the trace of the short ways, in Python and in machine
+code, is that of the long way, and nothing is lost or told at another place."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+from tests.test_native import operators as operators  # machine code for the whole module
+from tests.test_views import CASES as VIEWS
+from tests.test_writes import CASES as WRITES
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place records nothing", allow_module_level=True)
+
+from lazyfuse.frontend import rerecord, shortcuts  # noqa: E402 - when there is an engine
+from lazyfuse.ir.graph import Graph  # noqa: E402 - likewise
+from lazyfuse.ir.node import Const, Node  # noqa: E402 - likewise
+from lazyfuse.ir.origin import line_of  # noqa: E402 - likewise
+from lazyfuse.ir.orphans import BYTES  # noqa: E402 - likewise
+from lazyfuse.runtime import trace  # noqa: E402 - likewise
+
+Operation = Callable[..., Any]
+SHAPE = (30, 40)
+
+
+@pytest.fixture(autouse=True)
+def engine() -> Iterator[None]:
+    """Arrays of every size are the engine's."""
+    with lf.options(eager_size=0):
+        yield
+
+
+def _python_methods() -> dict[str, Any]:
+    """The methods that machine code has taken the place of, as Python has them."""
+    plain = vars(lf.LazyArray.__mro__[1])
+    replaced = [name for name, value in vars(lf.LazyArray).items() if name in plain]
+    return {name: plain[name] for name in replaced
+            if not isinstance(vars(lf.LazyArray)[name], FunctionType | property)}  # fmt: skip
+
+
+def _never(*args: Any) -> None:
+    """Record nothing again."""
+
+
+@pytest.fixture
+def go(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Choose the way: long, python, or native, which is what there is."""
+    machine = {name: getattr(rerecord, name) for name in ("recorded", "written")}
+    interpreted = _interpreted()
+
+    def choose(way: str) -> None:
+        monkeypatch.undo()
+        if way == "native":
+            return
+        for name, method in _python_methods().items():
+            monkeypatch.setattr(lf.LazyArray, name, method)
+        monkeypatch.setattr(type(lf.add), "__call__", type(lf.add).call_as_user)
+        for name in machine:
+            monkeypatch.setattr(rerecord, name, interpreted[name] if way == "python" else _never)
+        if way == "long":
+            monkeypatch.setattr(shortcuts, "map_recorded", _never)
+
+    return choose
+
+
+def _interpreted() -> dict[str, Any]:
+    """The Python functions that machine code stands for, from the text of their module."""
+    names: dict[str, Any] = dict(vars(rerecord))
+    with open(rerecord.__file__) as file:
+        exec(compile(file.read(), rerecord.__file__, "exec"), names)  # noqa: S102 - our own
+    names["ARRAYS"].update(rerecord.ARRAYS)
+    return {name: names[name] for name in ("recorded", "written")}
+
+
+OPERATIONS: dict[str, Operation] = {
+    "pair": lambda np, a, b, m: a * b,
+    "itself": lambda np, a, b, m: a - a,
+    "order": lambda np, a, b, m: b - a,
+    "number": lambda np, a, b, m: a * 2.5,
+    "int": lambda np, a, b, m: a + 3,
+    "large int": lambda np, a, b, m: a + 300,
+    "a strong number": lambda np, a, b, m: a * host.float64(2.5) + host.float64(1.0) / b,
+    "reflected": lambda np, a, b, m: 1.0 / a,
+    "int reflected": lambda np, a, b, m: 7 - a,
+    "comparison": lambda np, a, b, m: a <= b,
+    "compared": lambda np, a, b, m: 4.0 >= a,
+    "unary": lambda np, a, b, m: -a,
+    "chain": lambda np, a, b, m: (a * b + a) * (b - 1.0) / 3,
+    "power": lambda np, a, b, m: a**2 + a**3 + a**0.5,
+    "absolute": lambda np, a, b, m: abs(a) + np.abs(b),
+    "ufunc": lambda np, a, b, m: np.sqrt(a) + np.maximum(a, 0.5) + np.exp(b) + np.arctan2(a, b),
+    "row": lambda np, a, b, m: a * b[0] + a[:, :1],
+    "views": lambda np, a, b, m: a[1:, :-2] + b[:-1, 2:] * a[1:, ::2][:, :1],
+    "transposed": lambda np, a, b, m: a.T * b.T + a.T,
+    "mixed dtypes": lambda np, a, b, m: a.astype("f4") * b + m,
+    "where": lambda np, a, b, m: np.where(m, a, b) + np.where(m, 1.0, 0.0) + np.where(m, a, 2),
+    "clip": lambda np, a, b, m: np.clip(a, 0.25, 0.75) + b.clip(0.1, 0.9),
+    "sum": lambda np, a, b, m: (a.sum(), a.sum(axis=1), np.sum(a, axis=0, keepdims=True)),
+    "folds": lambda np, a, b, m: (a.max(axis=1), a.min(), a.prod(axis=-1), m.any(), m.all(axis=0)),
+    "mean": lambda np, a, b, m: (a.mean(), a.mean(axis=1, keepdims=True), np.mean(m, axis=0)),
+    "std": lambda np, a, b, m: (a.std(axis=0), np.var(a), a[::2].std(axis=1, ddof=1)),
+    "arguments": lambda np, a, b, m: (a.argmin(axis=1), np.argmax(b, axis=0), a.argmax()),
+    "scalar": lambda np, a, b, m: a * a.sum() - b.mean() * 2.0,
+    "casts": lambda np, a, b, m: (a.astype("f4"), m.astype(int), a.astype("i4", copy=False)),
+    "copies": lambda np, a, b, m: (a.copy(), a.T.copy(), np.copy(a), a.round(2)),
+}
+
+
+def _in_place(np: Any, a: Any, b: Any, m: Any) -> Any:
+    c = a + b
+    c += a
+    c *= 2.0
+    c -= b[0]
+    c /= 3
+    return c
+
+
+def _stencil(np: Any, a: Any, b: Any, m: Any) -> Any:
+    u = a + 0.0
+    for _ in range(2):
+        u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] - 2.0 * u[1:-1, 1:-1])
+    return u
+
+
+def _assigned(np: Any, a: Any, b: Any, m: Any) -> Any:
+    c = a + b
+    c[2:, :] = b[2:]
+    c[:20] = 1.5
+    c[..., 1:] = a[:, 1:]
+    c[m] = 0.25
+    c[:, 3:30] = a[0, 3:30]
+    return c
+
+
+OPERATIONS |= {"in place": _in_place, "stencil": _stencil, "assigned": _assigned}
+
+
+def _inputs(dtype: str) -> list[Any]:
+    draw = host.random.default_rng(1)
+    a, b = (draw.uniform(0.0, 90.0, SHAPE).astype(dtype) for _ in range(2))
+    return [lf.array(each) for each in (a, b, a > b)]
+
+
+def _trace(found: Any) -> list[Any]:
+    """All that is known of the nodes under arrays."""
+    arrays = found if isinstance(found, tuple) else (found,)
+    nodes = Graph([array._read() for array in arrays]).nodes
+    place = {node: number for number, node in enumerate(nodes)}
+    about = [(type(array), array._layout, array._writeable, array._owner) for array in arrays]
+    return [*about, *(_described(node, place) for node in nodes)]
+
+
+def _described(node: Node, place: dict[Node, int]) -> tuple[Any, ...]:
+    value = (node.value, type(node.value)) if isinstance(node, Const) else None
+    origin = None if node.origin is None else (line_of(node.origin), node.origin[2])
+    return (
+        type(node), node.signature, node.shape, node.dtype, node.strides, node.depth,
+        node.held, node.users, node.seen, node.is_scalar, node.is_costly, value, origin,
+        node.is_held, node.buffer is None, [place[src] for src in node.srcs],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4", "i8", "u1", "c16"))
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_trace(name: str, dtype: str, go: Callable[[str], None]) -> None:
+    """Every way records the same nodes, with the same operands, budget and origin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traces = {}
+        for way in ("long", "python", "native"):
+            go(way)
+            try:
+                for _ in range(3):  # what is learnt is used
+                    traces[way] = _trace(OPERATIONS[name](lf, *_inputs(dtype)))
+            except (TypeError, OverflowError) as error:
+                traces[way] = [str(error)]
+    assert traces["python"] == traces["long"]
+    assert traces["native"] == traces["long"]
+
+
+def _walked(*arrays: Any) -> tuple[Any, ...]:
+    """The trace of arrays as machine code finds it, which is as Python does."""
+    nodes = [array._storage.node for array in arrays]
+    found = trace.walks[-1](list(nodes))
+    assert found == trace.walk(list(nodes))
+    return found
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_walk(name: str) -> None:
+    """Both walks over what is pending find the same nodes, in the same order, and structure."""
+    found = OPERATIONS[name](lf, *_inputs("f8"))
+    arrays = found if isinstance(found, tuple) else (found,)
+    assert len(_walked(*arrays)[0]) > 1
+    assert _walked(*arrays)[1] == _walked(*arrays)[1]
+
+
+def test_walk_finds_what_is_kept() -> None:
+    """A dear result inside that is held, one of a long chain, one that was computed before."""
+    array = _inputs("f8")[0]
+    dear = lf.exp(array)
+    assert not _walked(dear + 1.0)[2]
+    assert _walked(lf.exp(array) + 1.0)[2] and _walked(dear)[2]
+    chain = array
+    for _ in range(40):
+        chain = chain + 1.5
+    assert not _walked(chain * 2.0)[2] and _walked(chain)[2]
+    inner = array * 3.0
+    lf.materialize(inner + 1.0)
+    assert not _walked(inner - 1.0)[2]
+    assert trace.walks[-1] is not trace.walk
+
+
+def test_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once learnt, no operation of the table goes the long way again."""
+    inputs = _inputs("f8")
+    for operation in OPERATIONS.values():
+        operation(lf, *inputs)
+    asked: list[Any] = []
+    monkeypatch.setattr(shortcuts, "_record", lambda *args: asked.append(args))
+    monkeypatch.setattr(shortcuts, "_write", lambda *args: asked.append(args))
+    for name in set(OPERATIONS) - {"casts", "copies", "power", "absolute", "scalar"}:
+        OPERATIONS[name](lf, *inputs)
+    assert not asked
+
+
+PROGRAMS = [*VIEWS, *WRITES]
+
+
+@pytest.mark.parametrize("program,arrays", PROGRAMS, ids=[case[0].__name__ for case in PROGRAMS])
+def test_program(program: Any, arrays: tuple[Any, ...]) -> None:
+    for _ in range(2):
+        oracle.check(program, *arrays)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_values(name: str) -> None:
+    """Bits of NumPy's, at sizes where machine code records; on the second and third time too."""
+    inputs = [lf.asnumpy(each) for each in _inputs("f8")]
+    for _ in range(3):
+        oracle.check(OPERATIONS[name], *inputs, ulp=4 if name in ("ufunc", "power") else 0)
+
+
+def test_numbers_are_looked_at() -> None:
+    """A number that the dtype does not take goes the long way, whatever was learnt."""
+    bytes_, floats = _inputs("u1")[0], _inputs("f4")[0]
+    for _ in range(3):
+        assert (bytes_ + 3).dtype == "u1" and (floats * 2).dtype == "f4"
+    for wrong in (300, -1, 10**30):
+        with pytest.raises(OverflowError):
+            bytes_ + wrong
+    with pytest.raises(OverflowError):
+        floats * 10**400
+    assert host.isnan(float((floats * float("nan"))[0, 0]))
+    assert (bytes_ < 300).all()
+    assert (bytes_ * True).dtype == "u1" and (bytes_ * 1.0).dtype == "f8"
+
+
+def test_strong_numbers() -> None:
+    """NumPy's float64 takes part in the choice of the dtype, a Python float does not."""
+    floats = _inputs("f4")[0]
+    for _ in range(3):
+        assert (floats * 2.5).dtype == "f4" and (floats * host.float64(2.5)).dtype == "f8"
+        assert (2.5 - floats).dtype == "f4" and (host.float64(2.5) - floats).dtype == "f8"
+
+
+def test_arguments_are_told_apart() -> None:
+    """1, 1.0 and True are equal, and not the same axis or number."""
+    array = _inputs("f8")[0]
+    for _ in range(3):
+        assert array.sum(axis=1).shape == (SHAPE[0],)
+        assert array.sum(axis=(0, 1)).shape == ()
+    for wrong in (1.0, (0, 1.0), 2, (0, 0)):
+        with pytest.raises((TypeError, ValueError)):
+            array.sum(axis=wrong)
+    assert array.sum(1, float, None, True).shape == (SHAPE[0], 1)
+    assert array.sum(axis=1, dtype="f4").dtype == "f4"
+
+
+def test_warnings_come_each_time() -> None:
+    """What warns while it is recorded is not learnt."""
+    array, rows = _inputs("c16")[0], lf.zeros((SHAPE[0], 0))
+    for _ in range(3):
+        with pytest.warns(host.exceptions.ComplexWarning):
+            array.astype("f8")
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+            rows.mean(axis=1)
+        with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+            array.real.std(axis=0, ddof=SHAPE[0])
+
+
+def test_results_that_are_operands() -> None:
+    """What gives an operand itself makes nothing, each time."""
+    for _ in range(3):
+        array = lf.zeros(SHAPE, "u1")
+        assert array.astype("u1", copy=False) is array
+        assert +array is not array
+
+
+def test_keys_that_are_refused() -> None:
+    """What is no view of some axes raises NumPy's errors."""
+
+    def program(np: Any, a: Any) -> list[Any]:
+        found = []
+        for key in (10**30, -(10**30), (0, 10**30), 30, (0, 40), (..., ...), (0, 0, 0),
+                    slice(1.0), slice(None, None, 0), (slice(None), 1.5), {}):  # fmt: skip
+            try:
+                found.append(a[key])
+            except Exception as error:  # noqa: BLE001 - any exception is an answer here
+                found.append(type(error).__name__)
+        for key in (slice(10**30), (0, slice(3, 1, -4)), ()):
+            found += [a[key], a[key].strides]
+        return found
+
+    oracle.check(program, host.arange(1200.0).reshape(SHAPE))
+
+
+def test_scalars_and_arrays_without_axes() -> None:
+    """They have one form, and what is made of them is of different kinds."""
+
+    def program(np: Any, a: Any) -> Any:
+        found = []
+        for _ in range(3):
+            scalar, array = a.sum(), np.array(a.sum())
+            for each in (scalar, array, scalar):
+                made = (each * 2.0, -each, each + a, each.astype("f4"), each.copy(), each.sum())
+                found += [(np.ndim(item), isinstance(item, float | host.generic)) for item in made]
+                found += made
+        return found
+
+    oracle.check(program, host.arange(12.0))
+
+
+def test_parts_assigned_to_their_array() -> None:
+    """A part of an array as the value of another part of it, or of itself."""
+
+    def program(np: Any, a: Any) -> Any:
+        for _ in range(3):
+            a[1:] = a[:-1]
+            a[2:5] = a[2:5]
+            a[:2] += a[3:5]
+            try:
+                a[3] = a
+            except ValueError:
+                a[3] = 5.0
+        return a
+
+    oracle.check(program, host.arange(400.0))
+
+
+def test_errors_at_once() -> None:
+    """Under an errstate that raises, an operation runs when it is recorded."""
+    array = _inputs("f8")[0]
+    for _ in range(3):
+        _ = array / 0.0, (array * 1.0).sum()
+    with host.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        array / 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            array / 0.0
+
+
+def test_origin_is_the_users_line() -> None:
+    """Machine code has no frame: what it records is of the line that called it."""
+    array = _inputs("f8")[0]
+    for _ in range(3):
+        made = array * 2.0, array.mean(axis=0), lf.where(array > 1.0, array, 0.0)
+    for each in made:
+        assert each._storage.node.origin[0] is test_origin_is_the_users_line.__code__
+
+
+def test_another_thread() -> None:
+    """Memory that another thread writes too goes the long way, which counts its readers."""
+    array = _inputs("f8")[0]
+    for _ in range(3):
+        array += 1.0
+    thread = threading.Thread(target=lambda: array.__iadd__(1.0))
+    thread.start()
+    thread.join()
+    assert array._storage.is_shared
+    old = array._storage.node
+    array += 1.0
+    assert old.users == 2  # the write, and whoever may have it in hand
+
+
+def test_small_arrays_come_along() -> None:
+    """A small array beside those of the engine is read as it is now."""
+    large = _inputs("f8")[0]
+    with lf.options(eager_size=100):
+        row = lf.arange(float(SHAPE[1]))
+        for round_ in range(3):
+            found = large * row, row - large, lf.where(large > 1.0, row, large)
+            wide = large + 0.0
+            wide -= row
+            row += 1.0
+            values, now = lf.asnumpy(large), lf.asnumpy(row) - 1.0
+            assert (lf.asnumpy(found[0]) == values * now).all(), round_
+            assert (lf.asnumpy(found[1]) == now - values).all()
+            assert (lf.asnumpy(found[2]) == host.where(values > 1.0, now, values)).all()
+            assert (lf.asnumpy(wide) == values + 0.0 - now).all()
+            row_before = lf.asnumpy(row).copy()
+            with pytest.raises(ValueError):
+                row += large
+            assert (lf.asnumpy(row) == row_before).all()
+
+
+def test_budget() -> None:
+    """Machine code asks too whether a trace has become too long, or holds too much."""
+    array = _inputs("f8")[0]
+    with lf.options(max_pending_nodes=20):
+        chain = array
+        for _ in range(100):
+            chain = chain * 1.5 - 0.5
+            assert chain._storage.node.depth <= 20
+    with lf.options(max_pending_bytes=10 * array.nbytes):
+        total = array * 0.0
+        for number in range(100):
+            total = total + lf.array(host.full(SHAPE, float(number)))
+            assert len(Graph([total._storage.node]).nodes) < 40
+    assert float(total[0, 0]) == 4950.0
+
+
+def test_bytes_that_no_machine_word_counts() -> None:
+    """What a node holds counts every path to it: it doubles with each step here."""
+    with lf.options(max_pending_bytes=10**30, max_pending_nodes=10**25):
+        for _ in range(3):
+            x = lf.ones(SHAPE)
+            for _ in range(100):
+                x = (x + x) * 0.5
+            assert float(x[3, 4]) == 1.0
+
+
+def test_orphans_are_known_and_forgotten() -> None:
+    """Memory that no array holds is an orphan as long as it is needed."""
+    gc.collect()
+    before, nbytes = BYTES[0], 8 * SHAPE[0] * SHAPE[1]
+    array = lf.array(host.ones(SHAPE))
+    kept = array + 1.0
+    assert BYTES[0] == before
+    del array
+    assert BYTES[0] == before + nbytes
+    other = lf.array(host.ones(SHAPE))
+    more = other * 2.0
+    other += 1.0  # the old version is needed by `more` alone
+    assert BYTES[0] == before + 2 * nbytes
+    with lf.options(eager_size=100):
+        row = kept + lf.ones(SHAPE[1])  # the copy of a small array is nobody's
+    assert BYTES[0] == before + 2 * nbytes + 8 * SHAPE[1]
+    lf.materialize(kept, more, other, row)
+    del kept, more, other, row
+    gc.collect()
+    assert BYTES[0] == before
+
+
+def test_no_reference_is_lost() -> None:
+    """Neither kept for ever nor given away."""
+    inputs = _inputs("f8")
+    shared = (rerecord.form(inputs[0], threading.get_ident()), inputs[0]._layout, "f8", 1, None)
+
+    def counts() -> list[int]:
+        gc.collect()
+        return [len(gc.get_objects()), *map(sys.getrefcount, shared), *map(_users, inputs)]
+
+    def _users(array: Any) -> int:
+        return sys.getrefcount(array._storage.node)
+
+    for name in OPERATIONS:
+        OPERATIONS[name](lf, *inputs)
+        OPERATIONS[name](lf, *inputs)
+    before = counts()
+    for _ in range(20):
+        for name in OPERATIONS:
+            OPERATIONS[name](lf, *inputs)
+    after = counts()
+    assert all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)), (
+        before,
+        after,
+    )
