@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout
 
 Scalar = bool | int | float | complex | np.generic
 
@@ -107,6 +108,12 @@ class Backend(Protocol):
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between buffers of this device."""
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]
+    ) -> None:
+        """Copy the elements at these layouts, and others where that is faster, between buffers of
+        this device that hold as many elements of a dtype."""
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """The bytes as a uint8 array: shared on the CPU, a copy from a GPU."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import topological
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import (
@@ -102,6 +103,15 @@ def view_of(memory: np.ndarray, layout: Layout) -> np.ndarray:
     return as_strided(flat_of(memory)[layout.offset :], layout.shape, strides)
 
 
+def copy_elements(
+    source: np.ndarray, target: np.ndarray, dtype: str, layouts: Iterable[Layout]
+) -> None:
+    """Copy the elements at each layout from one memory of bytes to another."""
+    old, new = source.view(np.dtype(dtype)), target.view(np.dtype(dtype))
+    for layout in layouts:
+        view_of(new, layout)[...] = view_of(old, layout)
+
+
 def flat_of(memory: np.ndarray) -> np.ndarray:
     """Dense memory as one axis."""
     return as_strided(memory, (memory.size,), (memory.itemsize,))
@@ -122,7 +132,7 @@ def value_of(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]
     match node:
         case Const():
             return np.asarray(scalars[node]).astype(np.dtype(node.dtype))
-        case Fill():
+        case Fill() | Blank():
             return _fill(node, operands)
         case Map():
             return _map(node, operands)
@@ -160,8 +170,10 @@ def _as_memory(value: Any, node: Node) -> np.ndarray:
     )
 
 
-def _fill(node: Fill, operands: list[Any]) -> np.ndarray:
+def _fill(node: Fill | Blank, operands: list[Any]) -> np.ndarray:
     dtype = np.dtype(node.dtype)
+    if isinstance(node, Blank):
+        return np.empty(node.shape, dtype)
     if len(operands) == 1:
         return np.broadcast_to(np.asarray(operands[0], dtype), node.shape)
     wide = np.dtype("f4") if node.dtype == "f2" else dtype

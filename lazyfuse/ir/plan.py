@@ -8,12 +8,16 @@ same structure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
+from lazyfuse.ops.shapes import size_of
 
 ScalarSlot: TypeAlias = tuple[str, Any]
 
@@ -89,19 +93,24 @@ class Launch:
 class Renew:
     """Make slot `target` hold a version of `base` that may be written.
 
-    The same buffer when nobody else needs it and `in_place` allows it, else new memory: a copy, or
-    left uninitialized when everything will be written anyway (`copy` is False). `base_dies`: no
-    step after the launch that writes reads the base.
+    The same buffer when nobody else needs it and `in_place` allows it, else new memory with a copy
+    of the elements at `kept`: those of the base that the write leaves as they are. `base` is None
+    where there are none. `base_dies`: no step after the launch that writes reads the base.
     """
 
     target: int
-    base: int
+    base: int | None
     nbytes: int
     in_place: bool
-    copy: bool
+    kept: tuple[Layout, ...]
     node: Node
     base_dies: bool = False
     frees: tuple[int, ...] = ()
+
+    @cached_property
+    def kept_bytes(self) -> int:
+        """How much is copied into new memory."""
+        return sum(size_of(part.shape) for part in self.kept) * int(self.node.dtype[1:])
 
 
 @dataclass(frozen=True)
@@ -124,17 +133,38 @@ class Call:
 Step: TypeAlias = Launch | Renew | Call
 
 
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """Renewals and launches, in turn, up to step `last`, that may run together, band by band of
+    the rows of their first axis (`runtime/waves.py`).
+
+    lags: rows by which each launch stays behind. rooms: the number of the memory that each result
+    takes. sources: for each such memory the slot of the array that is copied to it, but for the
+    region that is written, and whether it is that slot's own if that may be reused. row_bytes:
+    what a row of all that is touched takes. `bound` as in Launch.
+    """
+
+    last: int
+    lags: tuple[int, ...]
+    rooms: tuple[int, ...]
+    sources: tuple[tuple[int, bool], ...]
+    row_bytes: int
+    bound: list[Any] = field(default_factory=lambda: [None], repr=False)
+
+
 @dataclass(frozen=True)
 class Plan:
     """`leaves` slots are bound before the run; `outputs` are read after it.
-    `stored` gives each slot's node. Leaves of up to `kept_bytes` bytes are not overwritten, also
-    when they are dead: their values tell which operation met a floating point condition."""
+    `stored` gives each slot's node. `waves` by their first steps. Leaves of up to `kept_bytes`
+    bytes are not overwritten, also when they are dead: their values tell which operation met a
+    floating point condition."""
 
     leaves: int
     slots: tuple[Node, ...]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
     refusals: tuple[Refusal, ...] = ()
+    waves: Mapping[int, Wave] = field(default_factory=dict)
     kept_bytes: int = 0
     seconds: float = field(default=0.0, compare=False)
 

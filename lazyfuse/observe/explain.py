@@ -37,6 +37,9 @@ def plan_text(plan: Plan, device: str) -> str:
         f"{calls} library call{'s' * (calls != 1)}, reads {_size(read)}, writes {_size(written)}"
     ]
     for number, step in enumerate(plan.steps):
+        if number in plan.waves:
+            last = plan.waves[number].last - 1
+            lines.append(f"[{number}] to [{last}] run together, band by band of their rows")
         lines += _step_lines(number, step, device)
     refusals = list(dict.fromkeys(_refusal_line(refusal) for refusal in plan.refusals))
     if refusals:
@@ -58,7 +61,7 @@ def _step_lines(number: int, step: Launch | Call | Renew, device: str) -> list[s
         case Call():
             return [f"[{number}] call {label(step.node)}: {step.why.value}{_where(step.node)}"]
         case Renew():
-            how = "in place if nobody else reads it" if step.in_place else "into a copy"
+            how = "in place if nobody else reads it" if step.in_place else "in new memory"
             return [f"[{number}] write into an array {how}{_where(step.node)}"]
 
 

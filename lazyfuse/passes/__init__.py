@@ -11,11 +11,13 @@ from collections.abc import Callable
 
 from lazyfuse.ir.graph import Graph
 from lazyfuse.passes.dedup import dedup
+from lazyfuse.passes.fills import fills
+from lazyfuse.passes.pieces import pieces
 from lazyfuse.passes.runs import runs
 from lazyfuse.passes.simplify import simplify
 from lazyfuse.passes.views import views
 
-GRAPH_PASSES: tuple[Callable[[Graph], Graph], ...] = (dedup, simplify, views, runs)
+GRAPH_PASSES: tuple[Callable[[Graph], Graph], ...] = (fills, pieces, dedup, simplify, views, runs)
 
 
 def run_passes(graph: Graph, selection: str) -> Graph:

@@ -24,7 +24,7 @@ from lazyfuse.ir.interp import evaluate, result_memory, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
-from lazyfuse.ir.plan import Call, Launch, Plan, Renew
+from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.session import executable, kernels
 
@@ -65,18 +65,28 @@ class Executor:
 
     def go_on(self) -> list[Buffer]:
         """The buffers of the outputs, from the step at which a run stopped for want of memory."""
-        for step in self.plan.steps[self.done :]:
-            match step:
-                case Launch():
-                    self._launch(step)
-                case Renew():
-                    self._renew(step)
-                case Call():
-                    self._call(step)
-            for slot in step.frees:
-                self.buffers[slot] = None
-            self.done += 1
+        steps, waves = self.plan.steps, self.plan.waves
+        while self.done < len(steps):
+            wave = waves.get(self.done)
+            stop = self.done + 1
+            if wave is not None and self._together(steps[self.done : wave.last], wave):
+                stop = wave.last
+            else:
+                self._step(steps[self.done])
+            for step in steps[self.done : stop]:
+                for slot in step.frees:
+                    self.buffers[slot] = None
+            self.done = stop
         return [self._buffer(slot) for slot in self.plan.outputs]
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Launch():
+                self._launch(step)
+            case Renew():
+                self._renew(step)
+            case Call():
+                self._call(step)
 
     def _buffer(self, slot: int) -> Buffer:
         buffer = self.buffers[slot]
@@ -99,10 +109,33 @@ class Executor:
             else:
                 self.buffers[slot] = self.backend.allocate(nbytes)
         buffers = [self._buffer(operand.slot) for operand in step.operands]
-        scalars = [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
         self.overwritten |= self.claimed  # from here on
-        self.conditions |= bound(buffers, scalars, threads=self.options.threads)
+        self.conditions |= bound(buffers, self._scalars(step), threads=self.options.threads)
         events.add_launch(step.bytes_read, step.bytes_written)
+
+    def _scalars(self, step: Launch) -> list[Any]:
+        return [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
+
+    def _together(self, steps: Sequence[Step], wave: Wave) -> bool:
+        """Run the steps of a wave band by band, if all its kernels can be built."""
+        launches = [step for step in steps if isinstance(step, Launch)]
+        renewals = [step for step in steps if isinstance(step, Renew)]
+        bound = [bound_launch(step, self.backend) for step in launches]
+        if None in bound:
+            return False
+        if wave.bound[0] is None or wave.bound[0][0] != bound:
+            bands = self.backend.bands(bound, wave.lags, wave.row_bytes)  # type: ignore[attr-defined]  # of backends with `band_bytes`
+            wave.bound[0] = bound, bands
+        rooms = [self._renewed(slot, renewals[0], stays=own) for slot, own in wave.sources]
+        for renewal, room in zip(renewals, wave.rooms, strict=True):
+            self.buffers[renewal.target] = rooms[room]
+        buffers = [[self._buffer(operand.slot) for operand in step.operands] for step in launches]
+        scalars = [self._scalars(step) for step in launches]
+        self.overwritten |= self.claimed
+        self.conditions |= wave.bound[0][1](buffers, scalars, threads=self.options.threads)
+        for step in launches:
+            events.add_launch(step.bytes_read, step.bytes_written)
+        return True
 
     def _may_reuse(self, slot: int, nbytes: int) -> bool:
         """Whether the memory of a slot that the plan does not read again belongs to nobody
@@ -113,16 +146,25 @@ class Executor:
         return slot >= self.plan.leaves or (nbytes > self.plan.kept_bytes and self.is_dead(slot))
 
     def _renew(self, step: Renew) -> None:
-        base = self._buffer(step.base)
-        if step.in_place and step.base_dies and self._may_reuse(step.base, step.nbytes):
-            self.buffers[step.target] = base
-            self.claimed.add(step.base)
+        if step.base is None:
+            self.buffers[step.target] = self.backend.allocate(step.nbytes)
             return
+        stays = step.in_place and step.base_dies
+        self.buffers[step.target] = self._renewed(step.base, step, stays=stays)
+
+    def _renewed(self, slot: int, step: Renew, *, stays: bool) -> Buffer:
+        """The memory of a slot, if it stays there and belongs to nobody else; else new memory with
+        what a write leaves of it."""
+        base = self._buffer(slot)
+        if stays and self._may_reuse(slot, step.nbytes):
+            self.claimed.add(slot)
+            return base
         fresh = self.backend.allocate(step.nbytes)
-        if step.copy:
-            self.backend.copy(base, fresh)
-            events.add(copies=1, bytes_read=step.nbytes, bytes_written=step.nbytes)
-        self.buffers[step.target] = fresh
+        if step.kept:
+            self.backend.copy_regions(base, fresh, step.node.dtype, step.kept)
+            nbytes = step.kept_bytes
+            events.add(copies=1, bytes_read=nbytes, bytes_written=nbytes)
+        return fresh
 
     def _call(self, step: Call) -> None:
         events.add(unfused=1)

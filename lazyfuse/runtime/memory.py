@@ -28,7 +28,7 @@ def with_frees(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...
 def _with_frees(
     step: Step, frees: tuple[int, ...], number: int, last: dict[int, int], outputs: Sequence[int]
 ) -> Step:
-    if isinstance(step, Renew):
+    if isinstance(step, Renew) and step.base is not None:
         dies = last[step.base] <= number + 1 and step.base not in outputs
         return replace(step, frees=frees, base_dies=dies)
     return replace(step, frees=frees)
@@ -40,7 +40,7 @@ def _touched(step: Step) -> list[int]:
             operands = [operand.slot for operand in step.operands]
             return operands + [slot for call in step.calls for _, slot in call.reads]
         case Renew():
-            return [step.target, step.base]
+            return [step.target] if step.base is None else [step.target, step.base]
         case Call():
             return [*(slot for _, slot in step.reads), step.target]
 

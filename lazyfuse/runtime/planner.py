@@ -12,20 +12,26 @@ from dataclasses import replace
 
 from lazyfuse.backends.base import Backend
 from lazyfuse.config import Options
+from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import Graph, is_leaf, label, topological
 from lazyfuse.ir.group import Group
-from lazyfuse.ir.kernel import Kernel, Phase, Role
+from lazyfuse.ir.kernel import Kernel, Role
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
+from lazyfuse.ir.region import left_by
 from lazyfuse.ir.verify import verify_graph, verify_kernel, verify_plan
 from lazyfuse.lower.canonical import Lowered, canonical
 from lazyfuse.lower.contract import contract
 from lazyfuse.lower.lower import lower
+from lazyfuse.lower.narrow import narrow
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
 from lazyfuse.runtime.conditions import kept_bytes
 from lazyfuse.runtime.memory import donors, with_frees
+from lazyfuse.runtime.waves import find_waves
 from lazyfuse.schedule.fusion import Limits
+from lazyfuse.schedule.hazards import reads_elsewhere
 from lazyfuse.schedule.schedule import Schedule, schedule
 
 
@@ -111,6 +117,7 @@ class _Planner:
             steps,
             outputs,
             tuple(self.refusals),
+            find_waves(steps, getattr(self.backend, "band_bytes", 0)),
             kept_bytes=kept_bytes(self.graph.nodes, self.options.float_errors),
         )
 
@@ -130,6 +137,8 @@ class _Planner:
         )
         if self.options.fastmath:
             lowered = canonical(replace(lowered, kernel=contract(lowered.kernel)))
+        if getattr(self.backend, "narrow_index", False):
+            lowered = narrow(lowered)
         unsupported = self._unsupported(lowered.kernel)
         if unsupported:
             self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))
@@ -139,7 +148,7 @@ class _Planner:
         if self.options.check:
             verify_kernel(lowered.kernel)
         if isinstance(first, Update):
-            self._renew(first, lowered)
+            self._renew(first, group)
         self._launch(group, lowered)
 
     def _unsupported(self, kernel: Kernel) -> str:
@@ -163,17 +172,17 @@ class _Planner:
             )
         )
 
-    def _renew(self, node: Update, lowered: Lowered) -> None:
+    def _renew(self, node: Update, group: Group) -> None:
         """The memory that an update writes into:
         its base in place where no read would see the new values."""
         base = node.srcs[0]
-        hazard = _has_hazard(node, lowered)
+        hazard = reads_elsewhere(node, group.expressions[node])
         if hazard:
-            self.refusals.append(Refusal(base, node, WhyNot.HAZARD, "the base is copied first"))
+            self.refusals.append(Refusal(base, node, WhyNot.HAZARD, "it is written to new memory"))
         nbytes = size_of(node.shape) * int(node.dtype[1:])
-        covers = node.index is None and size_of(node.layout.shape) == size_of(node.shape)
-        step = Renew(self._slot(node), self.slots[base], nbytes, not hazard, not covers, node)
-        self.steps.append(step)
+        old = None if isinstance(base, Blank) else self.slots[base]
+        kept = () if old is None else _kept(node)
+        self.steps.append(Renew(self._slot(node), old, nbytes, not hazard, kept, node))
 
     def _launch(self, group: Group, lowered: Lowered) -> None:
         operands = tuple(
@@ -211,39 +220,20 @@ class _Planner:
         """How to compute one output of a launch without its kernel."""
         own = self.stored - set(group.roots)
         reads, scalars = _needs(node, own)
-        slots = self.slots
-        if isinstance(node, Update):  # its base is where `Renew` has put it
-            slots = {**slots, node.srcs[0]: self._slot(node)}
         return Call(
             node,
-            tuple((src, slots[src]) for src in reads),
+            tuple((src, self.slots[src]) for src in reads),
             tuple((src, self.constants[src]) for src in scalars),
             self._slot(node),
             WhyNot.UNSUPPORTED,
         )
 
 
-def _has_hazard(node: Update, lowered: Lowered) -> bool:
-    """Whether a write would change elements of its base that the kernel reads afterwards: safe is
-    only to read each at the place, and by the index, by which it is written next."""
-    phase, target = lowered.kernel.phases[-1], lowered.bindings[-1]
-    (store,) = phase.stores
-    if store.index is not None and not node.unique:
-        allowed: set[int | None] = set()
-    else:
-        allowed = {store.index}
-    for number, binding in enumerate(lowered.bindings[:-1]):
-        if binding.node is node.srcs[0]:
-            here = (binding.strides, binding.offset) == (target.strides, target.offset)
-            if not here or _indexes(phase, number) - allowed:
-                return True
-    return False
-
-
-def _indexes(phase: Phase, arg: int) -> set[int | None]:
-    """By which body values a phase reads an argument; None for where the loops stand."""
-    loads = {None for i in phase.body if (i.op, i.attr) == ("load", arg)}
-    return loads | {i.args[0] for i in phase.body if (i.op, i.attr) == ("gather", arg)}
+def _kept(node: Update) -> tuple[Layout, ...]:
+    """What a write leaves of its base."""
+    if node.index is not None:
+        return (Layout(node.shape, node.strides, 0),)
+    return tuple(left_by(node.layout, node.shape, node.strides))
 
 
 def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Const]]:
@@ -277,6 +267,6 @@ def _traffic(lowered: Lowered, itemsizes: Sequence[int]) -> tuple[int, int]:
 def kernel_name(nodes: Sequence[Node]) -> str:
     """A readable C identifier from the operations inside."""
     names = [label(node).split("[")[0].replace(".", "_") for node in nodes]
-    shown = [name for name in names if name not in ("view", "const")]
+    shown = [name for name in names if name not in ("view", "const", "blank")]
     short = shown if len(shown) <= 5 else [*shown[:2], f"{len(shown) - 4}_more", *shown[-2:]]
     return "lf_" + "_".join(short)

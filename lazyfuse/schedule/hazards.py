@@ -3,15 +3,20 @@
     x[1:] += x[:-1]        the value is stored first, then written: x changes in place
 
 Executed as it stands, the kernel would read elements that it has changed already. A write of a
-small part stores its value first; a write of most of the array goes into new memory instead, which
-the planner sees to.
+small part stores its value first; a write of most of the array goes into new memory instead, into
+which the planner has the rest copied. `p[0] = p[1]` and `x[::2] += x[1::2]` read what they do not
+write: they change the memory in place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lazyfuse.ir.expression import Expression, Read, Term
 from lazyfuse.ir.graph import is_leaf
+from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Node, Update, View
+from lazyfuse.ir.region import are_apart
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.schedule.fusion import Limits, join_alone
 from lazyfuse.schedule.stores import memory_of
@@ -27,28 +32,46 @@ def torn_values(stored: dict[Node, None], limits: Limits) -> set[Node]:
         value = memory_of(root.srcs[1])
         if value in stored or is_leaf(value) or isinstance(root.srcs[1], View):
             continue
-        if _reads_elsewhere(root, join_alone(root, stored, limits).expression):
+        if reads_elsewhere(root, join_alone(root, stored, limits).expression):
             found.add(value)
     return found
 
 
-def _reads_elsewhere(root: Update, expression: Expression) -> bool:
-    """Whether the value of a write reads the memory that is written at other places than the one
-    that is written next."""
+def reads_elsewhere(root: Update, expression: Expression) -> bool:
+    """Whether the kernel of a write would read elements of the memory that it has changed already:
+    safe are reads of the place that is written next, by the index by which it is written, and of
+    places that are never written."""
     base, index = root.srcs[0], expression.roots[1] if root.index is not None else None
-    moving = [axis for axis, extent in enumerate(root.layout.shape) if extent > 1]
-
-    def is_here(read: Read, moved: Term | Read | None) -> bool:
-        same = all(read.strides[axis] == root.layout.strides[axis] for axis in moving)
-        return same and read.offset == root.layout.offset and moved == index
-
-    pairs: list[tuple[Term | Read, Term | Read | None]] = [(expression.roots[0], None)]
-    for term in expression.terms:
-        operands = expression.operands[term]
-        moved = operands[1] if isinstance(term.node, Gather) else None
-        pairs += [(operand, moved) for operand in operands]
-    reads = [(read, moved) for read, moved in pairs if isinstance(read, Read)]
-    own = [(read, moved) for read, moved in reads if read.node is base]
+    own = [(read, moved) for read, moved in _reads(expression) if read.node is base]
     if own and index is not None and not root.unique:
         return True
-    return not all(is_here(read, moved) for read, moved in own)
+    return not all(
+        _is_here(root, read) and moved == index or index is moved is None and _is_apart(root, read)
+        for read, moved in own
+    )
+
+
+def _reads(expression: Expression) -> Iterator[tuple[Read, Term | Read | None]]:
+    """Each read with the index that moves it, if any does."""
+    pairs: list[tuple[Term | Read, Term | Read | None]]
+    pairs = [(operand, None) for operand in expression.roots]
+    for term in expression.terms:
+        operands = expression.operands[term]
+        if isinstance(term.node, Gather):
+            pairs += [(operands[0], operands[1]), (operands[1], None)]
+        else:
+            pairs += [(operand, None) for operand in operands]
+    return ((read, moved) for read, moved in pairs if isinstance(read, Read))
+
+
+def _is_here(root: Update, read: Read) -> bool:
+    """Whether a read without its index is where the write without its index is."""
+    moving = [axis for axis, extent in enumerate(root.layout.shape) if extent > 1]
+    same = all(read.strides[axis] == root.layout.strides[axis] for axis in moving)
+    return same and read.offset == root.layout.offset
+
+
+def _is_apart(root: Update, read: Read) -> bool:
+    """Whether a read meets nothing that is written."""
+    place = Layout(root.layout.shape, read.strides, read.offset)
+    return are_apart(place, root.layout, root.shape, root.strides)

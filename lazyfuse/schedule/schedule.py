@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from lazyfuse.ir.expression import Read, Term
 from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.group import Group, collapses
 from lazyfuse.ir.node import Map, Node, Reduce
@@ -87,7 +88,32 @@ def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
     below: set[Node] = set()
     for node in shared:
         below.update(src for src in node.srcs if src in shared)
-    return {node for node in shared - below if cost.is_expensive(_tree_cost(node, stored))}
+    costs = {node: _tree_cost(node, stored) for node in shared - below}
+    found: set[Node] = {node for node, each in costs.items() if cost.is_expensive(each)}
+    for group in groups:
+        places = Counter(term.node for term in group.terms)
+        for node, each in costs.items():
+            if places[node] > 1 and cost.is_expensive(_waste(node, group, each)):
+                found.add(node)
+    return found
+
+
+def _waste(node: Node, group: Group, tree_cost: float) -> float:
+    """What a kernel that computes a node at several places computes and loads more than one that
+    reads it there: a filter of a filter, which is better run in two passes."""
+    operands = {t: own for each in group.expressions.values() for t, own in each.operands.items()}
+    loads: list[set[Read]] = []
+    for place in (term for term in group.terms if term.node is node):
+        seen: set[Term | Read] = set()
+        stack: list[Term | Read] = [place]
+        while stack:
+            current = stack.pop()
+            if current not in seen:
+                seen.add(current)
+                stack.extend(operands.get(current, ()) if isinstance(current, Term) else ())
+        loads.append({each for each in seen if isinstance(each, Read)})
+    more = len(set().union(*loads)) - max(map(len, loads)) - len(loads)
+    return tree_cost * (len(loads) - 1) + cost.LOAD_COST * max(more, 0)
 
 
 def _tree_cost(node: Node, stored: dict[Node, None]) -> float:

@@ -7,10 +7,14 @@ and in tests as an oracle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lazyfuse.backends.base import Buffer, Executable, Unsupported
+from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout
 
 
 class HostBuffer:
@@ -52,6 +56,11 @@ class ReferenceBackend:
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         self.to_host(target)[...] = self.to_host(source)
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]
+    ) -> None:
+        copy_elements(self.to_host(source), self.to_host(target), dtype, regions)
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         assert isinstance(buffer, HostBuffer)
