@@ -26,6 +26,7 @@ from lazyfuse.ir.kernel import (
     Role,
     Store,
 )
+from lazyfuse.ir.verify import verify_kernel
 from lazyfuse.ops.body import Body, Value, cast, select
 from tests.kernel_runner import Memory
 
@@ -48,12 +49,13 @@ class Builder:
         self.lanes = self.rng.choice(tuple(Lanes))
         self.outer = self.rng.randint(self.lanes is Lanes.OUTER, 3)
         self.inner = self.rng.randint(self.lanes is Lanes.INNER, 2)
+        if self.lanes is Lanes.ROWS:
+            self.outer, self.inner = max(self.outer, 1), 1
         rank = self.outer + self.inner
         self.lane = rank - 1 if self.lanes is Lanes.INNER else self.outer - 1
-        self.extents = tuple(
-            self.rng.choice((1, 3, 8, 17, 40, 150, 300) if k == self.lane else (1, 2, 3, 5, 9))
-            for k in range(rank)
-        )
+        self.joined = self.rng.randint(1, max(self.outer, 1)) if not self.inner else 1
+        self.extents = tuple(map(self._extent, range(rank)))
+        self.row = self.extents[-1] if self.lanes is Lanes.ROWS else 0
         self.args: list[Arg] = []
         self.arrays: list[np.ndarray] = []
         self.strides: list[tuple[int, ...]] = []
@@ -63,18 +65,55 @@ class Builder:
             self._input()
         self.kernel = self._kernel()
 
+    def _extent(self, axis: int) -> int:
+        if self.lanes is Lanes.ROWS and axis == self.outer:
+            return self.rng.choice((2, 3, 4, 5, 8, 11, 16, 19, 31))
+        if axis == self.outer - self.joined or (axis == self.lane and self.joined == 1):
+            return self.rng.choice((1, 3, 8, 17, 40, 150, 300))
+        return self.rng.choice((1, 2, 3, 5, 9))
+
     def _input(self) -> None:
         dtype = self.rng.choice((self.dtype, "u1", "b1"))
         access = tuple(
             self.rng.choice((FIXED, STRIDED, UNIT) if k == self.lane else (FIXED, STRIDED))
             for k in range(len(self.extents))
         )
+        if self.joined > 1 and access[self.outer - self.joined] != FIXED:
+            access = self._moving(access)
+        if self.row:
+            access = self._in_rows(access)
         self._argument(Role.IN, dtype, access)
+
+    def _moving(self, access: tuple[str, ...]) -> tuple[str, ...]:
+        """The access of an argument that moves along all joined axes as along one."""
+        joined = (STRIDED,) * (self.joined - 1) + (self.rng.choice((UNIT, STRIDED)),)
+        return (*access[: self.outer - self.joined], *joined)
+
+    def _in_rows(self, access: tuple[str, ...]) -> tuple[str, ...]:
+        """The same access, or that of dense rows."""
+        if FIXED in access[self.lane :] or self.rng.random() < 0.3:
+            return access
+        return (*access[: self.lane], STRIDED, UNIT)
+
+    def _packed(self, access: tuple[str, ...]) -> list[int]:
+        """The axes, fastest first, along which an argument follows itself without gaps."""
+        if self.joined > 1 and access[self.outer - self.joined] != FIXED:
+            return list(range(self.outer - 1, self.outer - self.joined - 1, -1))
+        if self.row and access[-1] == UNIT:
+            return [self.lane + 1, self.lane]
+        return []
 
     def _argument(self, role: Role, dtype: str, access: tuple[str, ...]) -> int:
         steps = {FIXED: 0, UNIT: 1}
         strides, size = [0] * len(access), 1
-        for k in sorted(range(len(access)), key=lambda k: access[k] != UNIT):
+        packed = self._packed(access)
+        step = 1 if self.row or UNIT in access else self.rng.choice((1, 2, 3))
+        for k in packed:
+            strides[k] = step
+            size += step * (self.extents[k] - 1)
+            step *= self.extents[k]
+        rest = [k for k in range(len(access)) if k not in packed]
+        for k in sorted(rest, key=lambda k: access[k] != UNIT):
             strides[k] = steps.get(access[k], size if size > 1 else self.rng.choice((1, 2, 3)))
             size += strides[k] * (self.extents[k] - 1) if access[k] != FIXED else 0
         self.args.append(Arg(role, dtype, access))
@@ -92,7 +131,14 @@ class Builder:
             phases.append(self._phase(Level.INNER, inputs, is_first=number == 0))
         phases.append(self._phase(Level.OUTER, inputs, is_first=False))
         return Kernel(
-            self.outer, self.inner, self.lanes, tuple(self.args), (self.dtype,), tuple(phases)
+            self.outer,
+            self.inner,
+            self.lanes,
+            tuple(self.args),
+            (self.dtype,),
+            tuple(phases),
+            joined=self.joined,
+            row=self.row,
         )
 
     def _phase(self, level: Level, inputs: int, *, is_first: bool) -> Phase:
@@ -119,6 +165,8 @@ class Builder:
             else FIXED
             for k in range(len(self.extents))
         )
+        if self.row and level is Level.INNER:
+            access = self._in_rows(access)
         target = self._argument(Role.OUT, self.dtype, access)
         stores.append(Store(target, values[-1].index))
         return Phase(level, tuple(body.instrs), tuple(folds), tuple(stores))
@@ -143,7 +191,10 @@ class Builder:
             )
         axes = len(self.extents) if level is Level.INNER else self.outer
         if kind == "index" and axes:
-            return cast(body.emit("index", "i8", attr=self.rng.randrange(axes)), self.dtype)
+            axis = self.rng.randrange(axes)
+            if self.joined > 1 and axis == self.outer - self.joined:
+                axis = self.lane
+            return cast(body.emit("index", "i8", attr=axis), self.dtype)
         number = self.rng.randrange(inputs)
         arg = self.args[number]
         is_fixed = all(step == FIXED for step in arg.access[self.outer :])
@@ -228,6 +279,7 @@ def test_random_kernels(start: int, full: bool) -> None:
     """One kernel per seed, on one thread and on three."""
     for seed in range(start, start + (200 if full else 20)):
         builder = Builder(seed)
+        verify_kernel(builder.kernel)
         executable = BACKEND.compile(builder.kernel, "random")
         launch = executable.bind(
             builder.extents, tuple(builder.strides), (0,) * len(builder.strides)

@@ -25,7 +25,17 @@ these values stay inside the memory. Moved stores happen in index order, on one 
   8 partial sums, complex 64 with 4; halves rounded down to a multiple of 8), and rows of further
   inner axes are added one by one;
 * OUTER: lanes along the last outer axis;
-  every lane adds its own values one by one, in index order.
+  every lane adds its own values one by one, in index order;
+* ROWS: lanes along the last outer axis; every lane adds a row, the only inner axis, as INNER does.
+  The kernel is made for rows of `row` elements, at most ROW; an argument that is UNIT along them
+  is dense: its rows follow each other without gaps.
+
+`joined` is a promise about launches, which a backend may use: the last `joined` outer axes can be
+walked as one loop. Of those axes the first is long; the extents of the others, the tiny ones,
+multiply to the period, at most PERIOD. An argument that moves along the first walks all of them as
+one (its stride is the extent times the stride of the axis that follows); any other repeats itself
+with the period, and no index along the first is read. `photo * gain` of shapes (n, 3) and (3,) is
+such a kernel, of period 3.
 
 A `Scan` walks the only inner axis in order: body value `first` is written at index 0, `next` at
 each later index, where `carry` reads what was written one index before. With lanes along the inner
@@ -64,6 +74,7 @@ class Lanes(Enum):
 
     INNER = "inner"
     OUTER = "outer"
+    ROWS = "rows"
 
 
 class Level(Enum):
@@ -84,6 +95,12 @@ class Role(Enum):
 #: How an argument moves along one axis:
 #: not at all, by one element, or by a stride given at launch.
 FIXED, UNIT, STRIDED = "0", "1", "s"
+
+
+#: The longest period of joined axes, in elements.
+PERIOD = 128
+#: The longest row that one lane adds, in elements.
+ROW = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +198,8 @@ class Kernel:
     scalars: tuple[str, ...]
     phases: tuple[Phase, ...]
     index: str = "i8"
+    joined: int = 1
+    row: int = 0
 
     @cached_property
     def text(self) -> str:
@@ -198,6 +217,19 @@ class Kernel:
     @property
     def outputs(self) -> tuple[int, ...]:
         return tuple(i for i, arg in enumerate(self.args) if arg.role is Role.OUT)
+
+    @property
+    def tiny(self) -> range:
+        """The joined axes but the first; none where nothing is joined."""
+        return range(self.outer - self.joined + 1, self.outer)
+
+    @property
+    def dense(self) -> tuple[int, ...]:
+        """The arguments of ROWS that are rows which follow each other."""
+        if self.lanes is not Lanes.ROWS:
+            return ()
+        given = [(n, arg) for n, arg in enumerate(self.args) if arg.role is not Role.SCRATCH]
+        return tuple(number for number, arg in given if arg.access[self.outer] == UNIT)
 
     @cached_property
     def gathered(self) -> frozenset[int]:
@@ -228,9 +260,11 @@ class Kernel:
 
 
 def _lines(kernel: Kernel) -> list[str]:
+    joined = f" joined={kernel.joined}" if kernel.joined > 1 else ""
+    joined += f" row={kernel.row}" if kernel.row else ""
     lines = [
         f"kernel outer={kernel.outer} inner={kernel.inner} lanes={kernel.lanes.value} "
-        f"index={kernel.index}"
+        f"index={kernel.index}{joined}"
     ]
     for number, arg in enumerate(kernel.args):
         lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{','.join(arg.access)}]")

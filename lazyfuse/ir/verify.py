@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from lazyfuse.errors import VerifyError
 from lazyfuse.ir.graph import Graph, graph_text, is_leaf
-from lazyfuse.ir.kernel import Kernel, Level, Phase, Role
+from lazyfuse.ir.kernel import FIXED, PERIOD, ROW, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Map, Node, Reduce, Scan, Update, View
-from lazyfuse.ir.plan import Launch, Plan
+from lazyfuse.ir.plan import Call, Launch, Plan
 from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 from lazyfuse.ops.shapes import Shape, broadcast, reduced, size_of
@@ -87,6 +87,33 @@ def _verify_reach(plan: Plan, step: Launch) -> None:
                 f"{operand} over {step.extents} leaves its memory of {size} elements",
                 str(step.kernel),
             )
+    if step.kernel.joined > 1:
+        _verify_joined(step)
+    if step.kernel.row:
+        _verify_rows(step)
+
+
+def _verify_rows(step: Launch) -> None:
+    """The rows of the launch are those that the kernel is made for."""
+    kernel = step.kernel
+    dense = {step.operands[number].strides[kernel.outer - 1 :] for number in kernel.dense}
+    if step.extents[-1] != kernel.row or dense - {(kernel.row, 1)}:
+        _fail(f"rows of {step.extents} with {sorted(dense)}", kernel.text)
+
+
+def _verify_joined(step: Launch) -> None:
+    """The joined axes of the launch can be walked as one."""
+    kernel = step.kernel
+    first = kernel.tiny[0] - 1
+    period = size_of(tuple(step.extents[axis] for axis in kernel.tiny))
+    for operand, arg in zip(step.operands, kernel.args, strict=False):
+        chains = all(
+            operand.strides[axis - 1] == operand.strides[axis] * step.extents[axis]
+            for axis in kernel.tiny
+        )
+        is_fine = chains if arg.role is Role.OUT else chains or arg.access[first] == FIXED
+        if period > PERIOD or not is_fine:
+            _fail(f"{operand} over {step.extents} cannot be joined", kernel.text)
 
 
 def _inside(layout: Layout, size: int, moved: tuple[int, int] = (0, 0)) -> bool:
@@ -119,9 +146,24 @@ def verify_kernel(kernel: Kernel) -> None:
                 _fail(f"{store} is ill typed", kernel.text)
         _verify_scan(kernel, phase)
         finished += len(phase.accumulators)
+    _verify_axes(kernel)
+
+
+def _verify_axes(kernel: Kernel) -> None:
+    """Arguments have an access per axis; only plain elementwise kernels have joined axes, and do
+    not read the index of the first; only sums along one axis have rows."""
     for arg in kernel.args:
         if len(arg.access) != kernel.outer + kernel.inner:
             _fail(f"{arg} does not have one access per axis", kernel.text)
+    fits = kernel.inner == 1 <= kernel.outer and 1 < kernel.row <= ROW and kernel.scan is None
+    if (kernel.lanes is Lanes.ROWS or kernel.row) and not fits:
+        _fail(f"rows of {kernel.row} elements", kernel.text)
+    if kernel.joined == 1:
+        return
+    indexes = {i.attr for phase in kernel.phases for i in phase.body if i.op == "index"}
+    is_plain = not (kernel.inner or kernel.gathered or kernel.scattered)
+    if not is_plain or kernel.joined > kernel.outer or kernel.tiny[0] - 1 in indexes:
+        _fail(f"{kernel.joined} axes cannot be joined", kernel.text)
 
 
 def _verify_scan(kernel: Kernel, phase: Phase) -> None:
@@ -177,7 +219,8 @@ def verify_plan(plan: Plan) -> None:
             needs = {operand.slot for operand in step.operands} - written
         else:
             written = {step.target}
-            needs = {slot for _, slot in step.reads} if hasattr(step, "reads") else {step.base}
+            reads = [slot for _, slot in step.reads] if isinstance(step, Call) else [step.base]
+            needs = {slot for slot in reads if slot is not None}
         if not needs <= alive:
             _fail(f"slots {sorted(needs - alive)} are read before they are written", repr(step))
         alive = (alive | written) - set(step.frees)

@@ -20,7 +20,7 @@ from lazyfuse.ir.kernel import Level as PhaseLevel
 from lazyfuse.ir.kernel import Scan as KernelScan
 from lazyfuse.ir.layout import access
 from lazyfuse.ir.node import Map, Node, Reduce, Scan, Update
-from lazyfuse.lower.access import Loops, plan_loops
+from lazyfuse.lower.access import Loops, plan_loops, take_rows
 from lazyfuse.lower.body import Arguments, PhaseBody
 from lazyfuse.lower.canonical import Binding, Lowered, canonical
 from lazyfuse.ops.body import Instr, Value
@@ -63,6 +63,7 @@ class _Lowering:
         self.loops = self._plan_loops()
         self.arguments = Arguments()
         self.accumulators: dict[Node, int] = {}
+        self.finished = 0  # accumulators of the phases so far
         self.scratch: dict[Term, int] = {}
         self.loop_of_axis = {
             axis: number for number, run in enumerate(self.loops.all) for axis in run
@@ -82,7 +83,8 @@ class _Lowering:
 
     def _plan_loops(self) -> Loops:
         accesses = [read.strides for e in self.expressions.values() for read in e.reads]
-        accesses += [self._store_access(root)[0] for root in self.outputs]
+        stores = [self._store_access(root)[0] for root in self.outputs]
+        accesses += stores
         indexed: set[int] = set()
         for expression in self.expressions.values():
             indexed.update(expression.counted)
@@ -91,7 +93,7 @@ class _Lowering:
         if gives_index and not _counts_in_c_order(loops):
             loops = plan_loops(self.group, accesses, fixed_axes=indexed | set(self.group.axes))
         self._check_runs(loops)
-        return loops
+        return take_rows(self.group, loops, accesses, stores) if self.exact_order else loops
 
     def _check_runs(self, loops: Loops) -> None:
         """The scheduler has promised that the axes of a pairwise run are one loop."""
@@ -148,17 +150,19 @@ class _Lowering:
         expression = self._joint([*folds, *stores])
         phase = PhaseBody(self.arguments, self.accumulators, self.loop_of_axis, self.scratch)
         values = phase.evaluate(expression)
-        accumulators = tuple(
-            self._accumulator(node, value, phase)
-            for node, value in zip(folds, values, strict=False)
-        )
+        accumulators: dict[Accumulator, int] = {}  # equal folds are one
+        numbers: dict[Node, int] = {}
+        for node, value in zip(folds, values, strict=False):
+            accumulator = self._accumulator(node, value, phase)
+            number_of = self.finished + len(accumulators)
+            numbers[node] = accumulators.setdefault(accumulator, number_of)
         written = [
             (root, astype(value, root.dtype).index)
             for root, value in zip(stores, values[len(folds) :], strict=True)
         ]
         kept = self._keep(expression, phase, number)
-        for node in folds:
-            self.accumulators[node] = len(self.accumulators)
+        self.accumulators.update(numbers)
+        self.finished += len(accumulators)
         return _phase(PhaseLevel.INNER, phase, accumulators, written + kept)
 
     def _accumulator(self, node: Reduce, value: Value, phase: PhaseBody) -> Accumulator:
@@ -189,7 +193,7 @@ class _Lowering:
         and that are worth keeping."""
         inner = size_of(tuple(self.group.shape[axis] for axis in self.group.axes))
         if (
-            self.loops.lanes is not Lanes.INNER
+            self.loops.lanes is Lanes.OUTER
             or inner > SCRATCH_ELEMENTS
             or len(self.loops.inner) != 1
         ):
@@ -233,7 +237,9 @@ class _Lowering:
                 value, *moved = phase.evaluate(self.expressions[root])
             moves = [astype(index, "i8").index for index in moved]
             written.append((root, astype(value, root.dtype).index, *moves))
-        return _phase(PhaseLevel.OUTER, phase, (), written)
+        in_rows = not group.axes and self.loops.lanes is Lanes.ROWS
+        level = PhaseLevel.INNER if in_rows else PhaseLevel.OUTER
+        return _phase(level, phase, (), written)
 
     def _assemble(self, phases: list[Phase]) -> Lowered:
         extents = self.loops.extents(self.group.shape)
@@ -261,6 +267,8 @@ class _Lowering:
             tuple(args),
             tuple(self.arguments.dtypes),
             tuple(_numbered(phase, numbers) for phase in phases),
+            joined=self.loops.joined,
+            row=extents[-1] if self.loops.lanes is Lanes.ROWS else 0,
         )
         return canonical(
             Lowered(

@@ -12,6 +12,9 @@ from lazyfuse.ops.shapes import size_of
 #: store plus one load of 64 bytes each at about 10 bytes per cycle (perf/roofline.py).
 STORE_COST = 30.0
 
+#: Cost of a load of 8 doubles from the first cache.
+LOAD_COST = 1.0
+
 #: Elements up to which a whole reduction and its readers share one thread's kernel: a launch costs
 #: more than the second pass over data that is still in the cache.
 SINGLE_PASS_ELEMENTS = 1 << 16
@@ -19,6 +22,11 @@ SINGLE_PASS_ELEMENTS = 1 << 16
 #: Kept indices from which row- or column-wise phases have enough parallel work:
 #: one vector of lanes.
 MIN_OUTER = 8
+
+#: Columns from which threads can share a column reduction, some 64 each. The rows of narrower ones
+#: are added by one thread; what is then computed for every element is left to a kernel of its own,
+#: which they can share (perf/workloads, standardize).
+MIN_COLUMNS = 128
 
 #: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more
 #: than a store.
@@ -63,3 +71,8 @@ def may_share_phases(outer: int, inner: int) -> bool:
     """Whether a reduction and its readers may run as phases of one kernel:
     enough kept indices, or little work."""
     return outer >= MIN_OUTER or outer * inner <= SINGLE_PASS_ELEMENTS
+
+
+def may_store_from_columns(outer: int, inner: int) -> bool:
+    """Whether a column reduction may also write a result that has all its elements."""
+    return outer >= MIN_COLUMNS or outer * inner <= SINGLE_PASS_ELEMENTS

@@ -226,8 +226,10 @@ class Fuser:
         if joined.phase > 0 and joined.level is Level.INNER or _is_late(root, joined):
             inner = size_of(tuple(joined.shape[axis] for axis in joined.axes))
             outer = size_of(joined.shape) // max(inner, 1)
-            if not cost.may_share_phases(outer, inner):
-                return WhyNot.REDUCE_THEN_BROADCAST
+            stays = cost.may_share_phases(outer, inner)
+            if joined.level is Level.INNER and not _is_pairwise(group):
+                stays = stays and cost.may_store_from_columns(outer, inner)
+            return None if stays else WhyNot.REDUCE_THEN_BROADCAST
         return None
 
     def _cycle(self, group: Group, expression: Expression) -> WhyNot | None:
@@ -372,6 +374,11 @@ def _phase(expression: Expression, group: Group) -> int:
     """The inner phase after the reductions that an expression reads."""
     after = [group.phases[t.node] + 1 for t in expression.terms if isinstance(t.node, Reduce)]
     return max(after, default=0)
+
+
+def _is_pairwise(group: Group) -> bool:
+    """Whether the group adds along its rows, not from row to row."""
+    return group.order is not None and group.order.pairwise
 
 
 def _is_late(root: Node, joined: Joined) -> bool:

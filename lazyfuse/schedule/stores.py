@@ -7,6 +7,7 @@ stored = outputs, reductions, scans, updates, library calls and their operands, 
 
 from __future__ import annotations
 
+from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.layout import index_map
 from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Opaque, Reduce, Scan, Update, View
@@ -36,7 +37,7 @@ def required_stores(
     return {
         node: None
         for node in graph.nodes
-        if node in stored and not is_leaf(node) and not isinstance(node, View)
+        if node in stored and not is_leaf(node) and not isinstance(node, View | Blank)
     }
 
 

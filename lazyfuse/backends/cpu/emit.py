@@ -25,6 +25,7 @@ from lazyfuse.backends.cpu.emit_inner import (
     run_phase,
     start_folds,
 )
+from lazyfuse.backends.cpu.emit_joined import emit_joined
 from lazyfuse.backends.cpu.emit_outer import emit_columns, emit_point
 from lazyfuse.backends.cpu.emit_params import (
     CLEAR,
@@ -39,11 +40,13 @@ from lazyfuse.backends.cpu.emit_params import (
     params,
 )
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, plan_phases
+from lazyfuse.backends.cpu.emit_rows import emit_rows_in_lanes
 from lazyfuse.backends.cpu.emit_scan import emit_scan
 from lazyfuse.backends.cpu.emit_site import Site, Values, first_site
+from lazyfuse.backends.cpu.emit_stream import finish_streams, with_streams
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand, supports
-from lazyfuse.ir.kernel import Kernel, Level
+from lazyfuse.ir.kernel import Kernel, Lanes, Level
 from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -96,14 +99,20 @@ class _Module:
         writer = self._writer()
         site = self._site(writer)
         entries = [_entry(site, plan) for plan in self.plans]
+        site = with_streams(site, self.plans)
         if self.kernel.scan is not None:
             emit_scan(site, self.plans[0], entries[0])
         elif folds_lanes(self.kernel):
             emit_rows(site, self.plans, entries)
+        elif self.kernel.lanes is Lanes.ROWS:
+            emit_rows_in_lanes(site, self.plans, entries)
+        elif self.kernel.joined > 1:
+            emit_joined(site, self.plans[0], entries[0])
         elif self.kernel.outer:
             emit_columns(site, self.plans, entries)
         else:
             emit_point(site, self.plans)
+        finish_streams(site)
         return writer.text(_KERNEL)
 
     def _staged(self) -> list[str]:

@@ -172,11 +172,30 @@ def _masked_load(
     return f"call {kind} @{symbol}({place}, {kind} {rest})"
 
 
+def store_past_caches(writer: FunctionWriter, value: Operand, pointer: str) -> None:
+    """Write all lanes, one element after the other, to the beginning of a line, without reading
+    the line first; what fills too little of a line, as any other."""
+    kind, name, size = _in_memory(writer, value)
+    if size < 16:
+        writer.line(f"store {kind} {name}, ptr {pointer}, align {size}")
+        return
+    writer.declarations["!0"] = "!0 = !{i32 1}"
+    align = min(size, 64)
+    writer.line(f"store {kind} {name}, ptr {pointer}, align {align}, !nontemporal !0")
+
+
+def _in_memory(writer: FunctionWriter, value: Operand) -> tuple[str, str, int]:
+    """Type, name and bytes of a value with its elements side by side."""
+    parts = parts_of(value)
+    part, lanes = parts[0].dtype, writer.lanes * len(parts)
+    name = _interleave(writer, parts) if len(parts) == 2 else _to_memory(writer, parts[0])
+    return memory_type(part, lanes), name, lanes * width(part)
+
+
 def _store_unit(writer: FunctionWriter, value: Operand, pointer: str, tail: Tail | None) -> None:
     parts = parts_of(value)
     part, lanes = parts[0].dtype, writer.lanes * len(parts)
-    kind = memory_type(part, lanes)
-    name = _interleave(writer, parts) if len(parts) == 2 else _to_memory(writer, parts[0])
+    kind, name, _ = _in_memory(writer, value)
     if tail is None:
         writer.line(f"store {kind} {name}, ptr {pointer}, align {width(part)}")
         return

@@ -1,6 +1,7 @@
 """The parameter block of a compiled kernel: all that it gets besides a range, in 64-bit slots.
 
-In order: the extent of each axis; `split`, the outer axis that the range [begin, end) restricts;
+In order: the extent of each axis; `split`, the outer axis that the range [begin, end) restricts
+(the last one stands for all that are joined);
 `block`, the lanes that a column reduction takes together; the address of each argument (offset
 applied); the stride in bytes of each STRIDED axis of each argument that is not scratch; the
 scalars as raw bits (a complex one takes two slots).
@@ -10,11 +11,11 @@ The layout follows from the kernel alone: emitter and launcher compute it separa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
-from lazyfuse.ir.kernel import STRIDED, Kernel, Lanes, Role
-from lazyfuse.ops.body import Instr
+from lazyfuse.backends.cpu.chains import size_of
+from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Lanes, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
@@ -24,6 +25,12 @@ SCAN_LANES = 8
 #: Instructions in a row, some four cycles each, from which the next vector is out of the reach of
 #: out-of-order execution (some 300 instructions): measured, Mandelbrot gains a third.
 LONG_CHAIN = 24
+#: The same for folds, whose sums wait for each other anyway: measured, log1p(exp(x)) gains a sixth
+#: (55 instructions in a row), and log(x) loses a tenth (27).
+FOLD_CHAIN = 48
+#: Instructions side by side that keep a core busy: two a cycle, four cycles each, and some of the
+#: next vector. Haversine has 6 and gains nothing; Black-Scholes has 4 and gains a tenth.
+SIDE_BY_SIDE = 5
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
 #: What `lf_fold` does with a state block.
@@ -83,29 +90,35 @@ def lane_count(kernel: Kernel) -> int:
 
 
 def is_strided(kernel: Kernel) -> bool:
-    """Whether an argument is strided along the lanes."""
+    """Whether an argument is strided along the lanes; what repeats is read in vectors anyway."""
     axis = lane_axis(kernel)
     given = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
+    if kernel.joined > 1:
+        given = [arg for arg in given if arg.access[kernel.tiny[0] - 1] != FIXED]
     return axis is not None and any(arg.access[axis] == STRIDED for arg in given)
+
+
+def walked(kernel: Kernel, extents: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of the outer axes as they are walked: joined ones as the last of them."""
+    split = kernel.outer - kernel.joined
+    if kernel.joined == 1:
+        return extents[: kernel.outer]
+    whole = math.prod(extents[split : kernel.outer])
+    return (*extents[:split], *(1,) * (kernel.joined - 1), whole)
 
 
 def has_long_chains(kernel: Kernel) -> bool:
     """Whether one vector at a time leaves a core waiting: for polynomials, for an argmax, or for
     one step after the other."""
+    sizes = [size_of(phase.body) for phase in kernel.phases]
     if kernel.inner:
-        return folds_lanes(kernel) and any(acc.index is not None for acc in kernel.accumulators)
+        waits = any(acc.index is not None for acc in kernel.accumulators)
+        waits |= any(depth >= FOLD_CHAIN for _, depth in sizes)
+        return waits and folds_lanes(kernel)
     ops = {instr.op for phase in kernel.phases for instr in phase.body}
     if any(PRIMITIVES[op].transcendental for op in ops):
-        return True
-    return max((_depth(phase.body) for phase in kernel.phases), default=0) >= LONG_CHAIN
-
-
-def _depth(body: Sequence[Instr]) -> int:
-    """The most instructions of a body that wait for each other."""
-    depths: list[int] = []
-    for instr in body:
-        depths.append(max((depths[arg] for arg in instr.args), default=-1) + 1)
-    return max(depths, default=0)
+        return any(total < SIDE_BY_SIDE * depth for total, depth in sizes)
+    return any(depth >= LONG_CHAIN for _, depth in sizes)
 
 
 def width(dtype: str) -> int:

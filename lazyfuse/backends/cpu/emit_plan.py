@@ -6,7 +6,7 @@ place:
 * ENTRY: on none: once per call;
 * NEST: in a column reduction, on outer axes other than the lane axis: once per such index;
 * BLOCK: in a column reduction, on the lane axis but on no inner axis: once per block of columns,
-  kept on the stack;
+  kept on the stack; over joined axes, on tiny ones only: once, kept in a table of one period;
 * ROW: not on the lane axis: once per row, before the loop over its vectors, in all lanes;
 * LANE: for every vector.
 """
@@ -52,12 +52,17 @@ class PhasePlan:
 
     @property
     def spilled(self) -> list[int]:
+        """BLOCK values that are kept, and not read again."""
+        return [index for index in self.crossing if self.body[index].op not in _READS]
+
+    @property
+    def crossing(self) -> list[int]:
         """BLOCK values that a LANE instruction, a fold or a store uses."""
         used = {index for index in self.results if self.places[index] is Place.BLOCK}
         for instr, place in zip(self.body, self.places, strict=True):
             if place is Place.LANE:
                 used.update(arg for arg in instr.args if self.places[arg] is Place.BLOCK)
-        return sorted(index for index in used if self.body[index].op not in _READS)
+        return sorted(used)
 
     @property
     def results(self) -> list[int]:
@@ -164,7 +169,15 @@ def _place(kernel: Kernel, level: Level, moved: frozenset[int]) -> Place:
         return Place.LANE
     if not moved:
         return Place.ENTRY
+    if kernel.joined > 1:
+        return _joined_place(kernel, moved)
     is_column = level is Level.INNER and not folds_lanes(kernel)
     if is_column and all(axis < kernel.outer for axis in moved):
         return Place.BLOCK if lane in moved else Place.NEST
     return Place.LANE if lane in moved else Place.ROW
+
+
+def _joined_place(kernel: Kernel, moved: frozenset[int]) -> Place:
+    if kernel.tiny[0] - 1 in moved:
+        return Place.LANE
+    return Place.BLOCK if moved.intersection(kernel.tiny) else Place.ROW

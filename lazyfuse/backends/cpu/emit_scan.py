@@ -73,6 +73,7 @@ class _Nest:
 
     def _column(self, at: Site, row: Values, start: str, state: tuple[str, ...]) -> None:
         values = dict(row)
+        at.evaluate(self.before, Place.BLOCK, values)
         at.evaluate(self.before, Place.LANE, values)
         assert at.vector is not None
         number = self.writer.i64("sub", at.vector, start)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lazyfuse.backends.cpu.emit_indexed import load_indexed, store_indexed
 from lazyfuse.backends.cpu.emit_memory import (
@@ -17,11 +17,13 @@ from lazyfuse.backends.cpu.emit_memory import (
     load_scalar,
     load_vector,
     parts_of,
+    store_past_caches,
     store_vector,
 )
 from lazyfuse.backends.cpu.emit_params import Params, folds_lanes, lane_axis, width
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
+from lazyfuse.backends.cpu.emit_tile import Tile
 from lazyfuse.backends.cpu.vector import Operand
 from lazyfuse.ir.kernel import FIXED, UNIT, Kernel, Role
 from lazyfuse.ops.body import Instr
@@ -34,7 +36,9 @@ Single = Callable[["Site"], object]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`cursor`: the address of each argument; `vector`: the position of lane 0, if any."""
+    """`cursor`: the address of each argument; `vector`: the position of lane 0, if any;
+    `streams`, `past_caches`: see `emit_stream`; `tiles`: arguments at hand as a vector for each
+    index along the last inner axis."""
 
     writer: FunctionWriter
     kernel: Kernel
@@ -44,6 +48,9 @@ class Site:
     finished: Finished
     vector: str | None = None
     tail: Tail | None = None
+    streams: str | None = None
+    past_caches: bool = False
+    tiles: Mapping[int, Tile] = field(default_factory=dict)
 
     def enter(self, axis: int, index: str) -> Site:
         """Move to `index` along `axis`."""
@@ -72,16 +79,20 @@ class Site:
         return self.writer.parameter(self.params.extents[axis])
 
     def evaluate(self, plan: PhasePlan, place: Place, values: Values) -> None:
-        """Add the values of `place` to `values`; LANE reads again what a block did not keep."""
+        """Add the values of `place` to `values`."""
         for index, instr in enumerate(plan.body):
-            here = plan.places[index]
-            is_reread = place is Place.LANE and here is Place.BLOCK and index not in values
-            if not (here is place or is_reread):
+            if plan.places[index] is not place:
                 continue
             if instr.op == "gather":
                 values[index] = self._gather(plan, instr, values)
             else:
                 values[index] = self._run(instr, values)
+
+    def reread(self, plan: PhasePlan, values: Values) -> None:
+        """Add the BLOCK values that are read again where they are used."""
+        for index in plan.crossing:
+            if index not in values:
+                values[index] = self._run(plan.body[index], values)
 
     def _gather(self, plan: PhasePlan, instr: Instr, values: Values) -> Operand:
         arg, index = instr.attr, instr.args[0]
@@ -114,7 +125,13 @@ class Site:
 
     def write(self, arg: int, value: Operand) -> None:
         """Write a value to an argument."""
+        if arg in self.tiles:
+            self.tiles[arg].store(self._place_in_row(), value)
+            return
         pointer, stride = self.cursor[arg], self._lane_stride(arg)
+        if self.past_caches:
+            store_past_caches(self.writer, value, pointer)
+            return
         store_vector(self.writer, value, pointer, stride=stride, tail=self.tail)
 
     def scalar(self, number: int) -> Operand:
@@ -134,10 +151,7 @@ class Site:
         match instr.op:
             case "load":
                 assert isinstance(instr.attr, int)
-                pointer, stride = self.cursor[instr.attr], self._lane_stride(instr.attr)
-                return load_vector(
-                    self.writer, instr.dtype, pointer, stride=stride, tail=self.tail
-                )
+                return self._load(instr.attr, instr.dtype)
             case "scalar":
                 assert isinstance(instr.attr, int)
                 return self.writer.splats(self.scalar(instr.attr))
@@ -149,6 +163,15 @@ class Site:
                 return self.finished(self, instr.attr)
             case _:
                 return self.writer.write(instr, [values[arg] for arg in instr.args])
+
+    def _load(self, arg: int, dtype: str) -> Operand:
+        if arg in self.tiles:
+            return self.tiles[arg].load(self._place_in_row())
+        pointer, stride = self.cursor[arg], self._lane_stride(arg)
+        return load_vector(self.writer, dtype, pointer, stride=stride, tail=self.tail)
+
+    def _place_in_row(self) -> str:
+        return self.indexes[self.kernel.outer + self.kernel.inner - 1]
 
     def _index(self, axis: int) -> Operand:
         writer = self.writer
@@ -257,9 +280,10 @@ def enter_axes(site: Site, axes: Iterable[int], stack: ExitStack) -> Site:
     return site
 
 
-def outer_bounds(site: Site, axis: int) -> tuple[str, str]:
+def outer_bounds(site: Site, axis: int, extent: str | None = None) -> tuple[str, str]:
     """The range of an outer axis: [begin, end) if threads share it, else all of it."""
     writer = site.writer
+    extent = extent or site.extent(axis)
     is_split = writer.value(f"icmp eq i64 {writer.parameter(site.params.split)}, {axis}")
     low = writer.value(f"select i1 {is_split}, i64 %begin, i64 0")
-    return low, writer.value(f"select i1 {is_split}, i64 %end, i64 {site.extent(axis)}")
+    return low, writer.value(f"select i1 {is_split}, i64 %end, i64 {extent}")

@@ -1,0 +1,38 @@
+"""Quotients and remainders of vectors of integers, by way of floats.
+
+No processor divides vectors of integers, so LLVM takes them apart. Of integers of up to 16 bits
+the quotient in float32, cut off, is the right one, and of 32 bits that in float64: below 2^n a
+quotient that is no integer lies at least 1/y below the next one, and rounding moves it by less
+than x/y * 2^-(n + 8) < 2^-8 / y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lazyfuse.ops.body import Instr
+
+if TYPE_CHECKING:
+    from lazyfuse.backends.cpu.vector import Operand, VectorWriter
+
+#: The float in which integers of so many bytes are divided.
+_FLOATS = {1: "f4", 2: "f4", 4: "f8"}
+
+
+def divides(instr: Instr, lanes: int) -> bool:
+    """Whether `divide` writes an instruction."""
+    is_division = instr.op in ("div", "rem") and instr.dtype[0] in "iu"
+    return is_division and lanes > 1 and int(instr.dtype[1:]) in _FLOATS
+
+
+def divide(writer: VectorWriter, instr: Instr, operands: Sequence[Operand]) -> Operand:
+    """x / y, cut off, or what is left of x; y is neither 0 nor -1."""
+    dtype, wide = instr.dtype, _FLOATS[int(instr.dtype[1:])]
+    pair = [writer.write(Instr("cast", wide), (operand,)) for operand in operands]
+    exact = writer.write(Instr("div", wide), pair)
+    quotient = writer.write(Instr("cast", dtype), (exact,))
+    if instr.op == "div":
+        return quotient
+    whole = writer.write(Instr("mul", dtype), (quotient, operands[1]))
+    return writer.write(Instr("sub", dtype), (operands[0], whole))
