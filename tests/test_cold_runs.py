@@ -10,6 +10,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.runtime import session
 from tests import oracle
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -34,6 +35,28 @@ def test_program(program: Any, arrays: tuple[Any, ...]) -> None:
 def _chain(np: Any, x: Any, y: Any) -> Any:
     z = (x * y + 1.5) / (abs(y) + 1) - x[::-1]
     return z, z.sum(), z.max(), z.reshape(40, -1).mean(axis=1), np.cumsum(z), z > 0.5
+
+
+def test_operands_that_are_not_needed_any_more_are_overwritten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As NumPy's temporaries are; but not while a view of one is used, or the user has it."""
+    x = host.arange(4000.0)
+
+    def program(np: Any, x: Any) -> Any:
+        kept = x * 2.0
+        product = x * x
+        turned = product[::-1]
+        total = product + 1.0  # of `product` the last use, but not of its memory
+        return kept, (turned * total - kept) / 3.0 + total
+
+    oracle.check(program, x)
+    lazy = lf.asarray(x)
+    pool, taken = session.backend("cpu").memory, []
+    take = pool.take
+    monkeypatch.setattr(pool, "take", lambda nbytes: taken.append(nbytes) or take(nbytes))
+    lf.materialize(((lazy * 2.0 + 1.0) / 3.0 - 4.0) * 5.0)
+    assert taken == [x.nbytes]
 
 
 def test_the_first_time_and_later() -> None:

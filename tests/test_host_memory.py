@@ -197,6 +197,16 @@ def test_borrowing() -> None:
     assert address(lf.asarray(h)) != address(h)
 
 
+def test_large_copies_are_where_kernels_like_them() -> None:
+    """`array` and `asarray` copy into memory of the engine, whatever else has to change."""
+    h = host.arange(60_000.0).reshape(300, 200)
+    for copy in (lf.array(h), lf.asarray(h), lf.array(h, ndmin=3), lf.array(h, order="F")):
+        assert (host.asarray(copy) == h).all() and not host.shares_memory(host.asarray(copy), h)
+    assert address(lf.array(h)) % 4096 == address(lf.asarray(h)) % 4096 == 0
+    lf.array(h)[...] = 0
+    assert h[-1, -1] == 59_999.0
+
+
 def test_an_array_of_ours_is_itself() -> None:
     """`asarray` of a LazyArray is that array; `array` copies."""
     x = lf.array(VALUES)

@@ -120,6 +120,9 @@ _ROWS: tuple[Primitive, ...] = (
     # else fast. Vector math uses it for the rare lanes that its polynomials do not cover; one
     # branch skips it as a whole.
     Primitive("libm", 3),
+    # scale(result, y, n): `result`, which is y * 2**n; where the processor has an instruction for
+    # that, `result` is not computed
+    Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
     # arithmetic
     Primitive(
         "add", 2, _wrapping("+"), {"f": "fadd", "i": "add", "u": "add"}, np.add, conditions=_SUM

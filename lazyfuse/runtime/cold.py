@@ -8,6 +8,7 @@ kernels' own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class Interpreter:
         self.conditions = 0
         self.overwritten: set[int] = set()
         self._rooms: dict[Node, Buffer] = {}
+        self._viewed: set[Node] = set()
         self._inputs: list[np.ndarray] = []
 
     def run(self) -> list[Buffer]:
@@ -71,15 +73,29 @@ class Interpreter:
                 values[node] = host_array(node, node.buffer, self.backend)
                 self._inputs.append(values[node])
                 continue
-            room = self._room(node, values)
-            values[node] = value_of(node, values, scalars) if room is None else room
-            for src in set(node.srcs):
-                if last[src] is node and src not in kept:
-                    del values[src]
-                    self._rooms.pop(src, None)
+            dying = [src for src in set(node.srcs) if last[src] is node and src not in kept]
+            room = self._room(node, values, dying)
+            if room is None:
+                values[node] = value_of(node, values, scalars)
+                self._note_views(node, values)
+            else:
+                values[node] = room
+            for src in dying:
+                del values[src]
+                self._rooms.pop(src, None)
         return values
 
-    def _room(self, node: Node, values: dict[Node, Any]) -> np.ndarray | None:
+    def _note_views(self, node: Node, values: dict[Node, Any]) -> None:
+        """Remember whose memory a value shares: that is not recycled any more."""
+        self._viewed.update(
+            src
+            for src in node.srcs
+            if src in self._rooms and np.may_share_memory(values[node], values[src])
+        )
+
+    def _room(
+        self, node: Node, values: dict[Node, Any], dying: Sequence[Node]
+    ) -> np.ndarray | None:
         """The value of a plain ufunc in memory of ours, whose pages are mapped already; None for
         other nodes."""
         ufunc = node.op.ufunc if isinstance(node, Map) else None
@@ -89,13 +105,22 @@ class Interpreter:
             return None
         if not size_of(node.shape):
             return None
-        buffer = self.backend.allocate(node.nbytes)
+        buffer = self._recycled(node, dying) or self.backend.allocate(node.nbytes)
         flat = self.backend.to_host(buffer).view(np.dtype(node.dtype))
         room = view_of(flat, Layout(node.shape, node.strides, 0))
         operands = [np.asarray(values[src]) for src in node.srcs]
         ufunc(*operands, out=room, casting="unsafe")
         self._rooms[node] = buffer
         return room
+
+    def _recycled(self, node: Node, dying: Sequence[Node]) -> Buffer | None:
+        """The memory of an operand that nobody needs any more, laid out as the result is: as
+        NumPy does with its temporaries, each element is read before it is written."""
+        for src in dying:
+            same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
+            if same and src in self._rooms and src not in self._viewed:
+                return self._rooms[src]
+        return None
 
     def _kept(self, node: Node, value: np.ndarray) -> Buffer:
         """The memory of an output."""

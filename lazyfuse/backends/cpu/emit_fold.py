@@ -37,6 +37,11 @@ def is_float(acc: Accumulator) -> bool:
     return acc.dtype[0] in "fc"
 
 
+def is_extreme(acc: Accumulator) -> bool:
+    """Whether a fold compares: it keeps one of its values."""
+    return acc.op in _EXTREMES
+
+
 def is_ordered(acc: Accumulator) -> bool:
     """Whether values must be taken one by one: NumPy multiplies floats so."""
     return acc.op == "mul" and is_float(acc)

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_fold import (
     Parts,
     combine,
     fold_lanes,
     identity,
+    is_extreme,
+    is_float,
     is_ordered,
     part_dtypes,
     start,
@@ -23,12 +26,18 @@ from lazyfuse.backends.cpu.emit_fold import (
 )
 from lazyfuse.backends.cpu.emit_memory import Tail
 from lazyfuse.backends.cpu.emit_pairwise import PairwiseSums
+from lazyfuse.backends.cpu.emit_params import is_strided
 from lazyfuse.backends.cpu.emit_plan import Folds, PhasePlan, Place, is_in_order, tree_class
 from lazyfuse.backends.cpu.emit_site import Site, Values, each_vector, enter_axes
+from lazyfuse.backends.cpu.emit_stream import each_streamed, is_streamed
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand, vector_type
 from lazyfuse.ir.kernel import Accumulator, Level
 from lazyfuse.ops.body import Instr
+
+#: Vectors that a phase takes at a time where its folds wait for each other, if its body has no
+#: more than SHORT instructions.
+WIDE, SHORT = 4, 12
 
 #: The addresses of the parts of each accumulator.
 Places = dict[int, tuple[str, ...]]
@@ -57,7 +66,23 @@ def run_phase(
             site.evaluate(plan, Place.LANE, values)
             site.store(plan, values)
         return
-    _Phase(site, plan, entry, places).run(span)
+    with site.writer.with_lanes(_phase_lanes(site, plan)):
+        _Phase(site, plan, entry, places).run(span)
+
+
+def _phase_lanes(site: Site, plan: PhasePlan) -> int:
+    """Several vectors at a time where folds wait: the comparison of two floats takes nine cycles
+    until the next can start."""
+    lanes, kernel = site.writer.lanes, site.kernel
+    folds = [acc for _, acc in plan.folds if is_extreme(acc) and is_float(acc)]
+    is_one_by_one = is_strided(kernel) or kernel.gathered
+    has_others = len(folds) < len(plan.folds) or any(acc.index is not None for acc in folds)
+    if not folds or has_others or plan.stores or is_one_by_one:
+        return lanes
+    pairs = zip(plan.body, plan.places, strict=True)
+    if any(place not in (Place.LANE, None) and instr.op != "const" for instr, place in pairs):
+        return lanes  # values of a row are there in `lanes` lanes
+    return lanes if size_of(plan.body).total > SHORT else min(WIDE * lanes, max(lanes, 64))
 
 
 def stack_places(writer: FunctionWriter, accumulators: Sequence[Accumulator]) -> Places:
@@ -132,6 +157,8 @@ class _Phase:
             site.evaluate(self.plan, Place.ROW, row)
             if self.sums:
                 self._run_sums(site, row, span)
+            elif is_streamed(site, self.plan):
+                each_streamed(site, self.plan, span, lambda at: self._vector(at, row))
             else:
                 each_vector(site, *span, lambda at: self._vector(at, row))
         for number, acc in self.others:

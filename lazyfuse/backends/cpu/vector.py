@@ -33,7 +33,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lazyfuse.backends.cpu.integer_division import divide, divides
 from lazyfuse.backends.cpu.lanes import libm_call, raise_where
+from lazyfuse.backends.cpu.scaling import scaled
 from lazyfuse.backends.cpu.vecmath import expansion
 from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -116,6 +118,7 @@ class VectorWriter:
         self.has_fma = bool(features & _FMA_FEATURES)
         self.has_sse = "sse2" in features
         self.has_quiet_compares = "avx" in features
+        self.has_scale = "avx512f" in features
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
         self.block = "entry"
@@ -187,6 +190,10 @@ class VectorWriter:
                 assert isinstance(instr.attr, int)
                 raise_where(self, operands[1], instr.attr)
                 return operands[0]
+            case "scale":
+                return scaled(self, operands)
+            case "div" | "rem" if divides(instr, self.lanes):
+                return divide(self, instr, operands)
             case "not":
                 ones = self.const(True if instr.dtype == "b1" else -1, instr.dtype)
                 return self._binary("xor", instr.dtype, operands[0], ones)

@@ -29,10 +29,11 @@ def round_by_shift(x: Value, scale: Operand) -> tuple[Value, Value]:
     return shifted - form.shift, bitcast(shifted, form.unsigned)
 
 
-def scale_by_power(y: Value, bits: Value) -> Value:
+def scale_by_power(y: Value, n: Value, bits: Value) -> Value:
     """y * 2**n with n from `round_by_shift`, y near 1: rounded once, also when it underflows."""
     half = bits >> 1
-    return y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
+    result = y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
+    return y.body.emit("scale", y.dtype, result, y, n)
 
 
 def power_of_two(bits: Value, dtype: str) -> Value:
@@ -63,7 +64,7 @@ def exp(x: Value) -> Value:
     form = FORMATS[x.dtype]
     x = clamp(x, form.exp_low, form.exp_high)
     bits, n, head = reduce(x, form)
-    return scale_by_power(exp_of_pair(fma(n, -form.ln2[1], head), None), bits)
+    return scale_by_power(exp_of_pair(fma(n, -form.ln2[1], head), None), n, bits)
 
 
 def exp2(x: Value) -> Value:
@@ -72,7 +73,7 @@ def exp2(x: Value) -> Value:
     x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
     n, bits = round_by_shift(x, 1.0)
     hi, lo = two_product(x - n, form.ln2[0])
-    return scale_by_power(exp_of_pair(hi, fma(x - n, form.ln2[1], lo)), bits)
+    return scale_by_power(exp_of_pair(hi, fma(x - n, form.ln2[1], lo)), n, bits)
 
 
 def quarter_exp(x: Value) -> Pair:
@@ -97,7 +98,7 @@ def exp_pair(x: Pair) -> Value:
     r = fast_two_sum(head, low)
     one = fast_two_sum(1.0, r.hi)
     tail = fma(polynomial(r.hi, EXP[form.dtype]), r.hi * r.hi, one.lo + r.lo)
-    return scale_by_power(one.hi + tail, bits)
+    return scale_by_power(one.hi + tail, n, bits)
 
 
 def quarter_expm1(x: Value) -> Pair:
