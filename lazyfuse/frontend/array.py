@@ -26,6 +26,7 @@ from lazyfuse.frontend import (
     protocols,
     recasting,
     reductions,
+    rerecord,
     scalars,
     scans,
     shortcuts,
@@ -123,7 +124,7 @@ class ArrayInterface(Handle):
     # ---- the rest of the interface lives in the module of its family
 
     __getitem__ = indexing.getitem
-    __setitem__ = indexing.setitem
+    __setitem__ = shortcuts.assignment(indexing.setitem)
 
     __repr__ = text.array_repr
     __str__ = text.array_str
@@ -215,26 +216,26 @@ class ArrayInterface(Handle):
     __rmatmul__ = linalg.reflected_matmul
     __imatmul__ = linalg.in_place_matmul
 
-    astype = methods.astype
-    clip = methods.clip_method
+    astype = shortcuts.remembered(methods.astype)
+    clip = shortcuts.several(methods.clip_method)
     conj = conjugate = methods.conjugate_method
-    round = methods.round_method
+    round = shortcuts.remembered(methods.round_method)
     real = property(recasting.real, recasting.set_real)
     imag = property(recasting.imag, recasting.set_imag)
     flat = property(FlatIterator, set_flat)
 
-    sum = reductions.sum_method
-    prod = reductions.prod_method
-    min = reductions.min_method
-    max = reductions.max_method
-    any = reductions.any_method
-    all = reductions.all_method
-    mean = statistics.mean_method
-    var = statistics.var_method
-    std = statistics.std_method
+    sum = shortcuts.remembered(reductions.sum_method)
+    prod = shortcuts.remembered(reductions.prod_method)
+    min = shortcuts.remembered(reductions.min_method)
+    max = shortcuts.remembered(reductions.max_method)
+    any = shortcuts.remembered(reductions.any_method)
+    all = shortcuts.remembered(reductions.all_method)
+    mean = shortcuts.remembered(statistics.mean_method)
+    var = shortcuts.remembered(statistics.var_method)
+    std = shortcuts.remembered(statistics.std_method)
     trace = statistics.trace_method
-    argmin = reductions.argmin_method
-    argmax = reductions.argmax_method
+    argmin = shortcuts.remembered(reductions.argmin_method)
+    argmax = shortcuts.remembered(reductions.argmax_method)
     cumsum = scans.cumsum_method
     cumprod = scans.cumprod_method
     sort = sorting.sort_method
@@ -250,7 +251,7 @@ class ArrayInterface(Handle):
     put = picking.put_method
 
     dot = linalg.dot_method
-    copy = manipulation.copy_method
+    copy = shortcuts.remembered(manipulation.copy_method)
     fill = manipulation.fill
     reshape = manipulation.reshape_method
     ravel = manipulation.ravel_method
@@ -353,6 +354,6 @@ class LazyScalar(ArrayInterface):
 
 
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
-shortcuts.recognize(LazyArray, LazyScalar)
+rerecord.recognize(LazyArray, LazyScalar)
 protocols.PLAIN.update((LazyArray, LazyScalar))
 Handle._node_of = staticmethod(small.node_of)

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
-from lazyfuse.frontend.handle import Handle, new, small_array
-from lazyfuse.ir.node import Const, Node, ScalarValue, Source
+from lazyfuse.frontend.handle import Handle, new, small_array, view
+from lazyfuse.ir.node import Const, Node, ScalarValue, Source, View
 from lazyfuse.ir.order import c_strides, copy_strides
+from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import OperandType, code
-from lazyfuse.runtime import session
+from lazyfuse.runtime import gpu_arrays, session
 from lazyfuse.runtime.caller import call_as_user, warn_here
 
 
@@ -46,21 +47,49 @@ def operand(value: Any) -> Operand:
     """Convert one operand. Raises ForeignError for what only NumPy handles."""
     if isinstance(value, Handle):
         node = value._read()
-        return Operand(node.dtype, node, None, value._storage.device)
+        device = "cpu" if value._host is not None else value._storage.device
+        return Operand(node.dtype, node, None, device)
     kind = type(value)
     if kind in _WEAK:
         return Operand("b1" if kind is bool else kind, None, value, None)
     if isinstance(value, np.generic):
         dtype = _known(value.dtype)
         return Operand(dtype, None, value.item(), None)
-    if hasattr(value, "__array_ufunc__") and not isinstance(value, np.ndarray):
+    is_numpy = isinstance(value, np.ndarray)
+    if hasattr(value, "__array_ufunc__") and not is_numpy and not gpu_arrays.is_cupy(value):
         raise ForeignError(kind.__name__)
+    home = gpu_home(value)
+    if home is not None:
+        node = adopted(value, home)._read()
+        orphaned(node.srcs[0] if isinstance(node, View) else node)
+        return Operand(node.dtype, node, None, home)
     array = plain(value)
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
     node = source(array, session.default_device(), owned=isinstance(value, list | tuple))
+    orphaned(node)
     return Operand(node.dtype, node, None, session.default_device())
+
+
+#: What is never another library's array on a GPU.
+_HOST = (Handle, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
+
+
+def gpu_home(value: Any) -> str | None:
+    """The GPU on which another library's array is; None for all else."""
+    return None if isinstance(value, _HOST) else gpu_arrays.device_of(value)
+
+
+def adopted(value: Any, home: str, *, borrow: bool = False) -> Any:
+    """A LazyArray of another library's array on a GPU, which stays there.
+
+    Aliasing: a copy, unless `borrow` promises that nobody will write to it.
+    Raises: what `gpu_arrays.leaf` does.
+    """
+    memory, layout = gpu_arrays.leaf(value, home, borrow=borrow)
+    whole = new(memory, home)
+    return whole if layout is None else view(whole, layout)
 
 
 def plain(value: Any, dtype: Any = None) -> np.ndarray:
@@ -122,8 +151,8 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
 def as_float(number: float) -> float:
     """The float of a real number. A small integer's is one object, so that the same literal
     everywhere is one scalar of a kernel."""
-    if type(number) is int and 0 <= number < len(_FLOATS):
-        return _FLOATS[number]
+    if type(number) is int and 0 <= number < len(FLOATS):
+        return FLOATS[number]
     return float(number)
 
 
@@ -136,7 +165,7 @@ def check_c_integer(value: int, bits: int) -> None:
 #: Magnitudes from which a number rounds to infinity in the smaller float dtypes.
 _TOO_LARGE = {"f2": 65520.0, "f4": 2.0**128 - 2.0**103, "c8": 2.0**128 - 2.0**103}
 #: The floats of small integers.
-_FLOATS = tuple(map(float, range(257)))
+FLOATS = tuple(map(float, range(257)))
 
 
 def warn_of_cast(source: str, target: str) -> None:
@@ -232,14 +261,16 @@ def to_array(
     borrow: bool = False,
     owned: bool = False,
 ) -> Any:
-    """A new LazyArray from host data; `borrow` and `owned` as in `source`.
-    Raises ForeignError for dtypes that only NumPy handles."""
+    """A new LazyArray from host data; `borrow` and `owned` as in `source`. Arrays on a GPU stay
+    there. Raises ForeignError for dtypes that only NumPy handles."""
+    home = gpu_home(value)
+    if home is not None:
+        return adopted(value, home, borrow=borrow)
     array = plain(value, dtype)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm" or not array.dtype.isnative:
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()
     fresh = owned or (array is not value and array.base is None and array.flags.owndata)
     if array.size <= eager_size() and target == "cpu" and not borrow:
-        native = array.dtype.isnative and fresh
-        return small_array(array if native else array.astype(array.dtype.newbyteorder("=")))
+        return small_array(array if fresh else array.copy(order="K"))
     return new(source(array, target, borrow=borrow, owned=fresh), target)

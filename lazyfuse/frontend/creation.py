@@ -12,6 +12,8 @@ import numpy as np
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import (
     ForeignError,
+    adopted,
+    gpu_home,
     host_array,
     is_subclass,
     scalar,
@@ -35,19 +37,27 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     """A new array of the values of `object`.
     Dtypes outside the engine (object, strings...) stay NumPy arrays.
 
-    Aliasing: none, unless `copy` is False or None and nothing has to change.
+    Aliasing: none, unless `copy` is False or None and nothing has to change. Another library's
+    array on a GPU stays there, as in `asarray`.
     """
     copy = _copy_mode(copy)
+    home = gpu_home(object)
+    if home is not None:
+        return _from_gpu(object, home, dtype, copy, order, ndmin, device)
     if isinstance(object, FlatIterator):
         return _from_lazy(object.elements(), dtype, None, order, ndmin, device)
     if isinstance(object, Handle):
         return _from_lazy(object, dtype, copy, order, ndmin, device)
-    host_copy = copy is not False
+    host = fallback.lower(object)
+    is_plain = copy is not False and type(host) is np.ndarray
+    # what only has to be copied is copied once, into memory for kernels
     values = host_array(
-        fallback.lower(object), dtype, copy=host_copy, order=order, ndmin=ndmin, **options
-    )
+        host, dtype, copy=None if is_plain else copy is not False, order=order, ndmin=ndmin,
+        **options,
+    )  # fmt: skip
+    owned = values is not host and values.base is None if is_plain else copy is not False
     try:
-        return to_array(values, owned=host_copy, borrow=not host_copy, device=_device(device))
+        return to_array(values, owned=owned, borrow=copy is False, device=_device(device))
     except ForeignError:
         return values
 
@@ -72,13 +82,23 @@ def _from_lazy(
     converts = dtype is not None and np.dtype(dtype) != object.dtype
     converts |= order == "C" and not object.flags.c_contiguous
     converts |= order == "F" and not object.flags.f_contiguous
-    if copy is False and (converts or object._is_scalar):
+    moves = device is not None and _device(device) != object._storage.device
+    if copy is False and (converts or moves or object._is_scalar):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     if converts or copy:
         result = methods.astype(result, object.dtype if dtype is None else dtype, order)
     if ndmin > result.ndim:
         result = result[(None,) * (ndmin - result.ndim)]
     return result if device is None else result.to_device(device)
+
+
+def _from_gpu(
+    object: Any, home: str, dtype: Any, copy: bool | None, order: str, ndmin: int,
+    device: str | None,
+) -> Any:  # fmt: skip
+    """An array of another library's on the GPU `home`: copied there, unless `copy` is False."""
+    taken = adopted(object, home, borrow=copy is False)
+    return _from_lazy(taken, dtype, False if copy is False else None, order, ndmin, device)
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str | None = None,
@@ -88,9 +108,15 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     Aliasing: `a` itself when it is a LazyArray of this dtype. Memory of a NumPy array is shared
     only when nobody can write to it (bytes, a file mapped for reading), or when `copy` is False:
     the memory is borrowed then, and the caller promises not to write to it. Writing to the
-    LazyArray never writes to memory from outside.
+    LazyArray never writes to memory from outside. Another library's array on a GPU (with DLPack or
+    `__cuda_array_interface__`) stays there, unless `device` says otherwise, and is copied or
+    borrowed in the same way. Raises: ValueError when `copy` is False and a copy is needed;
+    BufferError for memory on a GPU that cannot be shared; DeviceUnavailableError.
     """
     copy = _copy_mode(copy)
+    home = gpu_home(a)
+    if home is not None:
+        return _from_gpu(a, home, dtype, copy, order or "K", 0, device)
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
     values = host_array(fallback.lower(a), dtype, copy=copy, order=order)

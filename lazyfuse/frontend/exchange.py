@@ -13,15 +13,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import to_array
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
 from lazyfuse.ir.storage import Storage
-from lazyfuse.ops.table import DTYPES
-from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine, session
+from lazyfuse.runtime import engine, gpu_arrays, session
 
 _WRITABLE = 1  # PyBUF_WRITABLE
 
@@ -129,24 +128,10 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
         session.backend(target)
     where = getattr(x, "__dlpack_device__", None)
     kind, number = (0, 0) if where is None else where()
-    if kind == _ON_CUDA:
-        taken = _from_gpu(x, f"cuda:{int(number)}", borrow=copy is False)
+    if kind in gpu_arrays.ON_CUDA:
+        taken = adopted(x, f"cuda:{int(number)}", borrow=copy is False)
         return taken if target is None else taken.to_device(target)
     return from_host(np.from_dlpack(x), borrow=copy is False, device=target)
-
-
-#: DLPack's number of CUDA devices.
-_ON_CUDA = 2
-
-
-def _from_gpu(x: Any, device: str, *, borrow: bool) -> Any:
-    target: Any = session.backend(device)  # only GPUs have `adopt`
-    buffer, array = target.adopt(x, borrow=borrow)
-    dtype = code(array.dtype)
-    if dtype not in DTYPES:
-        raise BufferError(f"arrays of {array.dtype} cannot be used on a GPU")
-    strides = tuple(stride // array.dtype.itemsize for stride in array.strides)
-    return new(Source(array.shape, dtype, strides, buffer), device)
 
 
 # ---- Arrow

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyfuse.frontend.convert import ForeignError, plain, source
+from lazyfuse.frontend.convert import ForeignError, adopted, gpu_home, plain, source
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.ir.node import Node, Opaque
 from lazyfuse.ir.order import c_strides
@@ -94,6 +94,10 @@ def node_of(value: Any, device: str) -> Node:
     Raises: ForeignError."""
     if isinstance(value, Handle):
         return value._read()
+    home = gpu_home(value)
+    if home is not None:
+        node: Node = adopted(value, home)._read()
+        return node
     array = plain(value)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
         raise ForeignError(str(array.dtype))
@@ -102,13 +106,20 @@ def node_of(value: Any, device: str) -> Node:
 
 def device_of(operands: Sequence[Any]) -> str:
     """The device on which the operands live. Raises: ValueError when there are several."""
-    found = {value._storage.device for value in operands if isinstance(value, Handle)}
+    found = {home for home in map(_home, operands) if home is not None}
     if len(found) > 1:
         raise ValueError(
             f"operands live on different devices ({', '.join(sorted(found))}); "
             "move them with to_device"
         )
     return found.pop() if found else session.default_device()
+
+
+def _home(value: Any) -> str | None:
+    """The device of an array of ours, or of another library's on a GPU; None for all else."""
+    if isinstance(value, Handle):
+        return value._storage.device
+    return gpu_home(value)
 
 
 # ---- asking NumPy

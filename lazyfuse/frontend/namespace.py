@@ -55,7 +55,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.rehost import Host
-from lazyfuse.frontend.shortcuts import several
+from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
 
 #: Names of own modules; what NumPy calls the same is the same object.
@@ -75,6 +75,9 @@ _OWN: Mapping[types.ModuleType, str] = {
     functions: "where round astype copyto shape ndim size result_type "
     "can_cast isscalar may_share_memory shares_memory",
 }
+
+#: Those of one array whose other arguments are axes, dtypes and the like.
+_REMEMBERED = (*_OWN[reductions].split(), *_OWN[statistics].split(), "copy", "astype", "round")
 
 #: Recorded library calls.
 _CALLS: Mapping[types.ModuleType, str] = {
@@ -263,6 +266,7 @@ def _native() -> dict[str, Any]:
         for name, function in {**_listed(_OWN), **_listed(_CALLS)}.items()
     }
     own["where"] = several(own["where"])
+    own |= {name: remembered(own[name]) for name in _REMEMBERED}
     names = {**UFUNCS, **own}
     names.update({alias: names[name] for alias, name in _ALIASES.items()})
     names["ndarray"] = LazyArray
@@ -314,7 +318,8 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            return small.function(name, _spared(name, value, HOST.function(value)), value)
+            made = small.function(name, _spared(name, value, HOST.function(value)), value)
+            return several(made) if name == "clip" else made
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":

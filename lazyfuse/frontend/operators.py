@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lazyfuse.frontend import fallback
+from lazyfuse.frontend import fallback, shortcuts
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.ops.table import OPS
+from lazyfuse.runtime.gpu_arrays import is_cupy
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -53,7 +54,7 @@ def defers(other: Any) -> bool:
     if isinstance(other, _PLAIN):
         return False
     if hasattr(other, "__array_ufunc__"):
-        return True
+        return not is_cupy(other)
     return getattr(type(other), "__array_priority__", 0.0) > 0.0  # that of ndarray
 
 
@@ -87,7 +88,7 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented  # Python then rebinds the name to self + other
         return apply(name, (self, other), out=self)
 
-    return _named(method, f"in_place_{name}")
+    return _named(shortcuts.in_place(method), f"in_place_{name}")
 
 
 def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
@@ -96,7 +97,7 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
     if modulus is not None or defers(exponent):
         return NotImplemented
     shortcut = _power_shortcut(self, exponent)
-    return apply("power", (self, exponent)) if shortcut is None else apply(shortcut, (self,))
+    return _power(self, exponent) if shortcut is None else _POWERS[shortcut](self)
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:
@@ -113,14 +114,17 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
     if type(exponent) not in (int, float):
         return None
     if base._code[0] in "fc":
-        return {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(
-            float(exponent)
-        )
+        return _EXPONENTS.get(float(exponent))
     if base._code == "b1" and type(exponent) is int:
         return "square" if exponent == 2 and not base._is_scalar else None
     if base._code[0] in "iu" and type(exponent) is int:
         return {1: "positive", 2: "square"}.get(exponent)
     return None
+
+
+_EXPONENTS = {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}
+_POWERS = {name: prefix(name) for name in _EXPONENTS.values()}
+_power = operator("power")
 
 
 def divmod_operator(self: Any, other: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods, recorded, reductions, registry
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime.gpu_arrays import is_cupy
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -68,7 +69,7 @@ def _is_foreign(value: Any) -> bool:
     if isinstance(value, Handle | np.ndarray | np.generic):
         return False
     override = getattr(type(value), "__array_ufunc__", None)
-    return override is not None
+    return override is not None and not is_cupy(value)
 
 
 def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

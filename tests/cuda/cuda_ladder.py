@@ -56,6 +56,7 @@ class Shelf:
     ) -> None:
         self.backend = backend
         self.tamper = tamper
+        self.narrow_index = True
         self.built: dict[tuple[str, Strategy], Executable] = {}
         self.texts: dict[str, OwnExecutable] = {}
         self.noted: dict[str, Kernel] = {}
@@ -124,8 +125,9 @@ class Programs:
 
     def plan(self, device: str, backend: SimulatedBackend) -> None:
         """Run all without kernels, to see which they are."""
-        for check in self.checks:
+        for number, check in enumerate(self.checks):
             shelf = Shelf(backend)
+            shelf.narrow_index = is_narrow(number)
             with on(device, shelf):
                 check()
             self.kernels.append(list(shelf.noted.values()))
@@ -138,6 +140,8 @@ class Programs:
         with on(device, shelf, cuda_strategy=strategy.value):
             for number in numbers:
                 shelf.backend.runtime.order = number
+                shelf.narrow_index = is_narrow(number)
+                session.plans.clear()
                 problems += [
                     f"{number} {strategy.value}: {text}" for text in self.checks[number]()
                 ]
@@ -153,6 +157,11 @@ class Programs:
             if strategy is Strategy.OWN
             or any(not obstacle(kernel, strategy) for kernel in kernels)
         ]
+
+
+def is_narrow(number: int) -> bool:
+    """Whether a program's kernels may count in 32 bits: every other one's do not."""
+    return number % 2 == 0
 
 
 @contextmanager

@@ -117,6 +117,10 @@ def _operands(row: Primitive, dtype: str) -> list[np.ndarray]:
     if row.name == "fma":
         rng = np.random.default_rng(5)
         return [rng.standard_normal(40).astype(dtype) for _ in range(3)]
+    if row.name == "scale":  # y * 2**n, y and n
+        rng = np.random.default_rng(6)
+        y, n = rng.standard_normal(40).astype(dtype), rng.integers(-3, 4, 40)
+        return [np.ldexp(y, n), y, n.astype(dtype)]
     x, y = pairs(dtype)
     keep = np.ones(len(x), bool)
     if row.name in ("div", "rem") and dtype[0] != "f":

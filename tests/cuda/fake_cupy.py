@@ -1,7 +1,8 @@
 """cupy without a GPU: what `backends/cuda` asks of cupy, over the PTX interpreter.
 
 Memory is the interpreter's, modules are PTX instead of cubins, and every call is written down with
-what it does to the host: `sync` calls are those that wait for the GPU. Faults are planted by name:
+what it does to the host: `sync` calls are those that wait for the GPU; `waits` are streams that
+wait for others. Faults are planted by name:
 `fake.faults["alloc"] = error` makes the next call raise. Errors are cupy's own.
 """
 
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -46,37 +47,34 @@ class FakeMemory:
 
 
 class FakeArray:
-    """cupy.ndarray: what it says about itself."""
+    """cupy.ndarray: what it says about itself, and what it does with arrays of others."""
 
-    @property
-    def nbytes(self) -> int:
-        return int(np.prod(self.shape)) * self.dtype.itemsize
-
-    @property
-    def flags(self) -> Any:
-        return np.lib.stride_tricks.as_strided(
-            np.zeros(1, self.dtype), self.shape, self.strides
-        ).flags
-
-    def copy(self, order: str) -> FakeArray:
-        """On the GPU, in C or Fortran order."""
-        fake = self.data.fake
-        values = np.lib.stride_tricks.as_strided(
-            fake.bytes_at(self.data.ptr, self.dtype.itemsize).view(self.dtype),
-            self.shape,
-            self.strides,
-        ).copy(order)
-        memory = fake.cuda.alloc(values.nbytes)
-        fake.call("copy")
-        flat = values.ravel("K").view(np.uint8)
-        fake.bytes_at(memory.ptr, values.nbytes)[:] = flat
-        return FakeArray(self.shape, self.dtype, memory, values.strides)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, 0)
+    __array_priority__ = 100.0
 
     def __init__(self, shape: Any, dtype: Any, memory: FakeMemory, strides: Any) -> None:
         self.shape, self.dtype, self.data, self.strides = shape, np.dtype(dtype), memory, strides
+
+    def copy(self, order: str) -> FakeArray:
+        """On the GPU, in that order."""
+        fake = self.data.fake
+        values = self.values().copy(order)
+        memory = fake.cuda.alloc(values.nbytes)
+        fake.call("copy")
+        fake.bytes_at(memory.ptr, values.nbytes)[:] = values.ravel("K").view(np.uint8)
+        return FakeArray(self.shape, self.dtype, memory, values.strides)
+
+    def values(self) -> np.ndarray:
+        """The elements where they are."""
+        size = self.dtype.itemsize if 0 not in self.shape else 0
+        first = self.data.fake.bytes_at(self.data.ptr, size).view(self.dtype)
+        return np.lib.stride_tricks.as_strided(first, self.shape, self.strides)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """cupy computes at once where it comes first."""
+        return ("cupy", ufunc.__name__)
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -88,8 +86,11 @@ class FakeArray:
             "version": 3,
         }
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
     def __dlpack__(self, **options: Any) -> Any:
-        return ("capsule", self.data.ptr, self.shape, options)
+        return ("capsule", self.data.ptr, self, options)
 
 
 class FakeStream:
@@ -101,15 +102,42 @@ class FakeStream:
     def synchronize(self) -> None:
         self.fake.call("sync")
 
+    def record(self) -> Any:
+        """An event, of which it is enough to know the stream."""
+        return self
+
+    def wait_event(self, event: Any) -> None:
+        self.fake.waits.append((self.ptr, event.ptr))
+
+
+class FakeDevice:
+    """cupy.cuda.Device: current inside `with`."""
+
+    compute_capability = "90"
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2}
+
+    def __init__(self, fake: FakeCupy, number: int) -> None:
+        self.fake, self.number = fake, number
+        self.before: list[int] = []
+
+    def __enter__(self) -> None:
+        self.before.append(self.fake.current)
+        self.fake.current = self.number
+
+    def __exit__(self, *error: object) -> None:
+        self.fake.current = self.before.pop()
+
 
 class FakeFunction:
     """cupy.cuda.function.Function: an entry of a module."""
 
     def __init__(self, fake: FakeCupy, module: PtxModule, name: str) -> None:
         self.fake, self.module, self.name = fake, module, name
+        self.device = fake.current
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
         self.fake.call("launch")
+        assert self.device == self.fake.current, "a module belongs to one GPU"
         self.fake.launched.append((self.name, stream.ptr))
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
         regions = [buffer.region for buffer in list(self.fake.runtime._buffers)]
@@ -117,23 +145,23 @@ class FakeFunction:
 
 
 class FakeCupy:
-    """The module `cupy`. `calls` lists what was called, `launched` the kernels with the address of
-    their stream; `limit` bounds the bytes on the GPU.
+    """The module `cupy`. `calls` lists what was called, `places` on which GPU, `launched` the
+    kernels with the address of their stream; `limit` bounds the bytes on the GPU.
     """
 
     def __init__(self, gpus: int = 1) -> None:
         self.calls: list[str] = []
         self.launched: list[tuple[str, int]] = []
         self.ranges: list[str] = []
+        self.waits: list[tuple[int, int]] = []
         self.faults: dict[str, Exception] = {}
         self.limit: int | None = None
         self.driver = 13000
         self.runtime = PtxRuntime(Target(processors=2, block=64))
         self.stream = FakeStream(self)
-        self.gpus = gpus
-        self.ndarray = lambda shape, dtype, memory, strides: FakeArray(
-            shape, dtype, memory, strides
-        )
+        self.gpus, self.current = gpus, 0
+        self.places: list[int] = []
+        self.ndarray = FakeArray
         real = cupy.cuda
         self.cuda = SimpleNamespace(
             Device=self._device,
@@ -143,29 +171,37 @@ class FakeCupy:
             MemoryPointer=lambda unowned, offset: FakeMemory(
                 self, unowned, unowned.ptr + offset, unowned.size - offset
             ),
-            UnownedMemory=lambda ptr, size, owner: SimpleNamespace(
+            UnownedMemory=lambda ptr, size, owner, device=-1: SimpleNamespace(
                 ptr=ptr, size=size, owner=owner
             ),
+            ExternalStream=lambda ptr: FakeStream(self, ptr),
             nvtx=SimpleNamespace(RangePush=self.ranges.append, RangePop=lambda: None),
             runtime=SimpleNamespace(
                 CUDARuntimeError=real.runtime.CUDARuntimeError,
                 getDeviceCount=self._count,
-                getDevice=lambda: 0,
+                getDevice=lambda: self.current,
+                pointerGetAttributes=lambda pointer: SimpleNamespace(device=0),
                 driverGetVersion=lambda: self.driver,
                 memcpyAsync=self._memcpy,
                 memcpyDeviceToHost=real.runtime.memcpyDeviceToHost,
                 memcpyDeviceToDevice=real.runtime.memcpyDeviceToDevice,
             ),
         )
-        self.from_dlpack = lambda array: array
         self.function = SimpleNamespace(Module=lambda: FakeModule(self))
 
     def call(self, name: str) -> None:
         """Write a call down; raise the fault that is planted for it."""
         self.calls.append(name)
+        self.places.append(self.current)
         error = self.faults.pop(name, None)
         if error is not None:
             raise error
+
+    def from_dlpack(self, array: Any) -> FakeArray:
+        """cupy asks the producer to order its work before the current stream."""
+        capsule = array.__dlpack__(stream=self.stream.ptr or 1, max_version=(1, 0), copy=None)
+        theirs: FakeArray = capsule[2]
+        return theirs
 
     @property
     def used(self) -> int:
@@ -187,10 +223,7 @@ class FakeCupy:
     def _device(self, number: int) -> Any:
         if number >= self.gpus:
             raise cupy.cuda.runtime.CUDARuntimeError(101)
-        return SimpleNamespace(
-            compute_capability="90",
-            attributes={"MultiProcessorCount": 2},
-        )
+        return FakeDevice(self, number)
 
     def _alloc(self, nbytes: int) -> FakeMemory:
         self.call("alloc")
@@ -230,11 +263,12 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Iterator[FakeCup
     """A machine with GPUs that are fakes; new arrays live on the first. The backend is the real
     one, and so is NVRTC.
     """
-    from lazyfuse.backends.cuda import backend, buffers, build, cupy_kernels, device
+    from lazyfuse.backends.cuda import adoption, backend, buffers, build, cupy_kernels, device
 
     fake = FakeCupy(gpus)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake)
+        patch.setattr(adoption, "cupy", fake)
         patch.setattr(buffers, "cupy", fake)
         patch.setattr(device, "cupy", fake)
         patch.setattr(cupy_kernels, "cupy", fake)

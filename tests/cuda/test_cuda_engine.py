@@ -132,3 +132,19 @@ def test_indexing(planned: list[tuple[Kernel, str]]) -> None:
     assert any(" at v" in text for text in texts)
     for kernel, label in planned:
         _compile_for_gpus(kernel, label)
+
+
+@pytest.mark.parametrize("view", ["whole", "part", "turned"])
+@pytest.mark.parametrize("size", [12, 48_000])
+def test_arrays_move_between_devices(size: int, view: str) -> None:
+    """Small arrays as well, which on the CPU are NumPy's own: `to_device`, and `asarray`."""
+    x = np.arange(float(size)).reshape(3, -1)
+    parts = {"whole": lambda a: a, "part": lambda a: a[1:, ::2], "turned": lambda a: a.T}
+    part = parts[view]
+    with lf.options(device="cpu"):
+        here = part(lf.asarray(x))
+        for there in (here.to_device("cuda-host"), lf.asarray(here, device="cuda-host")):
+            assert there.device == "cuda-host" and there.shape == here.shape
+            assert np.array_equal(lf.asnumpy(there * 2), part(x) * 2)
+            assert np.array_equal(there.to_device("cpu"), part(x))
+        assert here.to_device("cpu") is here

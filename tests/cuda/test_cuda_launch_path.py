@@ -103,6 +103,26 @@ def test_work_goes_to_the_current_stream(gpu: FakeCupy) -> None:
     assert [stream for _, stream in gpu.launched] == [7, 9]
 
 
+def test_every_gpu_works_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory, modules and launches of an array belong to its GPU, whichever is current; an
+    operation that fails leaves the current one as it was.
+    """
+    with fake_gpu(monkeypatch, gpus=2) as gpu:
+        x = lf.array(np.arange(float(N)), device="cuda:1")
+        total = (x * 2 + 1).sum()
+        assert np.array_equal(lf.asnumpy(x - 1), np.arange(float(N)) - 1)
+        assert float(total) == N * N and "launch" in gpu.calls
+        assert {
+            p for p, c in zip(gpu.places, gpu.calls, strict=True) if c != "getDeviceCount"
+        } == {1}
+        gpu.faults["launch"] = cuda_error(700)
+        with pytest.raises(DeviceUnavailableError, match="cuda:1 failed"):
+            lf.materialize(x * 3)
+        assert gpu.current == 0
+        with pytest.raises(ValueError, match=r"different devices \(cuda:0, cuda:1\)"):
+            lf.array([1.0]) + x
+
+
 def test_kernels_and_ranges_have_readable_names(gpu: FakeCupy) -> None:
     """A profiler shows the operations as the name of the kernel, and a range around it."""
     x = lf.array(np.arange(float(N)))
@@ -125,61 +145,6 @@ def test_cubins_are_kept_on_disk(gpu: FakeCupy, tmp_path: Path) -> None:
         with lf.options(cuda_strategy="strided"):
             assert np.array_equal(lf.asnumpy(x * 2 + 1), expected)
         assert (lf.stats().kernels_compiled, lf.stats().kernels_loaded) == (1, 1)
-
-
-# ---- other libraries
-
-
-def test_memory_for_other_libraries(gpu: FakeCupy) -> None:
-    """`__cuda_array_interface__` and DLPack give the memory itself, at the view's first element,
-    after the launch and without waiting.
-    """
-    x = lf.array(np.arange(24.0).reshape(4, 6)) * 2
-    view = x[1:, ::2]
-    lf.materialize(x)
-    gpu.calls.clear()
-    whole, part = x.__cuda_array_interface__, view.__cuda_array_interface__
-    assert "sync" not in gpu.calls
-    assert part["data"][0] - whole["data"][0] == 6 * 8
-    assert (part["shape"], part["strides"], part["typestr"]) == ((3, 3), (48, 16), "<f8")
-    assert x.__dlpack_device__() == (2, 0)
-    assert x.__dlpack__(max_version=(1, 0))[1] == whole["data"][0]
-    # What is exported is never written in place.
-    before = gpu.bytes_at(whole["data"][0], 8).copy()
-    x += 1
-    lf.materialize(x)
-    assert (gpu.bytes_at(whole["data"][0], 8) == before).all()
-
-
-@pytest.mark.parametrize("shape, strides", [
-    ((4, 6), (48, 8)), ((4, 6), (8, 32)), ((3, 2), (48, 16)), ((0, 3), (24, 8)),
-])  # fmt: skip
-def test_memory_of_other_libraries(
-    gpu: FakeCupy, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> None:
-    """`from_dlpack` copies on the GPU, unless it may borrow: then it never writes there, and keeps
-    the memory alive; nothing waits.
-    """
-    values = np.arange(24.0)
-    memory = gpu.cuda.alloc(values.nbytes)
-    gpu.bytes_at(memory.ptr, values.nbytes)[:] = values.view(np.uint8)
-    theirs = gpu.ndarray(shape, np.dtype("f8"), memory, strides)
-    expected = np.lib.stride_tricks.as_strided(values, shape, strides)
-    gpu.calls.clear()
-    copied = lf.from_dlpack(theirs)
-    assert "sync" not in gpu.calls and copied.device == "cuda:0"
-    assert np.array_equal(lf.asnumpy(copied), expected)
-    if not (theirs.flags.c_contiguous or theirs.flags.f_contiguous):
-        with pytest.raises(BufferError, match="not contiguous"):
-            lf.from_dlpack(theirs, copy=False)
-        return
-    borrowed = lf.from_dlpack(theirs, copy=False)
-    del theirs, memory
-    gc.collect()
-    borrowed += 1
-    copied *= 2
-    assert np.array_equal(lf.asnumpy(borrowed), expected + 1)
-    assert np.array_equal(lf.asnumpy(copied), expected * 2)
 
 
 # ---- faults

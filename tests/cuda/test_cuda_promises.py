@@ -14,7 +14,7 @@ from cuda_kernels import elementwise_cases, reduction_cases
 
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.launch import pack_bytes
-from lazyfuse.backends.cuda.program import Program, Shape
+from lazyfuse.backends.cuda.program import Program, Shape, divisors
 from lazyfuse.backends.cuda.simulator import merged
 from lazyfuse.backends.cuda.strategy import render_own
 from lazyfuse.backends.cuda_ptx.parse import Function, Instruction, parse
@@ -98,32 +98,41 @@ def width(instruction: Instruction) -> int:
     return count * TYPES[instruction.types[-1]].size
 
 
-def test_no_division_of_positions_along_one_axis(compiled) -> None:  # type: ignore[no-untyped-def]
-    """Where outer and inner index have an axis each at most, loops divide nothing; before them, a
-    thread may divide once to count tiles or rounds.
+def test_positions_are_not_divided(compiled) -> None:  # type: ignore[no-untyped-def]
+    """No loop divides integers but where the program asks for it: a GPU takes a hundred
+    instructions for 64 bits. Before a loop along one axis, the compiler for sm_120 may divide once
+    to count its rounds.
     """
     plain = [
-        (function.name, in_loops(function, "div", "rem"))
+        (function, texts if strides(program) else in_loops)
         for program, functions in compiled
-        if program.kernel.outer <= 1 and program.kernel.inner <= 1
         if not ops_of(program) & {"div", "rem"}
         for function in entries(program, functions)
     ]
-    assert len(plain) > 20
-    assert [(n, texts) for n, texts in plain if any(".u" in t or ".s" in t for t in texts)] == []
-
-
-def test_narrow_index_divides_narrow(compiled) -> None:  # type: ignore[no-untyped-def]
-    """`index=i4` divides 32 bits at most; 64-bit division is a call of a hundred instructions."""
     wrong = [
         (function.name, text)
-        for program, functions in compiled
-        if program.kernel.index == "i4" and not ops_of(program) & {"div", "rem"}
-        for function in entries(program, functions)
-        for text in texts(function, "div", "rem")
-        if ".u64" in text or ".s64" in text
+        for function, select in plain
+        for text in select(function, "div", "rem")
+        if ".u" in text or ".s" in text
     ]
-    assert wrong == []
+    assert len(plain) > 20 and wrong == []
+
+
+def strides(program: Program) -> bool:
+    """Whether an elementwise kernel has positions along several axes to tell apart."""
+    return program.shape is Shape.ELEMENTWISE and bool(divisors(program.kernel))
+
+
+def test_narrow_index_multiplies_narrow(compiled) -> None:  # type: ignore[no-untyped-def]
+    """`index=i4` keeps positions in 32 bits."""
+    narrow = [
+        function
+        for program, functions in compiled
+        if program.kernel.index == "i4" and not ops_of(program) & {"div", "rem", "mul"}
+        for function in entries(program, functions)
+    ]
+    wrong = [f.name for f in narrow if any(".hi.u64" in text for text in texts(f, "mul"))]
+    assert narrow and wrong == []
 
 
 def in_loops(function: Function, *opcodes: str) -> list[str]:

@@ -3,9 +3,10 @@
     strategy.py      how a kernel runs: cupy's kernels, or own text in a layout of threads
     render_*.py      Kernel -> Program (CUDA C text, parameters); needs no GPU and no cupy
     accumulate.py    accumulators as C structs; group_text.py combines them across threads
-    geometry.py      extents -> grid and block
+    geometry.py      extents -> grid and block; division.py: what divides by them
     launch.py        Program + extents + strides -> Launch, over a Runtime (GPU or host shim)
     build.py         NVRTC; device.py: modules, launches; buffers.py: memory
+    adoption.py      arrays of other libraries as buffers
     cupy_kernels.py  cupy's kernels as executables
     faults.py        errors of CUDA, with what to do
     backend.py       the Backend itself

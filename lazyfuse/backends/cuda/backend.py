@@ -6,6 +6,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,13 +36,14 @@ from lazyfuse.backends.cuda.strategy import (
 from lazyfuse.backends.driver import has_driver
 from lazyfuse.errors import DeviceUnavailableError
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout as ArrayLayout
 
 if TYPE_CHECKING:
     from lazyfuse.backends.cuda.device import Device
 
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
 #: text are not loaded.
-RENDER_VERSION = 3
+RENDER_VERSION = 4
 #: Buffers of one kernel, beyond which the scheduler splits groups: compile time grows past 100.
 MAX_ARGS = 64
 
@@ -56,6 +58,8 @@ class CudaBackend:
     name = "cuda"
     exact_order = False
     max_args = MAX_ARGS
+    #: Whether kernels should count in 32 bits where that is enough.
+    narrow_index = True
 
     def __init__(self, number: int = 0) -> None:
         from lazyfuse.backends.cuda import build
@@ -151,10 +155,7 @@ class CudaBackend:
 
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialized memory, aligned to 512 bytes; MemoryError when there is none."""
-        from lazyfuse.backends.cuda import buffers
-
-        with self.reported, self.gpu.use():
-            return buffers.allocate(nbytes, self.device)
+        return self.gpu.allocate(nbytes)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
         """Copy a C-contiguous host array in; a GPU cannot share host memory, so `borrow` changes
@@ -167,16 +168,28 @@ class CudaBackend:
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between two buffers, in stream order."""
+        self._copy_spans(source, target, [(0, source.nbytes)])
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[ArrayLayout]
+    ) -> None:
+        """Copy from the first to the last element of each region, in stream order."""
+        from lazyfuse.backends.cuda import buffers
+
+        self._copy_spans(source, target, buffers.spans(regions, int(dtype[1:])))
+
+    def _copy_spans(
+        self, source: Buffer, target: Buffer, spans: Sequence[tuple[int, int]]
+    ) -> None:
         import cupy
 
+        runtime = cupy.cuda.runtime
         with self.reported, self.gpu.use():
-            cupy.cuda.runtime.memcpyAsync(
-                target.pointer,
-                source.pointer,
-                source.nbytes,
-                cupy.cuda.runtime.memcpyDeviceToDevice,
-                cupy.cuda.get_current_stream().ptr,
-            )
+            stream = cupy.cuda.get_current_stream().ptr
+            for start, stop in spans:
+                places = target.pointer + start, source.pointer + start
+                kind = runtime.memcpyDeviceToDevice
+                runtime.memcpyAsync(*places, stop - start, kind, stream)
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8, after everything queued."""
@@ -185,14 +198,21 @@ class CudaBackend:
         with self.reported, self.gpu.use():
             return buffers.download(buffer)
 
-    def adopt(self, array: Any, *, borrow: bool) -> tuple[Buffer, Any]:
-        """Take an array on this GPU that another library exports through DLPack: its memory, or a
-        copy of it, and the array over it. Raises: BufferError, see buffers.py.
+    def adopt(self, array: Any, *, borrow: bool) -> tuple[Buffer, np.dtype, ArrayLayout]:
+        """Take another library's array on this GPU: its memory, or a copy of it, its dtype, and
+        where its elements lie there. Raises: BufferError, see adoption.py.
         """
-        from lazyfuse.backends.cuda import buffers
+        from lazyfuse.backends.cuda import adoption
 
         with self.reported, self.gpu.use():
-            return buffers.adopt(array, self.device, borrow=borrow)
+            return adoption.adopt(array, self.device, borrow=borrow)
+
+    def device_number(self, interface: dict[str, Any]) -> int:
+        """The GPU on which the memory of a `__cuda_array_interface__` lies."""
+        from lazyfuse.backends.cuda import adoption
+
+        with self.reported:
+            return adoption.device_number(interface)
 
     def as_array(
         self,

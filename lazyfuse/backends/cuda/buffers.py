@@ -5,12 +5,13 @@ freed it.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Sequence
 
 import cupy
 import numpy as np
 
 from lazyfuse.backends.base import Buffer
+from lazyfuse.ir.layout import Layout
 
 
 class CudaBuffer:
@@ -69,21 +70,22 @@ def download(buffer: Buffer) -> np.ndarray:
     return result
 
 
-def adopt(array: Any, device: str, *, borrow: bool) -> tuple[CudaBuffer, Any]:
-    """Take an array that another library exports through DLPack: the buffer, and the cupy array
-    over it, C- or F-contiguous.
+def spans(regions: Sequence[Layout], itemsize: int) -> list[tuple[int, int]]:
+    """The bytes from the first to the last element of each region; spans that meet are one."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(_span(region, itemsize) for region in regions):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
 
-    Aliasing: with `borrow`, the buffer is the array's own memory, which it keeps alive; else a
-    copy, queued on the current stream. Raises: BufferError for a borrowed array with gaps.
-    """
-    found = cupy.from_dlpack(array)
-    is_dense = found.flags.c_contiguous or found.flags.f_contiguous
-    if borrow and not is_dense:
-        raise BufferError("the array is not contiguous: it cannot be shared without a copy")
-    taken = found if borrow else found.copy(order="A")
-    buffer = CudaBuffer(taken.data, taken.nbytes, device)
-    buffer.exclusive = not borrow
-    return buffer, taken
+
+def _span(region: Layout, itemsize: int) -> tuple[int, int]:
+    steps = [(n - 1) * step for n, step in zip(region.shape, region.strides, strict=True)]
+    first = region.offset + sum(step for step in steps if step < 0)
+    last = region.offset + sum(step for step in steps if step > 0)
+    return first * itemsize, (last + 1) * itemsize
 
 
 def as_cupy(

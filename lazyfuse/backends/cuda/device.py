@@ -14,11 +14,14 @@ import numpy as np
 from cupy.cuda import function as cupy_function
 
 from lazyfuse.backends.base import Buffer
-from lazyfuse.backends.cuda.buffers import allocate
+from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate
 from lazyfuse.backends.cuda.faults import Reported
 from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.launch import Function, Value
 from lazyfuse.backends.cuda.program import PARAMETER_BYTES, WIDE_PARAMETER_BYTES
+
+#: The context of a device that is current already.
+_HERE = nullcontext()
 
 
 class Device:
@@ -37,17 +40,28 @@ class Device:
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
         if cupy.cuda.runtime.getDevice() == self.number:
-            return nullcontext()
+            return _HERE
         device: AbstractContextManager[object] = cupy.cuda.Device(self.number)
         return device
+
+    def allocate(self, nbytes: int) -> CudaBuffer:
+        """Uninitialized memory of the pool. Raises: MemoryError."""
+        try:
+            if cupy.cuda.runtime.getDevice() == self.number:
+                return allocate(nbytes, self.name)
+            with cupy.cuda.Device(self.number):
+                return allocate(nbytes, self.name)
+        except Exception as error:
+            self.reported.tell(error)
+            raise
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
         """Pool memory: a later allocation on this stream reuses it only after the kernels queued
         so far.
         """
-        with self.reported, self.use():
-            buffer = allocate(nbytes, self.name)
-            if zeroed:
+        buffer = self.allocate(nbytes)
+        if zeroed:
+            with self.reported, self.use():
                 buffer.memory.memset_async(0, nbytes, cupy.cuda.get_current_stream())
         return buffer
 
@@ -68,15 +82,21 @@ class Device:
             return {name: self._launcher(name, module.get_function(name)) for name in names}
 
     def _launcher(self, name: str, function: cupy_function.Function) -> Function:
-        nvtx = cupy.cuda.nvtx
+        nvtx, current = cupy.cuda.nvtx, cupy.cuda.get_current_stream
+        device_now, number = cupy.cuda.runtime.getDevice, self.number
 
         def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
-            with self.reported, self.use():
-                nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
-                try:
-                    stream = cupy.cuda.get_current_stream()
-                    function((*grid, 1), (*block, 1), tuple(values), 0, stream)
-                finally:
-                    nvtx.RangePop()
+            nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
+            try:
+                if device_now() == number:
+                    function((*grid, 1), (*block, 1), tuple(values), 0, current())
+                else:
+                    with cupy.cuda.Device(number):
+                        function((*grid, 1), (*block, 1), tuple(values), 0, current())
+            except Exception as error:
+                self.reported.tell(error)
+                raise
+            finally:
+                nvtx.RangePop()
 
         return launch

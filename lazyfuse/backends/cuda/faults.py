@@ -62,6 +62,12 @@ class Reported:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.tell(error)
+
+    def tell(self, error: BaseException) -> None:
+        """Raise DeviceUnavailableError for an error of CUDA. For what runs so often that entering
+        a context would show."""
         if type(error).__name__ in _CUDA_ERRORS:
-            message = f"{self.device} failed: {error}. What to do: {advice(error)}"  # type: ignore[arg-type]
+            message = f"{self.device} failed: {error}. What to do: {advice(error)}"
             raise DeviceUnavailableError(message) from error

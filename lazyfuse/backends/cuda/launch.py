@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
+from lazyfuse.backends.cuda.division import as_signed, magic
 from lazyfuse.backends.cuda.geometry import (
     WARP,
     Geometry,
@@ -88,7 +90,9 @@ class OwnLaunch:
         self.outer = math.prod(layout.extents[: kernel.outer])
         self.inner = math.prod(layout.extents[kernel.outer :])
         self.packable = can_pack(program, layout)
-        self.template = [_fixed_value(parameter, layout) for parameter in program.parameters]
+        self.template = [
+            _fixed_value(parameter, layout, kernel.index) for parameter in program.parameters
+        ]
         self.at = {
             (parameter.kind, parameter.number): position
             for position, parameter in enumerate(program.parameters)
@@ -119,6 +123,15 @@ class OwnLaunch:
             values[position] = convert(scalars[number])
         self.run(values, packed=packed)
         return 0
+
+    def fixed(self, scalars: Sequence[Scalar]) -> OwnLaunch:
+        """The same launch with these scalars, to be called without any."""
+        launch = copy(self)
+        launch.template = self.template.copy()
+        for position, number, convert in self.scalars:
+            launch.template[position] = convert(scalars[number])
+        launch.scalars = ()
+        return launch
 
     @property
     def strategy(self) -> tuple[Strategy, ...]:
@@ -234,10 +247,14 @@ def _places(kernel: Kernel, layout: Layout) -> Iterator[tuple[int, int]]:
             yield number, layout.offsets[number] * CTYPES[arg.dtype].size
 
 
-def _fixed_value(parameter: Parameter, layout: Layout) -> Value:
-    """Extents and strides; 0 stands in for what a call fills in."""
+def _fixed_value(parameter: Parameter, layout: Layout, index: str) -> Value:
+    """Extents, what divides by them, and strides; 0 stands in for what a call fills in."""
     if parameter.kind is ParameterKind.EXTENT:
         return layout.extents[parameter.number]
+    if parameter.kind is ParameterKind.MULTIPLIER:
+        return as_signed(magic(layout.extents[parameter.number], index).multiplier)
+    if parameter.kind is ParameterKind.SHIFT:
+        return magic(layout.extents[parameter.number], index).shift
     if parameter.kind is ParameterKind.STRIDE:
         strides = layout.strides[parameter.number]
         assert strides is not None, parameter

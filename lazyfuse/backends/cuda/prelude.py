@@ -70,6 +70,16 @@ __device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) 
 }
 """
 
+_DIVIDE = """\
+__device__ __forceinline__ unsigned int lf_divide(unsigned int n, unsigned int m, int shift) {
+  return __umulhi(n << 1, m) >> shift;
+}
+__device__ __forceinline__ unsigned long long lf_divide(
+    unsigned long long n, unsigned long long m, int shift) {
+  return __umul64hi(n << 1, m) >> shift;
+}
+"""
+
 _SHUFFLE = """\
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
@@ -83,6 +93,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "bitcast": (("lf_bitcast",), _BITCAST),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
+    "divide": (("lf_divide",), _DIVIDE),
     "shuffle": (("lf_swap",), _SHUFFLE),
 }
 

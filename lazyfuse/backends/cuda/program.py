@@ -21,6 +21,8 @@ class ParameterKind(Enum):
     """Where a launch finds the value of a parameter."""
 
     EXTENT = "extent"  # the length of axis `number`
+    MULTIPLIER = "multiplier"  # what divides by the length of axis `number` (division.py)
+    SHIFT = "shift"  # the shift after it
     STRIDE = "stride"  # the stride of argument `number` along `axis`, in elements
     POINTER = "pointer"  # the address of argument `number`, its offset added
     SCALAR = "scalar"  # scalar argument `number`; `axis` 1 is the imaginary part
@@ -102,11 +104,17 @@ class Program:
 
 
 def common_parameters(kernel: Kernel) -> list[Parameter]:
-    """List the parameters of every own kernel: extents, pointers and their strides, scalars."""
+    """List the parameters of every own kernel: extents and what divides by them, pointers and
+    their strides, scalars."""
     parameters = [
         Parameter(ParameterKind.EXTENT, f"long long n{axis}_", number=axis)
         for axis in range(kernel.outer + kernel.inner)
     ]
+    for axis in divisors(kernel):
+        kinds = (ParameterKind.MULTIPLIER, "m"), (ParameterKind.SHIFT, "h")
+        parameters += [
+            Parameter(kind, f"long long {letter}{axis}_", number=axis) for kind, letter in kinds
+        ]
     for number, arg in enumerate(kernel.args):
         memory = CTYPES[arg.dtype].memory
         if arg.role is Role.SCRATCH:
@@ -126,6 +134,13 @@ def common_parameters(kernel: Kernel) -> list[Parameter]:
     for number, dtype in enumerate(kernel.scalars):
         parameters += _scalar_parameters(number, dtype)
     return parameters
+
+
+def divisors(kernel: Kernel) -> tuple[int, ...]:
+    """The axes by whose lengths positions are divided: of the outer ones and of the inner ones,
+    all but the slowest."""
+    axes = range(kernel.outer + kernel.inner)
+    return (*axes[1 : kernel.outer], *axes[kernel.outer + 1 :])
 
 
 def _scratch(number: int, memory: str, dtype: str) -> Parameter:

@@ -3,13 +3,14 @@ that vary.
 
 Positions are named `i0, i1, ...` after the axes of the kernel. `ix` is the signed index type (32
 bits only where the kernel says `i4`), `ux` its unsigned twin, in which loop counters run: a
-counter may pass the end by one grid.
+counter may pass the end by one grid. `m1, h1` divide by the extent `n1` (division.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lazyfuse.backends.cuda.program import divisors
 from lazyfuse.ir.kernel import FIXED, UNIT, Arg, Kernel, Role
 
 
@@ -22,6 +23,10 @@ def index_types(kernel: Kernel) -> str:
 def layout_constants(kernel: Kernel) -> list[str]:
     """Narrow the launch's extents and strides to the index type, once per thread."""
     lines = [f"const ux n{axis} = (ux)n{axis}_;" for axis in range(kernel.outer + kernel.inner)]
+    lines += [
+        f"const ux m{axis} = (ux)m{axis}_; const int h{axis} = (int)h{axis}_;"
+        for axis in divisors(kernel)
+    ]
     for number, arg in enumerate(kernel.args):
         if arg.role is Role.SCRATCH:
             continue
@@ -45,15 +50,13 @@ def coordinates(flat: str, axes: Sequence[int], *, pack: int = 1) -> list[str]:
     """
     if not axes:
         return []
-    last, scale = axes[-1], f" * {pack}" if pack > 1 else ""
-    if len(axes) == 1:
-        return [f"const ux i{last} = {flat}{scale};"]
-    lines = [f"ux rest = {flat};"]
+    rest = f"{flat} * {pack}" if pack > 1 else flat
+    lines = []
     for axis in reversed(axes[1:]):
-        extent = f"(n{axis} / {pack})" if pack > 1 and axis == last else f"n{axis}"
-        factor = scale if axis == last else ""
-        lines.append(f"const ux i{axis} = rest % {extent}{factor}; rest /= {extent};")
-    return [*lines, f"const ux i{axes[0]} = rest;"]
+        lines.append(f"const ux p{axis} = {rest}, q{axis} = lf_divide(p{axis}, m{axis}, h{axis});")
+        lines.append(f"const ux i{axis} = p{axis} - q{axis} * n{axis};")
+        rest = f"q{axis}"
+    return [*lines, f"const ux i{axes[0]} = {rest};"]
 
 
 def offset(number: int, arg: Arg, axes: Sequence[int]) -> str:

@@ -145,8 +145,7 @@ def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
         f"const unsigned int row = threadIdx.{across}, rows = blockDim.{across};",
         f"const ux outer_total = {product(outer)}, inner_total = {product(inner)};",
         "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
-        "const ux tiles = (outer_total + rows - 1) / rows;",
-        "for (ux tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
+        "for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {",
         *[f"  {line}" for line in _tile(kernel, folds, packs)],
         "}",
     ]

@@ -19,7 +19,9 @@ from lazyfuse.backends.cuda.launch import Layout, Runtime
 from lazyfuse.backends.cuda.program import Program, Strategy
 from lazyfuse.backends.cuda.render_body import supports
 from lazyfuse.backends.cuda.strategy import check_supported, choose, render_own
+from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.ir.layout import Layout as ArrayLayout
 
 
 @runtime_checkable
@@ -41,6 +43,7 @@ class SimulatedBackend(ABC):
     runtime: Runtime
     exact_order = False
     max_args = MAX_ARGS
+    narrow_index = True
 
     @staticmethod
     @abstractmethod
@@ -103,6 +106,12 @@ class SimulatedBackend(ABC):
     def copy(self, source: Buffer, target: Buffer) -> None:
         """Copy all bytes between two buffers."""
         _own(target).memory[:] = _own(source).memory
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[ArrayLayout]
+    ) -> None:
+        """Copy the elements at these layouts."""
+        copy_elements(_own(source).memory, _own(target).memory, dtype, regions)
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8; raises when a kernel wrote past their ends."""

@@ -64,8 +64,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_column_sum(
   const unsigned int row = threadIdx.x, rows = blockDim.x;
   const ux outer_total = n0, inner_total = n1;
   const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;
-  const ux tiles = (outer_total + rows - 1) / rows;
-  for (ux tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+  for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {
     const ux o = tile * rows + row;
     const bool live = o < outer_total;
     const ux i0 = o;

@@ -14,11 +14,20 @@ static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
 static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
 static inline h16 lf_half_round(double f) { return h16{lfh::half_round(f)}; }
 #endif
+__device__ __forceinline__ unsigned int lf_divide(unsigned int n, unsigned int m, int shift) {
+  return __umulhi(n << 1, m) >> shift;
+}
+__device__ __forceinline__ unsigned long long lf_divide(
+    unsigned long long n, unsigned long long m, int shift) {
+  return __umul64hi(n << 1, m) >> shift;
+}
 typedef int ix;
 typedef unsigned int ux;
 extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
     long long n0_,
     long long n1_,
+    long long m1_,
+    long long h1_,
     const h16* a0,
     long long s0_0_,
     long long s0_1_,
@@ -29,6 +38,7 @@ extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
     long long s2_1_) {
   const ux n0 = (ux)n0_;
   const ux n1 = (ux)n1_;
+  const ux m1 = (ux)m1_; const int h1 = (int)h1_;
   const ix s0_0 = (ix)s0_0_;
   const ix s0_1 = (ix)s0_1_;
   const ix s1_0 = (ix)s1_0_;
@@ -37,9 +47,9 @@ extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
   const ux total = n0 * n1, step = (ux)gridDim.x * blockDim.x;
   const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;
   for (ux flat = thread; flat < total; flat += step) {
-    ux rest = flat;
-    const ux i1 = rest % n1; rest /= n1;
-    const ux i0 = rest;
+    const ux p1 = flat, q1 = lf_divide(p1, m1, h1);
+    const ux i1 = p1 - q1 * n1;
+    const ux i0 = q1;
     const h16 v0 = a0[(ix)i0 * s0_0 + (ix)i1 * s0_1];
     const h16 v1 = a1[(ix)i0 * s1_0];
     const float v2 = lf_half_widen(v0);
