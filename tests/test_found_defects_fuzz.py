@@ -481,8 +481,11 @@ def test_library_calls_of_filled_arrays() -> None:
 def test_which_of_two_errors_a_mean_raises() -> None:
     def program(np: Any, x: Any) -> Any:
         out = x.sum()
-        calls = [lambda call=call, axis=axis: getattr(x[None], call)(axis=axis, out=out)
-                 for call in ("mean", "var", "std", "sum") for axis in ((0, -1), (0, 0), (0, 5))]
+        calls = [
+            lambda call=call, axis=axis: getattr(x[None], call)(axis=axis, out=out)
+            for call in ("mean", "var", "std", "sum")
+            for axis in ((0, -1), (0, 0), (0, 5))
+        ]
         return _errors(np, *calls)  # fmt: skip
 
     oracle.check(program, host.arange(4.0))

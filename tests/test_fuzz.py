@@ -119,7 +119,7 @@ def _ignores_overlap(patch: pytest.MonkeyPatch) -> None:
         return tuple(zip(written, read, strict=False))
 
     patch.setattr(planner, "donors", donors)
-    patch.setattr(planner, "_has_hazard", lambda node, lowered: False)
+    patch.setattr(planner, "reads_elsewhere", lambda node, expression: False)
 
 
 def _promotes(patch: pytest.MonkeyPatch) -> None:

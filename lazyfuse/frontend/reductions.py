@@ -325,8 +325,8 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         if not isinstance(out, Handle | np.ndarray):
             raise TypeError("output must be an array")
         check_array(out)
-        if isinstance(out, Handle) and not np.can_cast(out.dtype, np.intp):
-            out = np.empty(out.shape, out.dtype)  # NumPy refuses it, also a read-only one, below
+        if isinstance(out, Handle) and not np.can_cast(out._code, np.intp):
+            out = np.empty(out._layout.shape, out._code)  # refused by NumPy, read-only or not
     if array is not None and axis is not None:
         axis = operator.index(axis)
         normalize(axis, array.ndim)  # raises, whatever the output

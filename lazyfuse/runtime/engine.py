@@ -19,11 +19,12 @@ from lazyfuse.config import Options
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Node
 from lazyfuse.ir.origin import Origin
+from lazyfuse.ir.orphans import BYTES
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
-from lazyfuse.runtime.caller import user_frame
+from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, is_cold
 from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
@@ -35,7 +36,10 @@ from lazyfuse.runtime.trace import Trace, trace
 def origin() -> Origin | None:
     """The user's code and instruction, and the errstate in force."""
     frame = user_frame(_INNER_FRAMES)
-    return None if frame is None else (frame.f_code, frame.f_lasti, current_modes())
+    if frame is None:
+        return None
+    is_users(frame.f_globals)  # known from now on, to recording in machine code
+    return frame.f_code, frame.f_lasti, current_modes()
 
 
 #: Frames of this package between `origin` and whatever public function or operator called it.
@@ -84,15 +88,21 @@ def enforce_budget(storage: Storage) -> None:
     """Cut the trace: run what is pending when it is too deep or keeps too much dead memory
     alive."""
     node = storage.node
-    if node.depth < 2:
-        return
     options = config.current()
-    if node.depth > options.max_pending_nodes:
-        flush([node], storage.device)
-    elif node.held > min(SMALL_HELD, options.max_pending_bytes) and _holds_too_much(
-        node, options.max_pending_bytes
+    if is_over_budget(node, options) and (
+        node.depth > options.max_pending_nodes or _holds_too_much(node, options.max_pending_bytes)
     ):
         flush([node], storage.device)
+
+
+def is_over_budget(node: Node, options: Options) -> bool:
+    """Whether what is pending under a node may be too much, at a glance."""
+    if node.depth < 2:
+        return False
+    if node.depth > options.max_pending_nodes:
+        return True
+    least = min(SMALL_HELD, options.max_pending_bytes)
+    return node.held > least and BYTES[0] >= least
 
 
 #: Bytes under an operation from which it is worth asking how many of them nobody else needs.
