@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterable, Sized
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -352,3 +357,149 @@ def test_fused_functions_draw_random_numbers_once() -> None:
             x = oracle.lf.arange(5000.0)
             found.append([host.asarray(function(x))[:3].tolist() for _ in range(4)])
     assert found[0] == found[1] and "random" in fused.reason
+
+
+class Held:
+    """An attribute in a slot, beside a dict."""
+
+    __slots__ = ("__dict__", "rate")
+
+    def __init__(self) -> None:
+        self.rate = 2.0
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.rate
+
+    __call__ = scaled
+
+
+RATES = {"first": 2.0, "second": 3.0}
+HELD: dict[str, Callable[[Held, dict[str, float]], Callable[[Any], Any]]] = {
+    "a method's object": lambda one, _: one.scaled,
+    "an object that is called": lambda one, _: one,
+    "a default": lambda _, rates: lambda x, given=rates: x * given["first"],
+    "a partial": lambda _, rates: partial(lambda x, given: x * given["first"], given=rates),
+    "a slot": lambda one, _: lambda x: one.scaled(x),
+    "an order": lambda _, rates: lambda x: x - next(iter(rates.values())),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", HELD)
+def test_fused_functions_see_what_they_hold_change(name: str) -> None:
+    """What a function had besides globals and a closure was looked at never, and slots neither."""
+    one, rates = Held(), dict(RATES)
+    function = HELD[name](one, rates)
+    fused, x = oracle.lf.fuse(function), host.arange(5000.0)
+    for _ in range(20):
+        host.testing.assert_array_equal(fused(x), function(x))
+    assert fused.replays
+    one.rate = rates["first"] = 7.0
+    rates["first"] = rates.pop("first")  # which comes last now
+    host.testing.assert_array_equal(fused(x), function(x))
+
+
+@pytest.mark.engine
+def test_code_that_is_loaded_during_a_recording_is_not_paused_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pause began before there was code and ended after: every call was the Python method."""
+    from lazyfuse.runtime import replay_code
+
+    place = replay_code.layout().TABLE["RECORDING"]
+    table = [0] * (place + 1)
+    monkeypatch.setattr(replay_code, "_state", {})
+    with replay_code.paused():
+        replay_code._state["table"] = table
+        with replay_code.paused():
+            assert table[place] == 2
+    assert table[place] == 0
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "values",
+    [
+        (host.longdouble(0), host.longdouble(-0.0)),
+        (host.clongdouble(0), host.clongdouble(complex(0, -0.0))),
+        (host.timedelta64(1, "s"), host.timedelta64(1000, "ms")),
+    ],
+)
+def test_fused_functions_tell_equal_scalars_apart(values: Any) -> None:
+    """The sign of a long zero, and the unit of a time, were no part of a signature."""
+    fused, x = oracle.lf.fuse(lambda x, value: x * len(repr(value))), host.ones(50000)
+    for _ in range(4):
+        for value in values:
+            host.testing.assert_array_equal(fused(x, value), x * len(repr(value)))
+
+
+class Incomparable:
+    """Its comparison has no truth."""
+
+    def __eq__(self, other: object) -> Any:
+        return host.array([True, False])
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@pytest.mark.engine
+def test_fused_functions_take_arguments_that_cannot_be_compared() -> None:
+    """Machine code raised what the comparison with the argument of the recording did."""
+    fused, x = oracle.lf.fuse(lambda x, one: x + 1), host.arange(50000.0)
+    for one in [*[Incomparable()] * 4, Incomparable()]:
+        host.testing.assert_array_equal(fused(x, one), x + 1)
+
+
+def test_powers_that_no_float_holds_raise_what_numpy_raises() -> None:
+    """Small arrays raised struct.error."""
+    for x in (host.arange(900.0), oracle.lf.asarray(host.arange(900.0))):
+        assert outcome(lambda x=x: x ** (10**400))[0] == "OverflowError"
+
+
+@pytest.mark.parametrize("eager_size", SIZES)
+def test_views_of_too_many_axes_and_too_large_steps(eager_size: int) -> None:
+    """The one was a view that could not be read, so was the other."""
+    for key in ((None,) * 70, (None,) * 62, slice(None, None, 2**70), slice(None, None, -(2**62))):
+        wanted = outcome(lambda key=key: host.ones((5, 6))[key].sum())
+        with oracle.options(eager_size=eager_size):
+            x = oracle.lf.ones((5, 6))
+            found = outcome(lambda key=key, x=x: x[key].sum().item())
+        assert found == wanted
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_waits_until_nobody_runs() -> None:
+    """The child of a process in which another thread ran waited for that thread for ever."""
+    from lazyfuse.runtime import session
+
+    is_taken, taken = threading.Event(), session.flush_lock
+
+    def run() -> None:
+        with taken:
+            is_taken.set()
+            time.sleep(0.1)
+
+    other = threading.Thread(target=run)
+    other.start()
+    is_taken.wait()
+    child = os.fork()
+    if not child:
+        os._exit(0 if taken.acquire(timeout=5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    other.join()
+
+
+@pytest.mark.engine
+def test_tanh_of_large_halves_does_not_overflow() -> None:
+    """An exponential inside did, and that was said of `tanh` where its operand was gone."""
+    x = host.array([20.0, 100.0, 65504.0, -65504.0, host.inf, host.nan] * 20, "f2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = host.tanh(x)
+        warnings.simplefilter("default")
+        with warnings.catch_warnings(record=True) as heard:
+            result = host.asarray(oracle.lf.tanh(oracle.lf.array(x)))
+    assert not heard and host.array_equal(result, expected, equal_nan=True)

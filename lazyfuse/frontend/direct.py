@@ -115,7 +115,7 @@ def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) 
         number = hosts[place]
         if not _fits(number, dtype):
             return None
-        scalars.append(number)
+        scalars.append(float(number) if dtype[0] == "f" else number)
     met = bound(memory, scalars, threads=config.current().threads)
     return None if met & current_modes().reported else small_array(result)
 

@@ -92,7 +92,7 @@ class Fused(Itself):
         key = self._signature(given, tuple(kwargs))
         try:
             found = self._known.get(key, _NEVER)
-        except TypeError:
+        except Exception:  # noqa: BLE001  # a user's __hash__ or __eq__ may raise any
             self.reason = "an argument, or what it reads, is neither a number nor has a hash"
             key, found = None, _NEVER
         if type(found) is Recording:

@@ -339,7 +339,7 @@ def assign_where(array: Any, mask: Any, value: Any) -> None:
     array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, strides, operands))
 
 
-def basic_layout(layout: Layout, key: Any) -> Layout | None:
+def basic_layout(layout: Layout, key: Any) -> Layout | None:  # noqa: C901  # a case per part
     """The layout of a basic index; None when the index is advanced.
     Raises IndexError as NumPy does."""
     if type(key) is int and len(layout.shape) == 1:
@@ -358,10 +358,8 @@ def basic_layout(layout: Layout, key: Any) -> Layout | None:
         )
     if Ellipsis not in keys:
         keys = (*keys, Ellipsis)
-    shape: list[int] = []
-    strides: list[int] = []
-    offset = layout.offset
-    axis = 0
+    shape, strides = list[int](), list[int]()
+    offset, axis = layout.offset, 0
     for item in keys:
         if item is None:
             shape.append(1)
@@ -374,13 +372,15 @@ def basic_layout(layout: Layout, key: Any) -> Layout | None:
         elif isinstance(item, slice):
             start, stop, step = item.indices(layout.shape[axis])
             shape.append(length := len(range(start, stop, step)))
-            step = step if length else 1  # as NumPy: it decides memory orders
+            step = step if length and abs(step) < 1 << 31 else 1  # it decides memory orders
             strides.append(step * layout.strides[axis])
             offset += start * layout.strides[axis] if length else 0
             axis += 1
         else:
             offset += _integer(item, axis, layout.shape[axis]) * layout.strides[axis]
             axis += 1
+    if len(shape) > 64:
+        np.broadcast_to(0, layout.shape)[key]  # NumPy raises
     return Layout(tuple(shape), tuple(strides), offset)
 
 

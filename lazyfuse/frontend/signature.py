@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dis import get_instructions
+from functools import lru_cache, partial
 from types import (
     BuiltinFunctionType,
     CodeType,
     EllipsisType,
     FunctionType,
+    MemberDescriptorType,
+    MethodType,
     ModuleType,
     NoneType,
     SimpleNamespace,
@@ -47,6 +50,8 @@ def plain_mark(value: Any, depth: int = 0) -> Any:
     if kind in NUMBERS:
         is_signed = kind in _FLOATS and not value or issubclass(kind, complex | np.complex64)
         return kind, repr(value) if is_signed else value
+    if kind in _UNEQUAL:
+        return kind, repr(value)
     if kind in _FIXED or isinstance(value, type | np.dtype | Itself):
         return kind, value
     if kind in (tuple, list):
@@ -100,13 +105,38 @@ def _has_no_value(kind: type) -> bool:
 
 def _attributes(value: Any) -> tuple[Any, ...]:
     """Names and values of the attributes that an object has itself."""
-    found = getattr(value, "__dict__", {})
+    found = {**getattr(value, "__dict__", {}), **_slots(value)}
     return (*found, *found.values())
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    """The attributes that an object has in `__slots__`."""
+    found = {}
+    for name, member in _members(type(value)):  # type: ignore[arg-type]  # all have one
+        try:
+            found[name] = member.__get__(value)
+        except AttributeError:  # it is not set
+            continue
+    return found
+
+
+@lru_cache(maxsize=256)
+def _members(kind: type) -> tuple[tuple[str, Any], ...]:
+    """What gets the attributes of objects of a class that are not in their dict."""
+    return tuple(
+        (name, member)
+        for base in kind.__mro__
+        if base.__flags__ & _HEAP_TYPE
+        for name, member in vars(base).items()
+        if type(member) is MemberDescriptorType
+    )
 
 
 #: Objects in objects that are looked at, and how deep.
 _MOST_INSIDE, _DEEPEST = 64, 3
 _FLOATS = frozenset((float, np.float64, np.float32, np.float16))
+#: Scalars without kernels that may be equal and differ, in the sign of a zero or in their unit.
+_UNEQUAL = frozenset((np.longdouble, np.clongdouble, np.timedelta64, np.datetime64))
 NUMBERS = SCALARS | {str, bytes}
 _FIXED = frozenset((
     ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, NoneType, EllipsisType,
@@ -117,18 +147,45 @@ _PLAIN = frozenset(np.dtype(code) for code in DTYPES)
 
 
 class Reads:
-    """What a function reads from its module and its closure."""
+    """What a function reads from its module and its closure, and what comes with it: the object of
+    a method, defaults, the arguments of a `functools.partial`."""
 
     def __init__(self, function: Any) -> None:
+        self._held: dict[str, Any] = {}
+        function = self._innermost(function)
         is_plain = isinstance(function, FunctionType)
         self._names = function.__globals__ if is_plain else {}
         self._read = sorted(_globals_of(function.__code__)) if is_plain else []
         self._cells = tuple(function.__closure__ or ()) if is_plain else ()
 
+    def _innermost(self, function: Any) -> Any:
+        """The function that is called in the end; what may change of the rest is held."""
+        while not isinstance(function, FunctionType):
+            call = getattr(type(function), "__call__", None)  # noqa: B004  # what it is
+            if isinstance(function, MethodType):
+                self._hold(function.__self__)
+                function = function.__func__
+            elif isinstance(function, partial):
+                self._hold(function.args, function.keywords)
+                function = function.func
+            elif isinstance(call, FunctionType) and not isinstance(function, Itself):
+                self._hold(function)
+                function = call
+            else:
+                return function
+        self._hold(function.__defaults__, function.__kwdefaults__)
+        return function
+
+    def _hold(self, *values: Any) -> None:
+        for value in values:
+            if not _is_fixed(value):
+                self._held[str(len(self._held))] = value
+
     def marks(self) -> tuple[Any, ...]:
         """The marks of all that is read."""
         found = [self._names.get(name) for name in self._read]
         found += [_content(cell) for cell in self._cells]
+        found += self._held.values()
         return tuple([plain_mark(value) for value in found])
 
     def unmarked(self) -> str:
@@ -136,7 +193,7 @@ class Reads:
         for name in self._read:
             if plain_mark(self._names.get(name)) is None:
                 return name
-        return "its closure" if None in self.marks() else ""
+        return "its closure, defaults or object" if None in self.marks() else ""
 
     def seen(self) -> list[Seen]:
         """All that is read, for machine code."""
@@ -145,6 +202,8 @@ class Reads:
             found += _seen(NAME, (self._names, name), self._names.get(name, MISSING))
         for cell in self._cells:
             found += _seen(CELL, cell, _content(cell, MISSING))
+        for name, value in self._held.items():
+            found += _seen(NAME, (self._held, name), value)
         return found
 
 
@@ -166,7 +225,7 @@ def _seen(source: int, where: Any, value: Any, depth: int = 0) -> list[Seen]:
     """What is seen of a value that is no array: the object, and what its attributes are."""
     if value is MISSING or _is_fixed(value):
         return [Seen(source, where, value, is_fixed=True)]
-    names = own_names(value) if depth < _DEEPEST else None
+    names = own_names(value) if depth < _DEEPEST and not _slots(value) else None
     if names is None or type(value) is dict and source == ARGUMENT:  # which is new for each call
         return [Seen(source, where, value, plain_mark(value))]
     found = [Seen(source, where, value, names=names)]

@@ -297,8 +297,9 @@ def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
         kept.append(value.device)
     elif check == codes.OWN:
         assert seen.names is not None
-        extents, shape = len(seen.names), id(seen.names)
-        kept.append(seen.names)
+        order = list(seen.names)
+        extents, shape = id(order), id(seen.names)
+        kept += [order, seen.names]
     elif check == codes.MARK:
         expected = seen.mark
     kept += [seen.where, expected, type(value)]

@@ -81,6 +81,7 @@ def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> Non
     words = places | {name: id(value) for name, value in objects.items()}
     calls = compiler.calls
     words |= {"LAUNCHER": calls.addresses["lf_launch"], "CONDITIONS": _conditions(calls)}
+    words["RECORDING"] = _recordings[0]
     for name, word in words.items():
         table[codes.TABLE[name]] = word
     _state.update(code=code, objects=objects, table=table)
@@ -156,10 +157,15 @@ def paused() -> Iterator[None]:
         _pause(-1)
 
 
+#: How many are under way; the code may be loaded meanwhile, by a function that one calls.
+_recordings = [0]
+
+
 def _pause(by: int) -> None:
-    if is_installed():
-        with _lock:
-            _state["table"][layout().TABLE["RECORDING"]] += by
+    with _lock:
+        _recordings[0] += by
+        if is_installed():
+            _state["table"][layout().TABLE["RECORDING"]] = _recordings[0]
 
 
 def teller(told: int) -> Callable[[int], bool]:

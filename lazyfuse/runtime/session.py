@@ -4,6 +4,7 @@ the lock of a flush."""
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 import warnings
@@ -24,6 +25,12 @@ from lazyfuse.ir.kernel import Kernel
 PLANS = 4096
 
 flush_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child in which it is taken would wait for ever
+    os.register_at_fork(
+        before=flush_lock.acquire,
+        after_in_parent=flush_lock.release,
+        after_in_child=flush_lock.release,
+    )
 #: What the engine keeps by structure, options and device; forgotten when there are too many.
 plans: dict[Hashable, Any] = {}
 #: Structures that have been met once and were not worth a plan then.

@@ -220,7 +220,8 @@ counted:
   %axes = add i64 %free, %made
   %fits = icmp sge i64 %free, 0
   %one = icmp sle i64 %dots, 1
-  %has_axes = icmp sgt i64 %axes, 0
+  %first_axis = sub i64 %axes, 1
+  %has_axes = icmp ult i64 %first_axis, 64
   %valid = and i1 %fits, %one
   %fine = and i1 %valid, %has_axes
   br i1 %fine, label %make, label %no

@@ -71,15 +71,15 @@ STEP = _numbered(
 #: A guard: what it looks at (the number of an argument; a name in the dict SPACE; a cell), how,
 #: and what passes. IS_FIXED: the very object does. Of arrays, EXPECTED is the dtype or the form,
 #: and EXTENTS and SHAPE are the axes and the address of their extents, or the device and the
-#: layout; of attributes, how many there are and their dict. KIND is the class of what was seen.
+#: layout; of attributes, the list of their names and the dict. KIND is the class of what was seen.
 GUARD = _numbered(
     "SOURCE", "WHERE", "SPACE", "CHECK", "EXPECTED", "IS_FIXED", "EXTENTS", "SHAPE", "KIND",
     "GUARD_WORDS",
 )  # fmt: skip
 OF_ARGUMENT, OF_NAME, OF_CELL = range(3)
 #: A float of the same bits; an equal object of the same type; one that is marked alike; NumPy's
-#: array, or one that wraps it; an array of the engine; one that is computed; an object of as many
-#: attributes.
+#: array, or one that wraps it; an array of the engine; one that is computed; an object with
+#: attributes of these names.
 SAME, BITS, EQUAL, MARK, SMALL, LARGE, READY, OWN = range(8)
 
 #: NumPy's array of a shape and dtype, or memory of so many bytes (then the dtype is null); and

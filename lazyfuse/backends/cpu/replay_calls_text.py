@@ -207,7 +207,9 @@ error:
 compare:
   %is_alike = call i32 @PyObject_RichCompareBool(ptr %made, ptr %expected, i32 2)
   call void @Py_DecRef(ptr %made)
-  ret i32 %is_alike
+  call void @PyErr_Clear()
+  %is_marked = icmp eq i32 %is_alike, 1
+  br i1 %is_marked, label %yes, label %no
 small:
   %array = call ptr @host(ptr %value)
   %no_array = icmp eq ptr %array, null

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 RUN = """
-; whether the dict of a guard is that of an object, or the object itself, and has as many names
+; whether the dict of a guard is that of an object, or the object itself, and has the same names
+; in the same order
 define internal i1 @has_names(ptr %guard, ptr %object) {
   %known = get ptr %guard[SHAPE]
-  %count = get i64 %guard[EXTENTS]
+  %names = get ptr %guard[EXTENTS]
   %is_dict = icmp eq ptr %object, %known
-  br i1 %is_dict, label %size, label %look
+  br i1 %is_dict, label %keys, label %look
 look:
   %found = call ptr @PyObject_GenericGetDict(ptr %object)
   %is_none = icmp eq ptr %found, null
@@ -19,11 +20,18 @@ without:
 compare:
   call void @Py_DecRef(ptr %found)
   %is_same = icmp eq ptr %found, %known
-  br i1 %is_same, label %size, label %no
-size:
-  %now = call i64 @PyDict_Size(ptr %known)
-  %is_as_many = icmp eq i64 %now, %count
-  ret i1 %is_as_many
+  br i1 %is_same, label %keys, label %no
+keys:
+  %now = call ptr @PyDict_Keys(ptr %known)
+  %is_lost = icmp eq ptr %now, null
+  br i1 %is_lost, label %without, label %named
+named:
+  %outcome = call i32 @PyObject_RichCompareBool(ptr %now, ptr %names, i32 2)
+  call void @Py_DecRef(ptr %now)
+  %is_alike = icmp eq i32 %outcome, 1
+  br i1 %is_alike, label %yes, label %without
+yes:
+  ret i1 true
 no:
   ret i1 false
 }

@@ -40,14 +40,17 @@ def cosh(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     form = FORMATS[x.dtype]
     size = absolute(x)
-    return copysign(_tanh_short(size) if x.dtype == "f4" else _tanh_pair(size, form.tanh_high), x)
+    value = _tanh_short if x.dtype == "f4" else _tanh_pair
+    return copysign(value(size, form.tanh_high), x)
 
 
-def _tanh_short(size: Value) -> Value:
-    """float32: 1 - 2/(exp(2|x|) + 1), or an odd polynomial for |x| < 0.6."""
-    large = 1.0 - 2.0 / (exp(size + size) + 1.0)
-    z = size * size
-    small = fma(size * z, polynomial(z, TANH["f4"]), size)
+def _tanh_short(size: Value, high: float) -> Value:
+    """float32: 1 - 2/(exp(2|x|) + 1), or an odd polynomial for |x| < 0.6. Neither may overflow:
+    in float16, that would look like the cast of the result."""
+    half = clamp(size, 0.0, high)
+    large = 1.0 - 2.0 / (exp(half + half) + 1.0)
+    z = half * half
+    small = fma(half * z, polynomial(z, TANH["f4"]), half)
     return select(size < 0.6, small, large)
 
 
