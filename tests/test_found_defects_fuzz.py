@@ -522,3 +522,14 @@ def test_positions_in_a_read_only_output_of_another_dtype() -> None:
         return _errors(np, *[lambda out=out: x.argmax(out=out) for out in outs])
 
     oracle.check(program, host.arange(4.0))
+
+
+def test_a_view_of_nothing_reads_a_fill_that_is_overwritten() -> None:
+    def program(np: Any, x: Any) -> Any:
+        filled = np.full_like(3, 3)
+        view = filled[None]
+        chosen = np.where(3, 3, view[:-1])
+        view[...] = x[0]
+        return filled, view, chosen
+
+    oracle.check(program, host.arange(3))

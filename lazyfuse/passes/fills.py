@@ -65,7 +65,9 @@ def _uncovered(fill: Fill, users: dict[Node, list[Node]], outputs: set[Node]) ->
 
 
 def _meets(view: View, boxes: list[Box], fill: Fill) -> bool:
-    """Whether a view may read what is in some boxes."""
+    """Whether a view may read what is in some boxes; one of nothing is still a reader."""
+    if not size_of(view.layout.shape):
+        return True
     regions = (layout_of(box, fill.strides) for box in boxes)
     return not all(are_apart(view.layout, each, fill.shape, fill.strides) for each in regions)
 
