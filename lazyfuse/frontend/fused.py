@@ -22,7 +22,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend.convert import source
-from lazyfuse.frontend.handle import Handle, handle, small_array
+from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.recording import (
     Recording,
     UnfitError,
@@ -32,6 +32,7 @@ from lazyfuse.frontend.recording import (
 )
 from lazyfuse.frontend.replaying import replay
 from lazyfuse.frontend.signature import Itself, Reads, array_mark, plain_mark, seen_arguments
+from lazyfuse.frontend.small_methods import native_sample
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
@@ -259,14 +260,12 @@ def _can_enter(fused: Fused) -> bool:
         return False
     if replay_code.is_installed():
         return True
-    host, owner = np.empty(1), object()
-    small: Any = small_array(host)
-    small._owner = owner
+    sample = native_sample()
     storage = Storage(source(np.empty(1), "cpu"), "cpu")
     node, large = storage.node, handle(Handle._concrete, storage)
     parts = {
-        "HOST": (small, host), "OWNER": (small, owner), "STORAGE": (large, storage),
-        "LAYOUT": (large, large._layout), "NODE": (storage, node),
+        "HOST": (sample.wrapper, sample.array), "OWNER": (sample.wrapper, sample.owner),
+        "STORAGE": (large, storage), "LAYOUT": (large, large._layout), "NODE": (storage, node),
         "DEVICE": (storage, storage.device), "THREAD": (storage, storage._thread),
         "IS_SHARED": (storage, False), "FORM": (node, node.formed()),
         "BUFFER": (node, node.buffer), "POINTER": (node.buffer, node.buffer.pointer),

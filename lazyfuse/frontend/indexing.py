@@ -230,9 +230,9 @@ def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
 
 def assign(target: Any, value: Any) -> None:
     """target[...] = value, with NumPy's unsafe cast and broadcasting into the target's shape."""
-    target._check_writeable()
     if isinstance(value, Handle) and value.is_same_memory(target):
-        return  # what `x[1:3] += y` assigns last: the view that was written already
+        return  # as `x[1:3] += y` assigns last; NumPy looks only then whether it may write
+    target._check_writeable()
     node = value_node(_packed(value, target._code), target._code, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)

@@ -52,9 +52,7 @@ def _part(array: Any, number: int) -> Any:
 
 
 def set_real(self: Any, value: Any) -> None:
-    part = real(self)
-    if not (isinstance(value, Handle) and value.is_same_memory(part)):  # which may be read-only
-        assign(part, _as_array(value))
+    assign(real(self), _as_array(value))
 
 
 def set_imag(self: Any, value: Any) -> None:

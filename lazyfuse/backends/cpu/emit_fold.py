@@ -22,6 +22,22 @@ _EXTREMES = {"maximum", "minimum", "fmax", "fmin", "argmax", "argmin"}
 _GREATEST = {"maximum", "fmax", "argmax"}
 
 
+class Slots:
+    """The parts of an accumulator in stack slots, all lanes of each: registers, once compiled."""
+
+    def __init__(self, writer: FunctionWriter, dtypes: Sequence[str]) -> None:
+        self.writer, self.dtypes = writer, dtypes
+        self.slots = [writer.slot(writer.type(dtype)) for dtype in dtypes]
+
+    def read(self) -> Parts:
+        pairs = zip(self.slots, self.dtypes, strict=True)
+        return tuple(self.writer.fetch(slot, dtype) for slot, dtype in pairs)
+
+    def write(self, parts: Parts) -> None:
+        for slot, part in zip(self.slots, parts, strict=True):
+            self.writer.keep(slot, part)
+
+
 def part_dtypes(acc: Accumulator) -> tuple[str, ...]:
     """The dtypes of the state."""
     if acc.dtype[0] == "c":

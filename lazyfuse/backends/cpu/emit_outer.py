@@ -14,6 +14,7 @@ from contextlib import ExitStack
 
 from lazyfuse.backends.cpu.emit_fold import (
     Parts,
+    Slots,
     combine,
     is_extreme,
     part_dtypes,
@@ -32,9 +33,8 @@ from lazyfuse.backends.cpu.emit_site import (
     outer_bounds,
 )
 from lazyfuse.backends.cpu.emit_stream import each_streamed, is_streamed
-from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand, part_dtype, vector_type
-from lazyfuse.ir.kernel import Accumulator, Level
+from lazyfuse.ir.kernel import Level
 from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Rows that a block of columns takes at once. Measured with 16 and 1000 columns of doubles: 2 rows
@@ -143,7 +143,7 @@ class _Block:
         for index, arrays in kept.items():
             values[index] = self._whole(at, arrays, plan.body[index].dtype)
         at.reread(plan, values)
-        folds = [_Register(self.writer, acc) for _, acc in plan.folds]
+        folds = [Slots(self.writer, part_dtypes(acc)) for _, acc in plan.folds]
         for fold, (number, acc) in zip(folds, plan.folds, strict=True):
             fold.write(self._read(at, self.arrays[number], part_dtypes(acc)))
         fast = at.kernel.outer + at.kernel.inner - 1
@@ -152,7 +152,7 @@ class _Block:
         for fold, (number, _) in zip(folds, plan.folds, strict=True):
             self._write(at, self.arrays[number], fold.read())
 
-    def _row(self, at: Site, plan: PhasePlan, values: Values, folds: Sequence[_Register]) -> None:
+    def _row(self, at: Site, plan: PhasePlan, values: Values, folds: Sequence[Slots]) -> None:
         values = dict(values)
         at.evaluate(plan, Place.ROW, values)
         at.evaluate(plan, Place.LANE, values)
@@ -229,22 +229,6 @@ class _Block:
         number = self.writer.i64("lshr", place, str(self.writer.lanes.bit_length() - 1))
         kind = vector_type(dtype, self.writer.lanes)
         return self.writer.value(f"getelementptr {kind}, ptr {array}, i64 {number}")
-
-
-class _Register:
-    """An accumulator of one vector of columns, while it goes down the rows."""
-
-    def __init__(self, writer: FunctionWriter, acc: Accumulator) -> None:
-        self.writer, self.dtypes = writer, part_dtypes(acc)
-        self.slots = [writer.slot(writer.type(dtype)) for dtype in self.dtypes]
-
-    def read(self) -> Parts:
-        pairs = zip(self.slots, self.dtypes, strict=True)
-        return tuple(self.writer.fetch(slot, dtype) for slot, dtype in pairs)
-
-    def write(self, parts: Parts) -> None:
-        for slot, part in zip(self.slots, parts, strict=True):
-            self.writer.keep(slot, part)
 
 
 def _has_costly_rows(plan: PhasePlan) -> bool:

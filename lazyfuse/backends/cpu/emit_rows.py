@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.emit_fold import (
     Parts,
+    Slots,
     add,
     combine,
     is_float,
@@ -75,7 +76,7 @@ class _Rows:
             number: Tile(self.writer, at.kernel.args[number].dtype, at.kernel.row)
             for number in (*self.dense, *scratch)
         }
-        self.accumulators = [_Slots(self.writer, part_dtypes(a)) for a in at.kernel.accumulators]
+        self.accumulators = [Slots(self.writer, part_dtypes(a)) for a in at.kernel.accumulators]
         self.at = replace(at, tiles=tiles).with_finished(self._finished)
 
     def run(self, nests: Sequence[Values]) -> None:
@@ -164,22 +165,6 @@ class _Rows:
         return parts[-1]  # of an argmax, the index
 
 
-class _Slots:
-    """The parts of an accumulator, in all lanes."""
-
-    def __init__(self, writer: FunctionWriter, dtypes: Sequence[str]) -> None:
-        self.writer, self.dtypes = writer, dtypes
-        self.slots = [writer.slot(writer.type(dtype)) for dtype in dtypes]
-
-    def read(self) -> Parts:
-        pairs = zip(self.slots, self.dtypes, strict=True)
-        return tuple(self.writer.fetch(slot, dtype) for slot, dtype in pairs)
-
-    def write(self, parts: Parts) -> None:
-        for slot, part in zip(self.slots, parts, strict=True):
-            self.writer.keep(slot, part)
-
-
 class _RowSum:
     """The pairwise sum of a row in each lane. Sums start from -0.0, which changes nothing."""
 
@@ -188,7 +173,7 @@ class _RowSum:
         self.dtype = "f4" if acc.dtype == "f2" else acc.dtype
         self.kind = vector_type(self.dtype, writer.lanes)
         self.partials = writer.slot(f"[{PARTIALS} x {self.kind}]")
-        self.total = _Slots(writer, (self.dtype,))
+        self.total = Slots(writer, (self.dtype,))
         for place in range(PARTIALS):
             writer.keep(self._at(str(place)), writer.number(-0.0, self.dtype))
 

@@ -1,6 +1,21 @@
 """Recording in machine code: new arrays and writes, as LLVM text (see `record_text.py`)."""
 
-RESULTS = """
+#: The arguments of a function for Python: recipes, a tuple of operands, and None or an extra part.
+_ARGUMENTS = """\
+  %known = load ptr, ptr %args
+  %tuple_at = getelementptr ptr, ptr %args, i64 1
+  %tuple = load ptr, ptr %tuple_at
+  %extra_at = getelementptr ptr, ptr %args, i64 2
+  %given = load ptr, ptr %extra_at
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %given, %none
+  %extra = select i1 %is_none, ptr null, ptr %given
+  %size = call i64 @PyTuple_Size(ptr %tuple)
+  %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
+"""
+
+RESULTS = (
+    """
 ; asks whether the trace is to be cut; 0 where that raised
 define internal i32 @budget(ptr %storage) {{
   %found = alloca ptr
@@ -102,18 +117,9 @@ define internal ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr %extra)
   %many = icmp ugt i64 %count, {most_operands}
   br i1 %many, label %no, label %marks
 marks:
-  %has_extra = icmp ne ptr %extra, null
-  %more = zext i1 %has_extra to i64
-  %size = add i64 %count, %more
-  %key = call ptr @key(ptr %operands, i64 %count, i64 %size)
+  %key = call ptr @key(ptr %operands, i64 %count, ptr %extra, i64 0)
   %no_key = icmp eq ptr %key, null
-  br i1 %no_key, label %no, label %complete
-complete:
-  br i1 %has_extra, label %add, label %find
-add:
-  call void @Py_IncRef(ptr %extra)
-  %set = call i32 @PyTuple_SetItem(ptr %key, i64 %count, ptr %extra)
-  br label %find
+  br i1 %no_key, label %no, label %find
 find:
   %recipe = call ptr @PyDict_GetItem(ptr %known, ptr %key)
   %unknown = icmp eq ptr %recipe, null
@@ -153,18 +159,10 @@ no:
   ret ptr null
 }}
 
-; the operands of a call of one of the functions for Python: a tuple, and None or an extra
 define ptr @lf_recorded(ptr %self, ptr %args, i64 %count) {{
-  %known = load ptr, ptr %args
-  %tuple_at = getelementptr ptr, ptr %args, i64 1
-  %tuple = load ptr, ptr %tuple_at
-  %extra_at = getelementptr ptr, ptr %args, i64 2
-  %given = load ptr, ptr %extra_at
-  %none = call ptr @none()
-  %is_none = icmp eq ptr %given, %none
-  %extra = select i1 %is_none, ptr null, ptr %given
-  %size = call i64 @PyTuple_Size(ptr %tuple)
-  %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
+"""
+    + _ARGUMENTS
+    + """\
   %made = call ptr @recorded(ptr %known, ptr %operands, i64 %size, ptr %extra)
   %nothing = icmp eq ptr %made, null
   br i1 %nothing, label %ask, label %done
@@ -181,8 +179,10 @@ unknown:
   ret ptr %none
 }}
 """
+)
 
-WRITES = """
+WRITES = (
+    """
 ; a version that is none any more, whose reference it takes: an orphan, if it has memory
 define internal void @forsake(ptr %node) {{
   %buffer = call ptr @get(ptr %node, i64 {node_buffer})
@@ -230,20 +230,12 @@ state:
   %fine = and i1 %free, %alone
   br i1 %fine, label %marks, label %no
 marks:
-  %has_extra = icmp ne ptr %extra, null
-  %more = zext i1 %has_extra to i64
-  %place = add i64 %count, %more
-  %size = add i64 %place, 2
-  %key = call ptr @key(ptr %operands, i64 %count, i64 %size)
+  %key = call ptr @key(ptr %operands, i64 %count, ptr %extra, i64 2)
   %no_key = icmp eq ptr %key, null
-  br i1 %no_key, label %no, label %complete
-complete:
-  br i1 %has_extra, label %add, label %where
-add:
-  call void @Py_IncRef(ptr %extra)
-  %set = call i32 @PyTuple_SetItem(ptr %key, i64 %count, ptr %extra)
-  br label %where
+  br i1 %no_key, label %no, label %where
 where:
+  %size = call i64 @PyTuple_Size(ptr %key)
+  %place = sub i64 %size, 2
   %node = call ptr @memory(ptr %target)
   %form = call ptr @get(ptr %node, i64 {node_form})
   call void @Py_IncRef(ptr %form)
@@ -315,16 +307,9 @@ no:
 }}
 
 define ptr @lf_written(ptr %self, ptr %args, i64 %count) {{
-  %known = load ptr, ptr %args
-  %tuple_at = getelementptr ptr, ptr %args, i64 1
-  %tuple = load ptr, ptr %tuple_at
-  %extra_at = getelementptr ptr, ptr %args, i64 2
-  %given = load ptr, ptr %extra_at
-  %none = call ptr @none()
-  %is_none = icmp eq ptr %given, %none
-  %extra = select i1 %is_none, ptr null, ptr %given
-  %size = call i64 @PyTuple_Size(ptr %tuple)
-  %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
+"""
+    + _ARGUMENTS
+    + """\
   %done = call i32 @written(ptr %known, ptr %operands, i64 %size, ptr %extra)
   %raised = icmp slt i32 %done, 0
   br i1 %raised, label %fail, label %answer
@@ -384,3 +369,4 @@ fail:
   ret ptr null
 }}
 """
+)

@@ -209,8 +209,12 @@ number:
   ret ptr %mark
 }}
 
-; a key with room for more; null where there is none
-define internal ptr @key(ptr %operands, i64 %count, i64 %size) {{
+; a key of operands and an extra part, null for none, with room for more; null where there is none
+define internal ptr @key(ptr %operands, i64 %count, ptr %extra, i64 %room) {{
+  %has_extra = icmp ne ptr %extra, null
+  %more = zext i1 %has_extra to i64
+  %marks = add i64 %count, %more
+  %size = add i64 %marks, %room
   %key = call ptr @PyTuple_New(i64 %size)
   %failed = icmp eq ptr %key, null
   br i1 %failed, label %fail, label %next
@@ -236,6 +240,12 @@ drop:
   call void @Py_DecRef(ptr %key)
   ret ptr null
 done:
+  br i1 %has_extra, label %complete, label %give
+complete:
+  call void @Py_IncRef(ptr %extra)
+  %added = call i32 @PyTuple_SetItem(ptr %key, i64 %count, ptr %extra)
+  br label %give
+give:
   ret ptr %key
 }}
 """
