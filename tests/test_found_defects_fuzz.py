@@ -533,3 +533,16 @@ def test_a_view_of_nothing_reads_a_fill_that_is_overwritten() -> None:
         return filled, view, chosen
 
     oracle.check(program, host.arange(3))
+
+
+def test_products_of_parts_of_complex_arrays() -> None:
+    """BLAS adds in another order where elements lie apart."""
+
+    def program(np: Any, x: Any) -> Any:
+        z = x * 7 % 11 * 0.7j
+        part = z.imag
+        part *= 7
+        other = (x * 0.3 + z).real
+        return part @ part, other @ part, np.dot(part[::-1], other), np.outer(part, other)
+
+    oracle.check(program, host.arange(16))

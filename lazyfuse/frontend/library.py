@@ -93,7 +93,7 @@ def node_of(value: Any, device: str) -> Node:
     """The memory of an operand of a library call: NumPy's scalars and Python's are arrays here.
     Raises: ForeignError."""
     if isinstance(value, Handle):
-        return value._read()
+        return value._in_memory()
     home = gpu_home(value)
     if home is not None:
         node: Node = adopted(value, home)._read()

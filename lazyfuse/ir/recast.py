@@ -40,11 +40,16 @@ def read(node: Node, cast: Cast, layout: Layout) -> Node:
     dtype = cast.dtype
     part = _part(node, cast, layout)
     if part is None:
-        return View(_reinterpreted(node, cast), layout)
+        return viewed(node, cast, layout)
     number, halved = part
     pairs = View(node, halved)
     strides = result_strides([layout[:2]], layout.shape)
     return Map(OPS[_PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
+
+
+def viewed(node: Node, cast: Cast, layout: Layout) -> Node:
+    """As `read`, as a view of memory in every case: for calls that ask where elements lie."""
+    return View(_reinterpreted(node, cast), layout)
 
 
 def written(base: Node, cast: Cast, layout: Layout, value: Node) -> Node:
