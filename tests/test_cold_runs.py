@@ -10,6 +10,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.runtime import cold as cold_runs
 from lazyfuse.runtime import session
 from tests import oracle
 from tests.test_views import CASES as VIEWS
@@ -59,11 +60,12 @@ def test_operands_that_are_not_needed_any_more_are_overwritten(
     assert taken == [x.nbytes]
 
 
-def test_the_first_time_and_later() -> None:
+def test_the_first_time_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel at first, then kernels, and not one bit between them."""
     rng = host.random.default_rng(1)
     x, y = lf.asarray(rng.random(4000)), lf.asarray(rng.random(4000))
     seen = []
+    monkeypatch.setattr(cold_runs, "PLAN_NS", 1)
     for turn in range(3):
         lf.reset_stats()
         seen.append([lf.asnumpy(value) for value in _told(_chain(lf, x, y))])
@@ -82,18 +84,89 @@ def _told(values: Any) -> Any:
     return values
 
 
-@pytest.mark.parametrize(
-    "program",
-    (
-        lambda x: lf.exp(x) + 1,  # the bits are the kernels'
-        lambda x: lf.concatenate([x] * 60) * 2,  # too many elements
-    ),
-)
-def test_what_is_compiled_at_once(program: Any) -> None:
+def test_a_structure_is_planned_when_interpreting_has_cost_as_much() -> None:
+    """More elements, fewer runs."""
+    found = []
+    for size in (100, 10_000, 90_000):
+        x, runs = lf.asarray(host.arange(float(size))), 0
+        lf.reset_stats()
+        while not lf.stats().plans_built:
+            lf.materialize((x * 2 + 1) / (x + 3))
+            runs += 1
+        found.append(runs)
+        assert lf.stats().cold_runs == runs - 1
+    assert found == sorted(found, reverse=True) and found[0] < 2000 and 10 < found[-1] < 200
+
+
+def test_what_is_compiled_at_once() -> None:
+    """Too many elements."""
     x = lf.asarray(host.arange(4000.0) / 4000)
     lf.reset_stats()
-    lf.materialize(program(x))
+    lf.materialize(lf.concatenate([x] * 60) * 2)
     assert lf.stats().kernels_launched and not lf.stats().cold_runs
+
+
+def _functions(np: Any, x: Any, y: Any) -> Any:
+    a, b = x.reshape(40, 100) + 0.5, y.reshape(100, 40).T + 0.25
+    row = x[:100].astype("f4")
+    turned = (a + 1j * b)[::-1]
+    return (
+        np.exp(a) * np.log(b) + np.arctan2(row, a),  # operands that lie differently, and broadcast
+        np.power(b, 2.5),  # a scalar
+        np.hypot(row, 3),
+        np.sin(row[::-3]) + np.float32(2),
+        np.log1p(row[:0]),
+        np.exp(turned),
+        abs(turned),  # whose bits are the kernels'
+        np.exp(a.sum() * -1e-5),  # no axes
+        np.exp(np.log(np.exp(np.log(b)))),  # in place
+        np.power(x[:7], x[7:14]),
+    )
+
+
+def test_functions_whose_bits_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kernels of one operation at first, which later structures use again."""
+    rng = host.random.default_rng(2)
+    x, y = rng.random(4000), rng.random(4000)
+    seen = []
+    for spent in (1e15, 0):
+        monkeypatch.setattr(cold_runs, "PLAN_NS", spent)
+        lf.cache_clear()
+        lf.reset_stats()
+        found = _told(_functions(lf, lf.asarray(x), lf.asarray(y)))
+        assert bool(lf.stats().cold_runs) == bool(spent)
+        seen.append([(lf.asnumpy(z).tobytes(), z.strides, z.dtype) for z in found])
+    assert seen[0] == seen[1]
+    lazy = lf.asarray(x)
+    monkeypatch.setattr(cold_runs, "PLAN_NS", 1e15)
+    lf.materialize(lf.exp(lazy * 2))
+    lf.reset_stats()
+    lf.materialize(lf.exp(-lazy) / (1 + lf.exp(lazy)))
+    assert lf.stats().cold_runs == 1 and not lf.stats().kernels_compiled
+
+
+def test_conditions_of_functions_are_told() -> None:
+    x = lf.asarray(host.array([1.0, 0.0, -1.0]))
+    with pytest.warns(RuntimeWarning) as heard:
+        lf.materialize(lf.log(x) + 1)
+    assert lf.stats().cold_runs
+    assert sorted(str(warning.message) for warning in heard) == [
+        "divide by zero encountered in log",
+        "invalid value encountered in log",
+    ]
+
+
+def test_a_function_whose_kernel_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is asked, which says so and calls NumPy."""
+    from lazyfuse.backends.cpu import CpuBackend
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("refused")
+
+    monkeypatch.setattr(CpuBackend, "compile", refuse)
+    with lf.options(disk_cache=False), pytest.warns(lf.errors.UnfusedWarning, match="refused"):
+        result = lf.asnumpy(lf.exp(lf.asarray(host.arange(50.0)) / 64))
+    host.testing.assert_allclose(result, host.exp(host.arange(50.0) / 64), rtol=1e-15)
 
 
 def test_masks_of_ever_new_counts_are_not_compiled() -> None:

@@ -1,9 +1,8 @@
 """Transcendental functions of small arrays: the op's own kernel, called at once.
 
 Their bits are the kernels', not NumPy's, so NumPy cannot compute them even where it would be
-faster than recording and running (`small.py`). But the kernel of a single op does not depend on
-what is around it: it is made once per op and dtypes, bound once per size, and called on NumPy's
-memory.
+faster than recording and running (`small.py`). But the kernel of a single op
+(`runtime/op_kernels.py`) can be called on NumPy's memory.
 """
 
 from __future__ import annotations
@@ -18,27 +17,19 @@ from lazyfuse.frontend import elementwise
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.ir.node import Map
-from lazyfuse.ir.plan import Launch
-from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 
-#: Sizes to which a kernel is kept bound.
-_MOST = 512
-#: Elements of the arrays with which a kernel is made; it runs on any number.
+#: Elements of the arrays that stand for the operands of an op.
 _SAMPLE = 64
 
 
 class _Kernel(NamedTuple):
-    """An op on arrays and numbers of certain dtypes. `arrays`: the operand that each argument of
-    the kernel is, the last is the result; `numbers`: the operand that each scalar is, with its
-    dtype; `bind` fixes a size, `bound` are those fixed."""
+    """The kernel of an op on arrays and numbers, and the dtype of its result."""
 
-    arrays: tuple[int, ...]
-    numbers: tuple[tuple[int, str], ...]
+    op: OpKernel
     dtype: np.dtype
-    bind: Callable[[int], Any]
-    bound: dict[int, Any]
 
 
 def direct(name: str) -> Callable[[Sequence[Any]], Any]:
@@ -68,7 +59,7 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         key = tuple(marks)
         kernel = kernels.get(key)
         if kernel is None and key not in kernels:
-            kernel = kernels[key] = _buildable(_kernel(name, marks))
+            kernel = kernels[key] = _kernel(name, marks)
         return None if kernel is None else _run(kernel, operands, *result)
 
     return call
@@ -99,24 +90,18 @@ def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:
 def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) -> Any:
     """The result for small arrays of a shape, None when somebody wants to hear of its conditions
     or a number does not fit."""
-    result = np.empty(shape, kernel.dtype, order)
-    size = result.size
-    if size > eager_size():
+    op, result = kernel.op, np.empty(shape, kernel.dtype, order)
+    if result.size > eager_size():
         return None
-    bound = kernel.bound.get(size)
-    if bound is None:
-        if len(kernel.bound) >= _MOST:
-            kernel.bound.clear()
-        bound = kernel.bound[size] = kernel.bind(size)
     hosts.append(result)
-    memory = [Address(hosts[place]) for place in kernel.arrays]
+    memory = [Address(hosts[place]) for place in op.arrays]
     scalars = []
-    for place, dtype in kernel.numbers:
+    for place, dtype in op.numbers:
         number = hosts[place]
         if not _fits(number, dtype):
             return None
         scalars.append(float(number) if dtype[0] == "f" else number)
-    met = bound(memory, scalars, threads=config.current().threads)
+    met = op.launch(result.size)(memory, scalars, threads=config.current().threads)
     return None if met & current_modes().reported else small_array(result)
 
 
@@ -124,18 +109,6 @@ def _fits(number: float, dtype: str) -> bool:
     """Whether a dtype takes a Python number without a word."""
     known = limits(dtype)
     return known is not None and known[0] <= number <= known[1]
-
-
-def _buildable(kernel: _Kernel | None) -> _Kernel | None:
-    """The kernel if it can be built; the engine warns of one that cannot, and has another way."""
-    if kernel is not None:
-        try:
-            kernel.bind(1)
-        except MemoryError:
-            raise
-        except Exception:  # any failure of a compiler: the engine says which
-            return None
-    return kernel
 
 
 def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:
@@ -150,26 +123,5 @@ def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:
         return None  # which is said when the engine records it
     if type(node) is not Map or device != "cpu" or node.op.name != name:
         return None
-    pending, known = engine.prepare([node], device)
-    steps = known.plan.steps
-    if len(steps) != 1 or not isinstance(steps[0], Launch):
-        return None
-    step = steps[0]
-    places = {src: number for number, src in enumerate(node.srcs)}
-    leaves = [places[pending.nodes[place]] for place in known.leaves]
-    consts = [places[pending.nodes[place]] for place in known.constants]
-    if step.extents != (_SAMPLE,) or any(kind != "const" for kind, _ in step.scalars):
-        return None
-    arrays = tuple(
-        leaves[item.slot] if item.slot < len(leaves) else len(marks) for item in step.operands
-    )
-    numbers = tuple(
-        (consts[number], node.srcs[consts[number]].dtype) for _, number in step.scalars
-    )
-    backend = session.backend(device)
-
-    def bind(size: int) -> Any:
-        made = session.executable(step.kernel, backend, step.name)
-        return made.bind((size,), tuple((1,) for _ in step.operands), (0,) * len(step.operands))
-
-    return _Kernel(arrays, numbers, np.dtype(node.dtype), bind, {})
+    op = op_kernel(node, device)
+    return None if op is None else _Kernel(op, np.dtype(node.dtype))

@@ -1,15 +1,15 @@
-"""The first run of a structure on few elements: NumPy, operation by operation.
+"""The first runs of a structure on few elements: NumPy, operation by operation.
 
-A plan and a kernel take milliseconds; what a program computes once, on less than a hundred
-thousand elements, NumPy has done by then. So a structure that has not been met before is
-interpreted, with the same bits, and planned when it comes again. Transcendental functions are the
-kernels' own.
+A plan and a kernel take milliseconds; what a program computes once or twice, on less than a
+hundred thousand elements, NumPy has done by then. So a structure is interpreted, with the same
+bits, until that has taken as long as compiling it takes. Transcendental functions, whose bits are
+the kernels' own, are kernels of single operations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -23,22 +23,45 @@ from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.executor import host_array
+from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
+from lazyfuse.runtime.single import Address
 from lazyfuse.runtime.trace import Trace
 
+#: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
+PLAN_NS = 20e6
+#: Estimated nanoseconds of an operation, and of each of its elements; of a transcendental
+#: function's.
+_OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 5_000.0, 0.7, 4.0
 
-def is_cold(pending: Trace, options: Options, device: str) -> bool:
-    """Whether interpreting a structure costs less than planning it, with the same bits."""
+
+def is_cold(pending: Trace, options: Options, device: str, spent: float) -> bool:
+    """Whether interpreting a structure costs less than planning it, with the same bits; so many
+    nanoseconds went into it before."""
     limit = options.cold_size
-    if not limit or device != "cpu":
+    if not limit or device != "cpu" or spent >= PLAN_NS:
         return False
-    return all(size_of(node.shape) <= limit and _is_numpys(node) for node in pending.nodes)
+    return all(
+        size_of(node.shape) <= limit
+        and (not _has_own_bits(node) or op_kernel(node, device) is not None)
+        for node in pending.nodes
+    )
 
 
-def _is_numpys(node: Node) -> bool:
-    """Whether kernels give NumPy's bits; the modulus of complex numbers has their own."""
+def cost_ns(pending: Trace) -> float:
+    """Estimated nanoseconds of interpreting."""
+    return sum(
+        _OPERATION_NS
+        + size_of(node.shape) * (_FUNCTION_NS if _has_own_bits(node) else _ELEMENT_NS)
+        for node in pending.nodes
+        if node.buffer is None
+    )
+
+
+def _has_own_bits(node: Node) -> TypeGuard[Map]:
+    """Whether kernels give other bits than NumPy: of complex numbers' modulus, too."""
     if not isinstance(node, Map) or not node.is_costly:
-        return True
-    return node.op.name == "absolute" and node.loop[0][0] != "c"
+        return False
+    return node.op.name != "absolute" or node.loop[0][0] == "c"
 
 
 class Interpreter:
@@ -49,7 +72,7 @@ class Interpreter:
         self.backend = backend
         self.options = options
         self.buffers: list[Buffer | None] = []
-        self.conditions = 0
+        self.conditions = self._met = 0
         self.overwritten: set[int] = set()
         self._rooms: dict[Node, Buffer] = {}
         self._viewed: set[Node] = set()
@@ -57,7 +80,8 @@ class Interpreter:
 
     def run(self) -> list[Buffer]:
         """The buffers of the outputs."""
-        values, self.conditions = collect(self._evaluate)
+        values, met = collect(self._evaluate)
+        self.conditions = met | self._met
         events.add(cold_runs=1)
         return [self._kept(node, values[node]) for node in self.pending.outputs]
 
@@ -96,22 +120,38 @@ class Interpreter:
     def _room(
         self, node: Node, values: dict[Node, Any], dying: Sequence[Node]
     ) -> np.ndarray | None:
-        """The value of a plain ufunc in memory of ours, whose pages are mapped already; None for
-        other nodes."""
-        ufunc = node.op.ufunc if isinstance(node, Map) else None
-        if ufunc is None or ufunc.nout != 1 or type(node) is not Map:
+        """The value of an elementwise operation in memory of ours, whose pages are mapped already;
+        None for nodes that are evaluated otherwise."""
+        if not isinstance(node, Map) or not size_of(node.shape):
             return None
-        if any(src.dtype != dtype for src, dtype in zip(node.srcs, node.loop, strict=True)):
-            return None
-        if not size_of(node.shape):
+        kernel = op_kernel(node, self.backend.device) if _has_own_bits(node) else None
+        if kernel is None and not _is_plain(node):
             return None
         buffer = self._recycled(node, dying) or self.backend.allocate(node.nbytes)
         flat = self.backend.to_host(buffer).view(np.dtype(node.dtype))
         room = view_of(flat, Layout(node.shape, node.strides, 0))
-        operands = [np.asarray(values[src]) for src in node.srcs]
-        ufunc(*operands, out=room, casting="unsafe")
+        if kernel is None:
+            operands = [np.asarray(values[src]) for src in node.srcs]
+            node.op.ufunc(*operands, out=room, casting="unsafe")  # type: ignore[misc]  # is plain
+        else:
+            self._launch(kernel, node, values, room)
         self._rooms[node] = buffer
         return room
+
+    def _launch(
+        self, kernel: OpKernel, node: Map, values: dict[Node, Any], room: np.ndarray
+    ) -> None:
+        """Compute a node into `room` by the kernel of its operation."""
+        hosts: list[Any] = [
+            src.value if isinstance(src, Const) else _lying_as(node, np.asarray(values[src]))
+            for src in node.srcs
+        ]
+        hosts.append(room)
+        arrays = [hosts[place] for place in kernel.arrays]
+        scalars = [hosts[place] for place, _ in kernel.numbers]
+        launch = kernel.launch(room.size)
+        self._met |= launch([*map(Address, arrays)], scalars, threads=self.options.threads)
+        events.add_launch(sum(array.nbytes for array in arrays) - room.nbytes, room.nbytes)
 
     def _recycled(self, node: Node, dying: Sequence[Node]) -> Buffer | None:
         """The memory of an operand that nobody needs any more, laid out as the result is: as
@@ -134,3 +174,22 @@ class Interpreter:
     def go_on(self) -> list[Buffer]:
         """The whole again: it overwrites nothing."""
         return self.run()
+
+
+def _is_plain(node: Map) -> bool:
+    """Whether a node is one call of a ufunc on its operands as they are."""
+    ufunc = node.op.ufunc
+    if ufunc is None or ufunc.nout != 1 or type(node) is not Map:
+        return False
+    return all(src.dtype == dtype for src, dtype in zip(node.srcs, node.loop, strict=True))
+
+
+def _lying_as(node: Node, value: np.ndarray) -> np.ndarray:
+    """A value in the shape and memory order of a node: a copy where it lies otherwise."""
+    strides = tuple(stride * value.itemsize for stride in node.strides)
+    if value.shape == node.shape and value.strides == strides:
+        return value
+    flat = np.empty(size_of(node.shape), value.dtype)
+    copy = view_of(flat, Layout(node.shape, node.strides, 0))
+    copy[...] = value
+    return copy

@@ -25,7 +25,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import is_users, user_frame
-from lazyfuse.runtime.cold import Interpreter, is_cold
+from lazyfuse.runtime.cold import Interpreter, cost_ns, is_cold
 from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
@@ -181,8 +181,9 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     known: Known | None = session.plans.get(key)
     nodes = pending.nodes
     if known is None:
-        if key not in session.met and is_cold(pending, options, device):
-            _remember(session.met, key)
+        spent = session.met.get(key, 0.0)
+        if is_cold(pending, options, device, spent):
+            _remember(key, spent + cost_ns(pending))
             leaves = [node for node in nodes if node.buffer is not None]
             interpreter = Interpreter(pending, session.backend(device), options)
             return _complete(pending, leaves, interpreter, interpreter.run)
@@ -206,10 +207,11 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     return _complete(pending, leaves, executor, lambda: executor.run(buffers))
 
 
-def _remember(met: set[Hashable], key: Hashable) -> None:
-    if len(met) >= session.PLANS:
-        met.clear()
-    met.add(key)
+def _remember(key: Hashable, spent: float) -> None:
+    """Note how long a structure has been interpreted by now."""
+    if len(session.met) >= session.PLANS:
+        session.met.clear()
+    session.met[key] = spent
 
 
 def _complete(

@@ -33,8 +33,10 @@ if hasattr(os, "register_at_fork"):  # a child in which it is taken would wait f
     )
 #: What the engine keeps by structure, options and device; forgotten when there are too many.
 plans: dict[Hashable, Any] = {}
-#: Structures that have been met once and were not worth a plan then.
-met: set[Hashable] = set()
+#: Structures that were not worth a plan so far, and the nanoseconds that running them took.
+met: dict[Hashable, float] = {}
+#: Kernels of single operations (`runtime/op_kernels.py`).
+op_kernels: dict[Hashable, Any] = {}
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
 
 
@@ -168,7 +170,12 @@ def cache_info() -> CacheInfo:
     return kernels.info()
 
 
-_on_clear: list[Callable[[], None]] = [plans.clear, met.clear, kernels.clear]
+_on_clear: list[Callable[[], None]] = [
+    plans.clear,
+    met.clear,
+    op_kernels.clear,
+    kernels.clear,
+]
 
 
 def cache_clear(*, disk: bool = False) -> None:
