@@ -15,6 +15,7 @@ COLOURS = {
     "fuse": "#8c1a1b",
     "numexpr": "#bcbd22",
     "numba": "#1f77b4",
+    "c": "#000000",
     "jax": "#2ca02c",
     "torch": "#ff7f0e",
     "torch_cuda": "#ff7f0e",

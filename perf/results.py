@@ -15,6 +15,9 @@ from perf.flops import flops
 Entry = dict[str, Any]
 #: lazyfuse in its two forms; all the rest but NumPy are peers.
 OWN = ("lazyfuse", "fuse")
+#: Not libraries that somebody would take instead: what programs start from, and how fast the
+#: machine is.
+NO_LIBRARY = ("numpy", "c")
 
 
 @dataclass(slots=True)
@@ -69,11 +72,11 @@ class Results:
         return theirs / ours if ours and theirs else None
 
     def fastest(self, workload: str, size: int, key: str = "median_ms") -> str | None:
-        """The fastest library but NumPy and lazyfuse."""
+        """The fastest library but NumPy and lazyfuse; loops in C are no library."""
         times = {
             peer: time
             for peer in self.peers("uses")
-            if peer not in ("numpy", *OWN)
+            if peer not in (*NO_LIBRARY, *OWN)
             and (time := self.milliseconds("uses", workload, size, peer, key)) is not None
         }
         return min(times, key=lambda peer: times[peer]) if times else None

@@ -26,6 +26,8 @@ PEER_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-5}
 #: Calls at the start of a block only undo what the others left in the caches: times settle after
 #: four to eight calls (measured on a 32 MB third-level cache). Long calls do not need it.
 SETTLE_CALLS, SETTLE_SECONDS = 6, 0.02
+#: Libraries compile in steps: structures that have come often enough, for instance.
+WARM_SECONDS = 0.1
 #: A sample is the mean of as many calls as take this long: the clock is read twice for each.
 SAMPLE_SECONDS = 20e-6
 BLOCK_SAMPLES = 64
@@ -56,9 +58,17 @@ class Worker:
         if not worst <= self.tolerance(workload, results):
             kinds = [f"{result.dtype}{list(result.shape)}" for result in results]
             raise ValueError(f"differs from NumPy by {worst:.1e}, gives {', '.join(kinds)}")
-        self.once = min(self.timed(call, 1) for _ in range(3 if first < 1.0 else 1))
+        self.once = self.warmed(call, first)
         self.call = call
         return {"error": worst, "ideal_bytes": ideal_bytes(data, results)}
+
+    def warmed(self, call: Call, first: float) -> float:
+        """Seconds of a call once a library has done what it does for calls that come again."""
+        times = [self.timed(call, 1) for _ in range(3 if first < 1.0 else 1)]
+        end = time.perf_counter() + WARM_SECONDS
+        while time.perf_counter() < end:
+            times.append(self.timed(call, 1))
+        return min(times)
 
     def tolerance(self, workload: Workload, results: tuple[np.ndarray, ...]) -> float:
         """How far the results may be from NumPy's; its largest value is 1."""

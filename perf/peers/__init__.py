@@ -1,8 +1,8 @@
 """The libraries compared: each turns a workload and its inputs into a call that does all the work.
 
-NumPy, lazyfuse, JAX, torch and CuPy run the shared program; numexpr and Numba hand-written ones
-(`numexpr_texts.py`, `numba_loops.py`). A peer that is not installed, or cannot run a workload,
-raises Missing with the reason. A call returns when its results are there.
+NumPy, lazyfuse, JAX, torch and CuPy run the shared program; numexpr, Numba and C hand-written ones
+(`numexpr_texts.py`, `numba_loops.py`, `loops.c`). A peer that is not installed, or cannot run a
+workload, raises Missing with the reason. A call returns when its results are there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from perf.peers import c_loops
 from perf.workloads.base import Data, Workload, as_tuple
 
 Call = Callable[[], tuple[Any, ...]]
@@ -45,6 +46,8 @@ class Peer:
 
     def version(self) -> str:
         """The installed version, or empty."""
+        if self.name == "c":
+            return c_loops.version()
         if importlib.util.find_spec(self.package) is None:
             return ""
         return str(importlib.import_module(self.package).__version__)
@@ -102,6 +105,15 @@ def numba_call(workload: Workload, data: Data) -> Call:
 
     version = find_version(numba_loops.VERSIONS, workload)
     return lambda: as_tuple(version(data))
+
+
+def c_call(workload: Workload, data: Data) -> Call:
+    """Run the hand-written loop in C, compiled for the host, with threads."""
+    if c_loops.compiler() is None:
+        raise Missing("no C compiler")
+    if workload.name not in c_loops.VERSIONS:
+        raise Missing("not bound by memory")
+    return c_loops.VERSIONS[workload.name](data)
 
 
 def jax_call(workload: Workload, data: Data) -> Call:
@@ -216,6 +228,7 @@ PEERS = {
         Peer("fuse", "lazyfuse", CPU + CUDA, fuse_call, "lazyfuse.fuse: recorded once, replayed"),
         Peer("numexpr", "numexpr", CPU, numexpr_call, "hand-written expressions"),
         Peer("numba", "numba", CPU, numba_call, "hand-written parallel loops, exact arithmetic"),
+        Peer("c", "numpy", CPU, c_call, "hand-tuned loops, where memory is the bound"),
         Peer("jax", "jax", CPU + CUDA, jax_call, "jax.jit of the program"),
         Peer("torch", "torch", CPU, torch_call, "torch.compile of the NumPy program",
              compiles_slowly=True),
