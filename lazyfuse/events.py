@@ -76,6 +76,16 @@ def add_launch(read: int, written: int) -> None:
         _TOTAL.bytes_written += written
 
 
+def add_launches(launches: int, hits: int, read: int, written: int) -> None:
+    """Count the launches of a run, those of kernels that were compiled before, and the bytes that
+    they read and write together."""
+    with _LOCK:
+        _TOTAL.kernels_launched += launches
+        _TOTAL.cache_hits += hits
+        _TOTAL.bytes_read += read
+        _TOTAL.bytes_written += written
+
+
 def add_cache_hit() -> None:
     """Count a kernel that was compiled before."""
     with _LOCK:

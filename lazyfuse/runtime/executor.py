@@ -57,27 +57,56 @@ class Executor:
         self.overwritten: set[int] = set()
         self.claimed: set[int] = set()
         self.done = 0
+        self._launched: list[Launch] = []
+        self._hits = 0
 
     def run(self, leaves: Sequence[Buffer]) -> list[Buffer]:
         """The buffers of the outputs."""
-        self.buffers = [*leaves, *(None for _ in range(len(self.plan.slots) - len(leaves)))]
+        self.buffers = [*leaves, *[None] * (len(self.plan.slots) - len(leaves))]
         return self.go_on()
 
     def go_on(self) -> list[Buffer]:
         """The buffers of the outputs, from the step at which a run stopped for want of memory."""
-        steps, waves = self.plan.steps, self.plan.waves
-        while self.done < len(steps):
-            wave = waves.get(self.done)
-            stop = self.done + 1
-            if wave is not None and self._together(steps[self.done : wave.last], wave):
-                stop = wave.last
-            else:
-                self._step(steps[self.done])
-            for step in steps[self.done : stop]:
-                for slot in step.frees:
-                    self.buffers[slot] = None
-            self.done = stop
+        try:
+            if self.plan.waves:
+                self._run_waves()
+            for step in self.plan.steps[self.done :]:
+                self._step(step)
+                self._freed(step)
+        finally:
+            self._count()
         return [self._buffer(slot) for slot in self.plan.outputs]
+
+    def _run_waves(self) -> None:
+        """Run up to the end of the last wave."""
+        steps, waves = self.plan.steps, self.plan.waves
+        last = max(wave.last for wave in waves.values())
+        while self.done < last:
+            wave = waves.get(self.done)
+            if wave is not None and self._together(steps[self.done : wave.last], wave):
+                for step in steps[self.done : wave.last]:
+                    self._freed(step)
+            else:
+                step = steps[self.done]
+                self._step(step)
+                self._freed(step)
+
+    def _freed(self, step: Step) -> None:
+        """A step is done: let go what no later one reads."""
+        for slot in step.frees:
+            self.buffers[slot] = None
+        self.done += 1
+
+    def _count(self) -> None:
+        """Tell the counters, once for all launches: their locks would cost as much as these."""
+        launched, self._launched = self._launched, []
+        hits, self._hits = self._hits, 0
+        read = written = 0
+        for step in launched:
+            read += step.bytes_read
+            written += step.bytes_written
+        events.add_launches(len(launched), hits, read, written)
+        kernels.count_hits(hits)
 
     def _step(self, step: Step) -> None:
         match step:
@@ -94,24 +123,38 @@ class Executor:
         return buffer
 
     def _launch(self, step: Launch) -> None:
-        bound = bound_launch(step, self.backend)
+        bound = self._bound(step)
         if bound is None:
             for call in step.calls:
                 self._call_into(call)
             return
-        given = dict(step.donors)
+        known = self.buffers
+        donors = dict(step.donors) if step.donors else {}
         for slot, nbytes in step.allocates:
-            donor = given.get(slot)
+            donor = donors.get(slot)
             if donor is not None and donor in step.frees and self._may_reuse(donor, nbytes):
-                self.buffers[slot] = self.buffers[donor]
+                known[slot] = known[donor]
                 self.claimed.add(donor)
                 events.add(donations=1)
             else:
-                self.buffers[slot] = self.backend.allocate(nbytes)
-        buffers = [self._buffer(operand.slot) for operand in step.operands]
+                known[slot] = self.backend.allocate(nbytes)
+        buffers: list[Any] = [known[operand.slot] for operand in step.operands]
         self.overwritten |= self.claimed  # from here on
         self.conditions |= bound(buffers, self._scalars(step), threads=self.options.threads)
-        events.add_launch(step.bytes_read, step.bytes_written)
+        self._launched.append(step)
+
+    def _bound(self, step: Launch) -> BoundLaunch | None:
+        """`bound_launch`; what it nearly always finds is looked at here."""
+        known: _Bound | None = step.bound[0]
+        if (
+            known is not None
+            and known.epoch == kernels.epoch
+            and known.backend is self.backend
+            and known.launch is not None
+        ):
+            self._hits += 1
+            return known.launch
+        return bound_launch(step, self.backend)
 
     def _scalars(self, step: Launch) -> list[Any]:
         return [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
@@ -133,8 +176,7 @@ class Executor:
         scalars = [self._scalars(step) for step in launches]
         self.overwritten |= self.claimed
         self.conditions |= wave.bound[0][1](buffers, scalars, threads=self.options.threads)
-        for step in launches:
-            events.add_launch(step.bytes_read, step.bytes_written)
+        self._launched += launches
         return True
 
     def _may_reuse(self, slot: int, nbytes: int) -> bool:
@@ -236,7 +278,7 @@ def _is_kept(step: Launch, known: _Bound) -> bool:
     if known.launch is None:
         return True
     if known.epoch == kernels.epoch:
-        kernels.count_hit()
+        kernels.count_hits()
         return True
     epoch = kernels.epoch
     if kernels.get(known.key) is None:

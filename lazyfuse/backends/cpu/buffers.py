@@ -23,6 +23,7 @@ import mmap
 import threading
 from collections import deque
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ PAGE = 4096
 HUGE_PAGE = 2 << 20
 #: Bytes the pool may keep; more goes back to the operating system.
 POOL_BYTES = 256 << 20
-#: Smaller blocks come from the C allocator, which recycles them itself.
-SMALLEST_POOLED = 4096
+#: A kept block counts as at least so many bytes: as an object of Python it takes memory, too.
+LEAST_COUNTED = 4096
 
 
 class Block(NamedTuple):
@@ -59,16 +60,17 @@ class BufferPool:
         """A block of at least `nbytes` bytes. Raises: MemoryError."""
         capacity = size_class(nbytes)
         with self._lock:
-            self._sort_returned()
+            if self._returned:
+                self._sort_returned()
             blocks = self._free.get(capacity)
             if blocks:
-                self.held -= capacity
+                self.held -= max(capacity, LEAST_COUNTED)
                 return blocks.pop()
         return _new_block(capacity)
 
     def give(self, block: Block) -> None:
         """Take back a block; safe in a destructor."""
-        if block.capacity < SMALLEST_POOLED or block.capacity > self.limit:
+        if block.capacity > self.limit:
             return
         self._returned.append(block)
         if self._lock.acquire(blocking=False):
@@ -88,8 +90,9 @@ class BufferPool:
         """File what destructors left; what exceeds the limit is dropped, and so freed."""
         while self._returned:
             block = self._returned.popleft()
-            if self.held + block.capacity <= self.limit:
-                self.held += block.capacity
+            counted = max(block.capacity, LEAST_COUNTED)
+            if self.held + counted <= self.limit:
+                self.held += counted
                 self._free.setdefault(block.capacity, []).append(block)
 
 
@@ -153,6 +156,7 @@ def copy_in(pool: BufferPool, array: np.ndarray) -> CpuBuffer:
     return buffer
 
 
+@lru_cache(maxsize=1024)
 def size_class(nbytes: int) -> int:
     """`nbytes` rounded up to a quarter of a power of two, at least 64."""
     if nbytes <= ALIGNMENT:
