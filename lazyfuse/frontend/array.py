@@ -348,6 +348,14 @@ class LazyScalar(ArrayInterface):
     __mul__ = scalars.times
     __rmul__ = scalars.reflected_times
     __matmul__ = __rmatmul__ = __imatmul__ = scalars.no_product
+    T = property(scalars.giving_scalars(manipulation.transposed))
+    transpose = scalars.giving_scalars(manipulation.transpose_method)
+    reshape = scalars.giving_scalars(manipulation.reshape_method)
+    argmax = scalars.giving_scalars(reductions.argmax_method)
+    argmin = scalars.giving_scalars(reductions.argmin_method)
+    fill, put, sort = map(scalars.on_a_copy, ("fill", "put", "sort"))
+    resize, setfield, setflags = map(scalars.on_a_copy, ("resize", "setfield", "setflags"))
+    mT = dot = partition = argpartition = scalars.Missing()
 
     def __getattr__(self, name: str) -> Any:
         return scalars.attribute(self, name)

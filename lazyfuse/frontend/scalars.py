@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.handle import Handle, new_scalar
 from lazyfuse.frontend.operators import operator, reflected
 
 
@@ -50,6 +53,38 @@ def reflected_times(self: Any, other: Any) -> Any:
     """`other * x`, as `times`."""
     value: Any = value_of(self) if isinstance(other, _REPEATED) else None
     return _times_by(self, other) if value is None else other * value
+
+
+def giving_scalars(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of arrays, for scalars: what has no axes is a scalar again, also an output."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        found = method(self, *args, **options)
+        if not isinstance(found, Handle) or found._layout.shape:
+            return found
+        return new_scalar(found._read(), found._storage.device)
+
+    return call
+
+
+def on_a_copy(name: str) -> Callable[..., Any]:
+    """A method that changes arrays: of a scalar, which stays what it is, NumPy changes a copy."""
+
+    @wraps(getattr(np.generic, name))
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(value_of(self), name)(*args, **options)
+
+    return call
+
+
+class Missing:
+    """An attribute that arrays have and scalars have not."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError  # upon which Python asks `attribute`
 
 
 def attribute(self: Any, name: str) -> Any:
