@@ -9,6 +9,10 @@
 Every name of NumPy is here (`frontend/namespace.py`); lazyfuse's own names are listed below.
 """
 
+from importlib import import_module as _import
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from lazyfuse.config import options
 from lazyfuse.errors import (
     DeviceUnavailableError,
@@ -21,17 +25,30 @@ from lazyfuse.events import Stats, reset_stats, stats
 from lazyfuse.frontend.array import LazyArray, LazyScalar
 from lazyfuse.frontend.control import devices, get_array_module, materialize
 from lazyfuse.frontend.export import asnumpy
-from lazyfuse.frontend.fused import fuse
-from lazyfuse.frontend.namespace import lookup as __getattr__  # noqa: F401 - the module's own
+from lazyfuse.frontend.namespace import lookup as _lookup
 from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
 from lazyfuse.observe.explain import explain
 from lazyfuse.observe.report import report
 from lazyfuse.runtime.session import cache_clear, cache_info
 
+if _TYPE_CHECKING:
+    from lazyfuse.frontend.fused import fuse
+
 ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
+
+#: Names whose modules are imported when they are asked for.
+_LATE = {"fuse": "lazyfuse.frontend.fused"}
+
+
+def __getattr__(name: str) -> _Any:
+    """NumPy's names and those of late modules. Raises: AttributeError."""
+    if name in _LATE:
+        return globals().setdefault(name, getattr(_import(_LATE[name]), name))
+    return _lookup(name)
+
 
 __all__ = [
     "DeviceUnavailableError",

@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 
 @dataclass
 class Stats:
-    """Totals since the last `reset_stats()`."""
+    """Totals since the last `reset_stats()`. `unfused` are library calls, `device_calls` those of
+    them, and of the fallbacks, that a library of a GPU answered."""
 
     kernels_launched: int = 0
     kernels_compiled: int = 0
@@ -21,6 +22,7 @@ class Stats:
     plan_hits: int = 0
     fallbacks: int = 0
     unfused: int = 0
+    device_calls: int = 0
     cold_runs: int = 0
     copies: int = 0
     donations: int = 0

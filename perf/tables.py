@@ -118,14 +118,16 @@ def first_calls(results: Results) -> str:
             f"{entry['workload']}, {entry['n']:,}",
             entry["peer"],
             milliseconds(entry["start_ms"]),
+            milliseconds(entry.get("disk_start_ms")),
             milliseconds(entry["first_ms"]),
             milliseconds(entry.get("disk_ms")),
             milliseconds(entry["second_ms"]),
             milliseconds(compiling),
             "" if peak is None else f"{peak:.0f}",
         ])  # fmt: skip
-    heads = ["program, elements", "library", "start", "first call", "first, caches on disk",
-             "second", "first - second", "peak MB, 10 times the size"]  # fmt: skip
+    heads = ["program, elements", "library", "start", "start, caches on disk", "first call",
+             "first, caches on disk", "second", "first - second",
+             "peak MB, 10 times the size"]  # fmt: skip
     return markdown(heads, rows)
 
 

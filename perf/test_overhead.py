@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ OPS = 10
 #: Standard programs whose recording is timed, at this size.
 RECORDED = ("black_scholes", "layer_norm", "standardize", "heat", "nearest", "mandelbrot")
 SIZE = 1_000_000
+#: A step whose length changes from call to call: how it is run, and these sizes.
+STEPS = ("numpy", "lazyfuse", "fuse", "fuse, one length", "jax")
+STEP_SIZES = (100, 1_000, 100_000, 1_000_000)
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -62,3 +67,40 @@ def _ten_ops(x: Any) -> Any:
     for _ in range(OPS // 2):
         x = x * 0.5 + 1.0
     return x
+
+
+@pytest.mark.parametrize("size", STEP_SIZES)
+@pytest.mark.parametrize("peer", STEPS)
+def test_changing_number(benchmark: Any, peer: str, size: int) -> None:
+    """Time an explicit step of an oscillator; each call has another length of step."""
+    u, v = np.linspace(0.0, 1.0, size), np.linspace(1.0, 2.0, size)
+    step, *arrays = _stepper(peer, u, v)
+    changing = np.linspace(0.01, 0.1, 997).tolist()
+    lengths = cycle((0.25,) if peer == "fuse, one length" else changing)
+    first = next(lengths)
+    for given, wanted in zip(step(*arrays, first), _step(u, v, first), strict=True):
+        np.testing.assert_allclose(np.asarray(given), wanted, 1e-12)
+    benchmark.group = f"step of {size}"
+    benchmark.extra_info |= {"question": "changing number", "peer": peer, "size": size}
+    rounds = max(30, min(2_000, 10_000_000 // size))
+    benchmark.pedantic(lambda: step(*arrays, next(lengths)), rounds=rounds, warmup_rounds=100)
+
+
+def _step(u: Any, v: Any, dt: float) -> tuple[Any, Any]:
+    return u + dt * v, v - dt * (u + 0.1 * v)
+
+
+def _stepper(peer: str, u: Any, v: Any) -> tuple[Callable[..., Any], Any, Any]:
+    """The step in a library, and the arrays there."""
+    if peer == "numpy":
+        return _step, u, v
+    if peer == "jax":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        compiled = jax.jit(_step)
+        x, y = jax.numpy.asarray(u), jax.numpy.asarray(v)
+        return (lambda *given: jax.block_until_ready(compiled(*given))), x, y
+    lazyfuse = pytest.importorskip("lazyfuse")
+    function = lazyfuse.fuse(_step) if peer.startswith("fuse") else _step
+    x, y = lazyfuse.materialize(lazyfuse.array(u), lazyfuse.array(v))
+    return (lambda *given: lazyfuse.materialize(*function(*given))), x, y

@@ -9,8 +9,9 @@ import pytest
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cpu import CpuBackend
+from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.backends.cpu.emit import emit
-from lazyfuse.backends.cpu.jit import Compiler, feature_names
+from lazyfuse.backends.cpu.features import feature_names
 from lazyfuse.ir.kernel import Kernel, Lanes
 from lazyfuse.ops.body import Body, Value, cast, imag, make_complex, real, select
 from tests.kernel_runner import (

@@ -14,10 +14,10 @@ import pytest
 
 from lazyfuse.backends.cpu import CpuBackend, emit_stream
 from lazyfuse.backends.cpu.chains import size_of
+from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.backends.cpu.emit import emit
 from lazyfuse.backends.cpu.emit_plan import plan_phases
 from lazyfuse.backends.cpu.emit_rounds import LONG, is_in_rounds
-from lazyfuse.backends.cpu.jit import Compiler
 from lazyfuse.ir.kernel import Kernel, Lanes
 from lazyfuse.ops.body import Body, Value, make_complex, real
 from tests.kernel_runner import (

@@ -19,7 +19,7 @@ import pytest
 
 from lazyfuse import config
 from lazyfuse.backends.cpu import CpuBackend
-from lazyfuse.backends.cpu.jit import Calls, Compiler
+from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_run import Job, Run
 from lazyfuse.backends.cpu.launch_text import SLOTS, WORKERS, is_sse, text
 from lazyfuse.ops.body import Body

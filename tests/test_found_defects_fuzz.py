@@ -475,7 +475,7 @@ def test_library_calls_of_filled_arrays() -> None:
     x = host.full(68, 9.0792567e16, "f4")
     for size in (0, 10_000):
         with oracle.options(cold_size=size):
-            oracle.check(program, x)
+            oracle.check(program, x, sums=True)
 
 
 def test_which_of_two_errors_a_mean_raises() -> None:
@@ -545,4 +545,4 @@ def test_products_of_parts_of_complex_arrays() -> None:
         other = (x * 0.3 + z).real
         return part @ part, other @ part, np.dot(part[::-1], other), np.outer(part, other)
 
-    oracle.check(program, host.arange(16))
+    oracle.check(program, host.arange(16), sums=True)

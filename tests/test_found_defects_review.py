@@ -322,7 +322,7 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
     """The operator that asked for machine code raised what the compiler did."""
     from lazyfuse.frontend import small_methods
 
-    def broken(kind: type) -> bool:
+    def broken(kind: type, *, compiles: bool) -> bool:
         raise RuntimeError("no code")
 
     monkeypatch.setattr(small_methods, "make_native", broken)

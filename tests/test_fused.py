@@ -239,7 +239,7 @@ def test_signatures_are_bounded(kind: int) -> None:
     fused = lf.fuse(lambda a, number: a + number, signatures=3)
     (a,) = _arrays(1)
     for _ in range(3):
-        for number in range(10):
+        for number in host.arange(10):
             host.testing.assert_array_equal(host.asarray(fused(lf.asarray(a), number)), a + number)
     assert fused.recordings == 3
 

@@ -70,10 +70,10 @@ ALLOWED: dict[str, set[str]] = {
 #: Where each package from outside may be imported; NumPy everywhere above L0.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "numpy": ("",),
-    "llvmlite": ("backends/cpu/",),
+    "llvmlite": ("backends/cpu/jit.py",),
     "cupy": ("backends/cuda/", "backends/cuda_host/"),
     "cupy_backends": ("backends/cuda/",),
-    "cachetools": ("cache/memory.py",),
+    "cupyx": ("backends/cuda/",),
     "platformdirs": ("cache/disk.py",),
     "pyarrow": ("frontend/exchange.py",),
     "dask": ("integrations/dask.py",),
@@ -84,11 +84,14 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 #: Own parts that are chosen when they are needed, most of which import an optional package at
 #: their top; they may be imported in functions.
 OPTIONAL_PARTS = {
+    "runtime.planner",  # which many programs do not need
     *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.cuda_ptx"),
     "backends.reference",
     *("integrations", "observe"),
 }
-OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools", "platformdirs"}
+#: Those that may be imported in functions; platformdirs, because it takes long and is seldom
+#: asked.
+OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy"}
 
 FILE_LINES, TABLE_LINES, FUNCTION_LINES = 400, 600, 60
 TABLES = ("ops/table", "backends/cpu/vecmath/", "frontend/namespace.py")
@@ -192,7 +195,7 @@ def test_imports_go_downward(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files(), ids=name_of)
 def test_packages_from_outside_have_one_home(path: Path) -> None:
-    """llvmlite, cupy, cachetools and dask are each imported in one place; L0 is plain Python."""
+    """llvmlite, cupy, platformdirs and dask are each imported in one place; L0 is plain Python."""
     wrong = []
     for item in imports(path):
         top = item.target.split(".")[0]
@@ -213,7 +216,7 @@ def test_imports_in_functions_are_for_optional_packages(path: Path) -> None:
         if not item.in_function:
             continue
         top, _, rest = item.target.partition(".")
-        is_optional = part_of(rest) in OPTIONAL_PARTS if top == "lazyfuse" else (
+        is_optional = bool({rest, part_of(rest)} & OPTIONAL_PARTS) if top == "lazyfuse" else (
             top in OPTIONAL_PACKAGES
         )  # fmt: skip
         if not is_optional:

@@ -50,7 +50,7 @@ def test_calls(name: str, line: str) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check(program, *values.values(), ulp=ULP.get(name, 0))
+        check(program, *values.values(), ulp=ULP.get(name, 0), sums=True)
 
 
 #: Functions about dtypes, printing, errors and settings.

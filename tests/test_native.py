@@ -252,19 +252,33 @@ def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) ->
     assert native.install(another, recording) is None
 
 
-def test_it_comes_when_a_program_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[type] = []
-    monkeypatch.setattr(small_methods, "make_native", asked.append)
-    monkeypatch.setattr(small_methods, "_uses", [0])
-    monkeypatch.setattr(native, "is_at_hand", lambda: False)
-    small_methods._make_native_if_worth(lf.LazyArray)
-    assert not asked
-    monkeypatch.setattr(small_methods, "_uses", [small_methods._VERY_HOT])
-    small_methods._make_native_if_worth(lf.LazyArray)
-    monkeypatch.setattr(small_methods, "_uses", [0])
-    monkeypatch.setattr(native, "is_at_hand", lambda: True)
-    small_methods._make_native_if_worth(lf.LazyArray)
-    assert asked == [lf.LazyArray] * 2
+@pytest.mark.parametrize(
+    "has_backend,has_llvm,loads,compiles",
+    ((False, False, 8_000, 50_000), (True, False, 2_000, 50_000), (True, True, 2_000, 6_000)),
+)
+@pytest.mark.parametrize("counter", (small_methods, rerecord))
+def test_it_comes_when_a_program_is_hot(
+    counter: Any, has_backend: bool, has_llvm: bool, loads: int, compiles: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """From disk early, and looked for once; compiled later, still later if LLVM has to start."""
+    asked: list[tuple[int, bool]] = []
+    uses = [0]
+
+    def noted(kind: type, *, compiles: bool) -> bool:
+        asked.append((uses[0], compiles))
+        return False
+
+    for name, value in (("make_native", noted), ("_failures", []), ("_looked", [])):
+        monkeypatch.setattr(small_methods, name, value)
+    for module in (small_methods, rerecord):
+        monkeypatch.setattr(module, "_uses", uses if module is counter else [0])
+    monkeypatch.setattr(native, "has_backend", lambda: has_backend)
+    monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
+    for uses[0] in range(0, 52_001, small_methods._HOT):
+        small_methods._make_native_if_worth(lf.LazyArray)
+    assert asked[0] == (loads, False)
+    assert asked[1:] == [(n, True) for n in range(compiles, 52_001, small_methods._HOT)]
 
 
 UFUNCS = sorted(

@@ -55,6 +55,16 @@ def resized_view(np: Any, f: Any) -> Any:
     return seen
 
 
+def dot_into(np: Any, f: Any) -> Any:
+    square, before = f @ f.T, f.T @ f
+    given = np.zeros(square.shape)
+    same = np.dot(f, f.T, out=given) is given
+    view = np.ones((9, *square.shape))[2]
+    np.dot(square, square, view)
+    square.dot(square, out=square)
+    return same, given, view, square, before.dot(f.T, out=np.empty(f.T.shape))
+
+
 def windows(np: Any, f: Any) -> Any:
     seen = np.lib.stride_tricks.sliding_window_view(f[0], 2, writeable=True)
     seen[0, 1] = 30
@@ -141,6 +151,7 @@ PROGRAMS: dict[str, oracle.Program] = {
         np.broadcast_to(np.arange(3.0), (4, 3))[np.arange(70000) % 4]
     ),
     "broadcast arrays that are written": warned,
+    "dot into an array": dot_into,
     "dot into every other column": lambda np, f: f.dot(f.T, out=np.empty((3, 6))[:, ::2]),
     "no tuple of arguments": lambda np, f: f.__array_function__(host.sum, (), [f], {}),
     "iterators are copied": written_back,

@@ -643,10 +643,10 @@ def test_threads_that_share_the_memory_of_a_run(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_elements_are_not_looked_at_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every call has another number, calls cost little more than the function."""
+    """Where every call has another value, calls cost little more than the function."""
     fused = lf.fuse(lambda a, number: a * number, signatures=4)
     a = lf.asarray(_numbers(10))
-    for number in range(frontend._IN_VAIN + 20):
+    for number in host.arange(frontend._IN_VAIN + 20):
         _same(fused(a, number), host.asarray(a) * number)
     monkeypatch.setattr(frontend.Fused, "_signature", None)
     _same(fused(a, 0.5), host.asarray(a) * 0.5)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lazyfuse.backends.cpu.features import supports
 from lazyfuse.backends.cpu.vecmath import VECMATH
-from lazyfuse.backends.cpu.vector import VectorWriter, supports
+from lazyfuse.backends.cpu.vector import VectorWriter
 from lazyfuse.ops.body import Body, Value, cast
 from lazyfuse.ops.primitives import PRIMITIVES
 from tests.ulp import BOUNDS, UFUNCS, Points, any_floats, measure, points, reference, ulps

@@ -6,13 +6,14 @@ strides and offsets once per plan (`bind`), and then launches with buffers and s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.library import Elements, Request
 
 Scalar = bool | int | float | complex | np.generic
 
@@ -76,8 +77,36 @@ class Unsupported(Exception):
         self.op, self.dtype, self.reason = op, dtype, reason
 
 
+class LibraryCall(NamedTuple):
+    """What a device has for a recorded library call: the function, or why NumPy runs it on the
+    host. `run` takes the operands, buffers and scalars, and gives the buffer of the result, queued
+    behind what was queued before; None after all means that NumPy has to run it.
+    Raises: MemoryError."""
+
+    described: str
+    run: Callable[[Sequence[Buffer | Scalar]], Buffer | None] | None = None
+
+
+class Libraries(Protocol):
+    """What a backend offers beside kernels, if it has libraries of its own for what NumPy calls
+    BLAS, LAPACK and pocketfft for. Answers are NumPy's, but for the order in which terms of sums
+    are added."""
+
+    def library_call(
+        self, request: Request, operands: Sequence[Elements], result: Elements
+    ) -> LibraryCall:
+        """What the device has for this call, with operands and a result that lie so."""
+
+    def computes(self, name: str) -> int:
+        """How many leading arguments of NumPy's function `compute` takes as arrays, 0 for none."""
+
+    def compute(self, name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """Compute at once what values may make fail: arrays on the device in and out; None where
+        NumPy has to compute or to raise."""
+
+
 class Backend(Protocol):
-    """One device kind."""
+    """One device kind. One with libraries of its own is also Libraries."""
 
     name: str
     device: str

@@ -16,6 +16,7 @@ from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
 from lazyfuse.frontend.handle import Handle, new, small_array, view
+from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
 from lazyfuse.ir.node import Const, Node, ScalarValue, Source, View
 from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.orphans import orphaned
@@ -52,6 +53,9 @@ def operand(value: Any) -> Operand:
     kind = type(value)
     if kind in _WEAK:
         return Operand("b1" if kind is bool else kind, None, value, None)
+    if kind is Varying:
+        given = type(value.value)
+        return Operand("f8" if given is np.float64 else given, None, value, None)
     if isinstance(value, np.generic):
         dtype = _known(value.dtype)
         return Operand(dtype, None, value.item(), None)
@@ -128,6 +132,8 @@ def _known(dtype: np.dtype) -> str:
 def scalar(value: ScalarValue, dtype: str) -> Const:
     """A Const of a loop's dtype.
     Raises OverflowError for an integer out of range, as NumPy does."""
+    if is_varying(value):
+        return constant(value, dtype) or scalar(asked(value), dtype)
     kind = dtype[0]
     if kind in "iu":
         number = int(value.real) if isinstance(value, complex) else int(value)
@@ -146,6 +152,32 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
     if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(inexact) < math.inf:
         call_as_user(np.asarray(inexact).astype, dtype)  # warns as np.errstate says
     return Const(inexact, dtype)
+
+
+def assigned_scalar(given: Operand, dtype: str) -> Const:
+    """A scalar as a target's dtype, converted as NumPy converts what is assigned.
+
+    Raises: OverflowError, ValueError (NaN into integers), TypeError (complex into real)."""
+    assert given.value is not None
+    plain = isinstance(given.type, str) or given.type in (int, bool) and dtype[0] in "iufc"
+    is_open = is_varying(given.value) and dtype[0] in "fc"
+    if is_open or plain and given.type in (int, dtype):
+        return scalar(given.value, dtype)
+    cell = np.empty((), np.dtype(dtype))
+    strong = isinstance(given.type, str) and given.type != "b1"
+    number = np.asarray(given.value, np.dtype(given.type)) if strong else given.value
+    call_as_user(cell.__setitem__, ..., number)
+    return scalar(cell.item(), dtype)
+
+
+def quiet_scalar(value: ScalarValue, dtype: str) -> ScalarValue | None:
+    """The value of a scalar; None where NumPy would warn or raise."""
+    try:
+        if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(value) < math.inf:
+            return None
+        return scalar(value, dtype).value
+    except OverflowError:
+        return None
 
 
 def as_float(number: float) -> float:

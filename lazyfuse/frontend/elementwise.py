@@ -30,6 +30,7 @@ from lazyfuse.frontend.outputs import (
     deliver,
     ordered_strides,
 )
+from lazyfuse.frontend.varying import known
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
@@ -226,7 +227,7 @@ def _is_out_of_range(operands: Sequence[Operand], loop: Loop) -> bool:
         if item.type is int and dtype[0] in "iu":
             low, high = integer_range(dtype)
             assert isinstance(item.value, int)
-            return not low <= item.value <= high
+            return not low <= known(item.value) <= high
     return False
 
 

@@ -75,7 +75,7 @@ def dlpack(
         if copy is False:
             raise BufferError("an array on a GPU cannot be exported to the CPU without a copy")
         return to_array(self).__dlpack__(**{**options, "stream": None})
-    return _on_gpu(self).__dlpack__(**options)
+    return on_gpu(self).__dlpack__(**options)
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
@@ -89,7 +89,7 @@ def cuda_array_interface(self: Any) -> dict[str, Any]:
     device = self._storage.device
     if not device.startswith("cuda:"):
         raise AttributeError(f"the array is on the {device}, not on a GPU")
-    interface: dict[str, Any] = _on_gpu(self).__cuda_array_interface__
+    interface: dict[str, Any] = on_gpu(self).__cuda_array_interface__
     # The interface is an address: its memory has to outlive writes to the array.
     memory = self._storage.node.buffer
     _exported.setdefault(self._storage, {})[id(memory)] = memory
@@ -100,7 +100,7 @@ def cuda_array_interface(self: Any) -> dict[str, Any]:
 _exported: WeakKeyDictionary[Storage, dict[int, Any]] = WeakKeyDictionary()
 
 
-def _on_gpu(self: Any) -> Any:
+def on_gpu(self: Any) -> Any:
     """The memory as an array of the device's library (CuPy)."""
     with session.flush_lock:  # before the memory is marked no run may reuse it
         node = self._storage.node

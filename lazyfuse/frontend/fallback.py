@@ -1,4 +1,5 @@
 """The way out to NumPy for everything that is not native: materialize, call, wrap, count.
+On a GPU CuPy computes what it is known to compute as NumPy does: that stays there.
 
 Each call is counted (`stats().fallbacks`); `options(fallback="warn")` says it once per call site
 at the user's line, `"error"` refuses. Functions that write into an argument get a copy, which is
@@ -7,6 +8,7 @@ written back.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +18,15 @@ import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
-from lazyfuse.frontend.convert import to_array
+from lazyfuse.frontend.convert import adopted, to_array
+from lazyfuse.frontend.exchange import on_gpu
 from lazyfuse.frontend.handle import Handle, small_array, view
+from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, library
 from lazyfuse.runtime.caller import call_as_user
 
 KNOWN = frozenset(DTYPES)
@@ -46,8 +50,51 @@ _SEEN: set[tuple[str, int]] = set()
 def call(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
     """Run a NumPy function on materialized arrays and wrap its results; counted and announced."""
     assert function is not None
-    _announce(_name(function))
-    return run(function, *args, **kwargs)
+    arrays = _on_library(function, args)
+    _announce(_name(function), "CuPy where it can, else NumPy" if arrays else "NumPy")
+    found = _on_device(function, arrays, args, kwargs) if arrays else None
+    return run(function, *args, **kwargs) if found is None else found
+
+
+def _on_library(function: Callable[..., Any], args: Sequence[Any]) -> int:
+    """How many leading arguments the libraries of the first one's device take of this function as
+    arrays; 0 where they do not have it."""
+    name = PUBLIC.get(id(function))
+    if name is None or not args or not isinstance(args[0], Handle) or args[0]._host is not None:
+        return 0
+    return library.computes(name, args[0]._storage.device)
+
+
+def _on_device(
+    function: Callable[..., Any], arrays: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What the libraries of a GPU give for arrays on it, wrapped; None where NumPy has to compute
+    it, or to raise. Waits for the GPU."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    name, device = PUBLIC[id(function)], args[0]._storage.device
+    operands = [given.pop(key) for key in list(given)[:arrays]]
+    if any(not isinstance(item, Handle) or item._host is not None for item in operands):
+        return None
+    if any(item._storage.device != device for item in operands):
+        return None
+    engine.count_asked()
+    found = library.compute(name, device, [on_gpu(item) for item in operands], given)
+    if found is None:
+        return None
+    events.add(device_calls=1)
+    if type(found) is tuple:
+        return tuple(_taken(item, device) for item in found)
+    return _taken(found, device)
+
+
+def _taken(value: Any, device: str) -> Any:
+    """An array of the device's library that nobody else has, as ours."""
+    array = adopted(value, device, borrow=True)
+    array._storage.node.buffer.exclusive = True
+    return array
 
 
 def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -105,7 +152,7 @@ def _writable_tree(out: Any, written: dict[int, tuple[Handle, np.ndarray]]) -> A
     return out
 
 
-def _announce(name: str) -> None:
+def _announce(name: str, by: str) -> None:
     """Count a call that leaves the engine; warn once per line of the user, or refuse."""
     policy = config.current().fallback
     if policy == "error":
@@ -120,7 +167,7 @@ def _announce(name: str) -> None:
     if place not in _SEEN:
         _SEEN.add(place)
         warnings.warn(
-            f"{name} runs through NumPy: its arguments are materialized",
+            f"{name} runs through {by}: its arguments are materialized",
             FallbackWarning,
             stacklevel=depth + 1,
         )

@@ -6,34 +6,29 @@ instead of two for each operation. Results are computed when the call returns.
 
 A signature is what a recording depends on: shape, dtype and memory order of each array, the value
 of everything else, also of what the function reads from its module and its closure, and the
-options in force. What cannot be replayed is called as it stands, with the same answer: see
-`Fused.reason`.
+options in force. Numbers among the arguments belong to it until a call comes that differs
+from another one in them alone: the next recording then holds for any number there (`varying.py`).
+What cannot be replayed is called as it stands, with the same answer: see `Fused.reason`.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
-from lazyfuse.frontend.recording import (
-    Recording,
-    UnfitError,
-    is_faster_unfused,
-    kernel_run,
-    recording,
-)
+from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
+from lazyfuse.frontend.recording import Recording, UnfitError, is_faster_unfused, kernel_run
 from lazyfuse.frontend.replaying import replay
-from lazyfuse.frontend.signature import Itself, Reads, array_mark, plain_mark, seen_arguments
+from lazyfuse.frontend.signature import Itself, Reads, array_mark, plain_mark
 from lazyfuse.frontend.small_methods import native_sample
-from lazyfuse.ir.node import Source
+from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, replay_code, session
@@ -50,6 +45,13 @@ _IN_VAIN = 100
 #: What stands for a signature that is unknown, or cannot be replayed; for one that is not recorded
 #: so far, there is the number of its calls.
 _NEVER, _UNFIT = 0, object()
+
+
+class Key(NamedTuple):
+    """What a recording depends on, and the numbers among it, None for those of any value."""
+
+    signature: Any
+    numbers: tuple[Any, ...]
 
 
 class Fused(Itself):
@@ -69,6 +71,7 @@ class Fused(Itself):
         self._signatures = signatures
         self._reads = Reads(function)
         self._known: dict[Any, Any] = {}
+        self._families: dict[Any, Family] = {}
         self._in_vain = self._replayed = 0
         self._machine = machine.Entries()
         self._entries = self._machine.head
@@ -90,8 +93,11 @@ class Fused(Itself):
         size = _most_elements(given)
         if size <= FEW and (not size or self._in_vain > _IN_VAIN or not replay_code.is_possible()):
             return self._function(*args, **kwargs)
-        key = self._signature(given, tuple(kwargs))
+        numbers = numbers_in(given)
+        signature = self._signature(given, tuple(kwargs), numbers)
+        key: Key | None = None
         try:
+            key = None if signature is None else self._key(signature, numbers)
             found = self._known.get(key, _NEVER)
         except Exception:  # noqa: BLE001  # a user's __hash__ or __eq__ may raise any
             self.reason = "an argument, or what it reads, is neither a number nor has a hash"
@@ -99,7 +105,7 @@ class Fused(Itself):
         if type(found) is Recording:
             self._machine.hire(key)
             return self._replay(found, args, kwargs)
-        if found or key is not None and len(self._known) < self._signatures:
+        if key is not None and (found or len(self._known) < self._signatures):
             if found is not _UNFIT:
                 if found >= (_CALLS if size > FEW else _CALLS_OF_FEW):
                     return self._record(key, args, kwargs)
@@ -117,10 +123,14 @@ class Fused(Itself):
         self._replayed += 1
         return result[0]
 
-    def _signature(self, given: tuple[Any, ...], names: tuple[str, ...]) -> Any:
-        """What a recording depends on; None for calls that are better left alone."""
+    def _signature(
+        self, given: tuple[Any, ...], names: tuple[str, ...], numbers: Mapping[Path, Any]
+    ) -> Any:
+        """What a recording depends on, but for the values of numbers; None for calls that are
+        better left alone."""
+        by = {path: ANY[type(number)] for path, number in numbers.items()}
         marks: list[Any] = []
-        for value in given:
+        for value in replaced(given, by) if by else given:
             is_array = isinstance(value, Handle | np.ndarray)
             mark = array_mark(value) if is_array else plain_mark(value)
             if mark is None:
@@ -138,37 +148,42 @@ class Fused(Itself):
                 + self._reads.unmarked()
             )
             return None
-        return (tuple(marks), names, reads, config.current())
+        return tuple(marks), names, reads, config.current()
 
-    def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _key(self, signature: Any, numbers: Mapping[Path, Any]) -> Key:
+        """A signature with its numbers. Past the bound of signatures, they all count."""
+        if not numbers:
+            return Key(signature, ())
+        family = self._families.get(signature)
+        if family is None:
+            family = Family(numbers)
+            if len(self._families) < self._signatures:
+                self._families[signature] = family
+        return Key(signature, family.key(numbers))
+
+    def _record(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function on copies of its arguments, and keep how to replay it."""
         given = (*args, *kwargs.values())
-        values = [_copied(value) for value in given]
-        named = dict(zip(kwargs, values[len(args) :], strict=True))
-        nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
-        seen = [*seen_arguments(given), *self._reads.seen()]  # before the function changes it
-        before, state = engine.asked(), np.random.get_state(legacy=False)
-        with replay_code.paused():
-            result = self._function(*values[: len(args)], **named)
+        marks = zip(numbers_in(given), key.numbers, strict=True)
+        varying = [path for path, mark in marks if mark is None]
+        seen = seen_arguments(given, varying)  # before the function changes it
+        reads = self._reads.seen()
+        found: Any = _UNFIT
         run: Any = self._function
         try:
-            if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
-                np.random.set_state(state)  # the call below draws them
-                raise UnfitError("it draws random numbers")
-            if engine.asked() != before:
-                raise UnfitError("it asks for values while it runs")
-            if any(node is not None and node is not value._storage.node
-                   for value, node in zip(values, nodes, strict=True)):  # fmt: skip
-                raise UnfitError("it writes into its arguments")
-            found: Any = recording(nodes, result)
+            found = recorded(self._function, Arguments(given, tuple(kwargs)), varying)
             run = self._fastest(found, given)
             self.recordings += 1
             self.reason = ""
+        except AskedError as asked:
+            self._families[key.signature].fix(asked.places)
+            self.reason = "it wants to know a number that differs from call to call"
+            return self._function(*args, **kwargs)
         except UnfitError as unfit:
             found, self.reason = _UNFIT, str(unfit)
         self._known[key] = found
         if _can_enter(self):
-            call = machine.Call(len(args), tuple(kwargs), config.current(), seen)
+            call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
             self._machine.add(key, call, run)
             if isinstance(run, machine.Run) and call.may_be_pending:
                 self._machine.add(key, call, self._replayer(found))
@@ -197,11 +212,17 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
             return u + dt * (v - u), v * 0.5
 
     The function should depend on its arguments alone, and change nothing: it is not called when a
-    call is replayed, and called twice when one is recorded. A signature is the shape, dtype and
-    memory order of each array, the value of all else (also of what the function itself reads from
-    its module and its closure, and of the attributes of instances), and the options in force;
-    `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts, too),
-    computed when a replayed call returns, pending where the function was called.
+    call is replayed, and called two or three times when one is recorded. A signature is the shape,
+    dtype and memory order of each array, the value of all else (also of what the function itself
+    reads from its module and its closure, and of the attributes of instances), and the options in
+    force; `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts,
+    too), computed when a replayed call returns, pending where the function was called.
+
+    A number (int, float, complex or NumPy's float64; by itself, or in a tuple, list or dict) that
+    is another one in each call is recorded once: arithmetic with it, and ufuncs such as
+    `np.exp(-dt)`, are done again in each replay. That holds until the function wants to know it,
+    for a branch, `math.sin(dt)`, an exponent or an index: then its value belongs to the signature.
+    bools, strings and NumPy's other scalars always do.
 
     A function that asks for values, writes into its arguments, reads other arrays or draws random
     numbers of `numpy.random` is called each time; `Fused.reason` says so. So are calls on
@@ -229,29 +250,6 @@ def _most_elements(given: Sequence[Any]) -> int:
         if size > most:
             most = size
     return most
-
-
-def _copied(value: Any) -> Any:
-    """An argument for recording: arrays are copied into the engine."""
-    if not isinstance(value, Handle | np.ndarray):
-        return value
-    device = session.default_device()
-    if isinstance(value, Handle) and value._host is None:
-        device = value._storage.device
-        if device != "cpu":
-            return _copied_there(value, device)
-    copy = np.array(value, order="K")
-    return handle(Handle._concrete, Storage(source(copy, device, owned=True), device))
-
-
-def _copied_there(array: Any, device: str) -> Any:
-    """A copy of a whole array on another device, made there."""
-    engine.flush([array._storage.current()], device)
-    node, backend = array._storage.current(), session.backend(device)
-    buffer = backend.allocate(node.buffer.nbytes)
-    backend.copy(node.buffer, buffer)
-    copy = Source(node.shape, node.dtype, node.strides, buffer)
-    return handle(Handle._concrete, Storage(copy, device))
 
 
 def _can_enter(fused: Fused) -> bool:

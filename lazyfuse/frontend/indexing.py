@@ -15,9 +15,9 @@ import numpy as np
 from lazyfuse.frontend import export
 from lazyfuse.frontend.convert import (
     ForeignError,
+    assigned_scalar,
     host_array,
     operand,
-    scalar,
     to_array,
     warn_of_cast,
 )
@@ -33,6 +33,7 @@ from lazyfuse.frontend.selection import (
     select,
     values_in,
 )
+from lazyfuse.frontend.varying import Varying
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
 from lazyfuse.ir.order import copy_strides
@@ -262,8 +263,7 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
     except ForeignError:
         given = operand(_converted(value, dtype, shape))
     if given.node is None:
-        assert given.value is not None
-        return _scalar_node(given, dtype)
+        return assigned_scalar(given, dtype)
     node = given.node
     extra = len(node.shape) - len(shape)
     if extra > 0 and set(node.shape[:extra]) == {1}:
@@ -279,20 +279,6 @@ def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     target = np.empty(shape, np.dtype(dtype))
     call_as_user(target.__setitem__, ..., value)
     return target
-
-
-def _scalar_node(given: Any, dtype: str) -> Node:
-    """A scalar as the target's dtype, converted as NumPy converts what is assigned.
-
-    Raises: OverflowError, ValueError (NaN into integers), TypeError (complex into real)."""
-    plain = isinstance(given.type, str) or given.type in (int, bool) and dtype[0] in "iufc"
-    if plain and given.type in (int, dtype):
-        return scalar(given.value, dtype)
-    cell = np.empty((), np.dtype(dtype))
-    strong = isinstance(given.type, str) and given.type != "b1"
-    number = np.asarray(given.value, np.dtype(given.type)) if strong else given.value
-    call_as_user(cell.__setitem__, ..., number)
-    return scalar(cell.item(), dtype)
 
 
 def _without_axes(node: Node, count: int) -> View:
@@ -318,7 +304,8 @@ def _check_fits(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
-    is_scalar = type(value) in (bool, int, float, complex) or isinstance(value, np.generic)
+    is_number = type(value) in (bool, int, float, complex, Varying)
+    is_scalar = is_number or isinstance(value, np.generic)
     return is_scalar and array.ndim > 0 and _is_mask_of(array, key)
 
 

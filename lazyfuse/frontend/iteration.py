@@ -114,10 +114,17 @@ def _delegated(name: str) -> Any:
     return call
 
 
+class _Signature:
+    """The signature of NumPy's iterator, read when it is asked for."""
+
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        return inspect.signature(np.nditer)
+
+
 for _name in "debug_print enable_external_loop remove_axis remove_multi_index reset".split():
     setattr(nditer, _name, _delegated(_name))
 sign(nditer, np.nditer)
-nditer.__signature__ = inspect.signature(np.nditer)  # type: ignore[attr-defined]  # `inspect` asks
+nditer.__signature__ = _Signature()  # type: ignore[attr-defined]  # `inspect` asks
 
 
 def _flags_of_each(op_flags: Any, count: int) -> list[Any]:

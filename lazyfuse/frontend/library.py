@@ -21,6 +21,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import ForeignError, adopted, gpu_home, plain, source
 from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.ir.library import Request
 from lazyfuse.ir.node import Node, Opaque
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.shapes import Shape
@@ -31,7 +32,8 @@ from lazyfuse.runtime import session
 
 @dataclass(frozen=True)
 class Call:
-    """A NumPy function with its options fixed: called on arrays. Equal calls share plans."""
+    """A NumPy function with its options fixed: called on arrays. Equal calls share plans.
+    `name` is the function's public one, where its own is another."""
 
     function: Callable[..., Any]
     before: tuple[Any, ...] = ()
@@ -42,6 +44,11 @@ class Call:
     def __name__(self) -> str:
         """What `explain` calls it."""
         return self.name or self.function.__name__
+
+    @property
+    def request(self) -> Request:
+        """What it asks for, for devices with libraries of their own."""
+        return Request(self.__name__, dict(self.options), self.before)
 
     def __call__(self, *arrays: Any) -> Any:
         return self.function(*self.before, *arrays, **dict(self.options))

@@ -30,36 +30,43 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
             "output array is not acceptable (must have the right datatype, number of dimensions, "
             "and be a C-Array)"
         )
-    return _product(np.dot, (a, b), out, {})
+    return _product(np.dot, (a, b), out)
 
 
 def inner(a: Any, b: Any, /) -> Any:
     """Sums of products over the last axes. Raises: ValueError when these differ."""
-    return _product(np.inner, (a, b), None, {})
+    return _product(np.inner, (a, b))
 
 
 def vdot(a: Any, b: Any, /) -> Any:
     """Dot product of all elements of two arrays in C order; `a` is conjugated."""
-    return _product(np.vdot, (a, b), None, {})
+    return _product(np.vdot, (a, b))
 
 
 def det(a: Any) -> Any:
     """Determinants of square matrices over the last two axes; recorded.
     Raises: LinAlgError for what is not square."""
     try:
-        return record(Call(np.linalg.det), (a,), reason="linear algebra runs in LAPACK")
+        call = Call(np.linalg.det, name="linalg.det")
+        return record(call, (a,), reason="linear algebra runs in LAPACK")
     except ForeignError:
         return fallback.call(np.linalg.det, a)
 
 
-def _product(function: Any, operands: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
-    given = dict(options) if out is None else {**options, "out": out}
-    if given:
-        return fallback.call(function, *operands, **given)
-    try:
-        return record(Call(function), operands, reason=_REASON)
-    except ForeignError:
-        return fallback.call(function, *operands)
+def _product(function: Any, operands: tuple[Any, ...], out: Any = None) -> Any:
+    """The recorded product, written into `out` where that looks as the product does."""
+    given = {} if out is None else {"out": out}
+    if not given or isinstance(out, Handle):
+        try:
+            found = record(Call(function), operands, reason=_REASON)
+            if not given:
+                return found
+            if (found._layout.shape, found._code) == (out._layout.shape, out._code):
+                out._write(found._read())
+                return out
+        except ForeignError:
+            pass
+    return fallback.call(function, *operands, **given)
 
 
 def correlate(a: Any, v: Any, mode: Any) -> Any:
@@ -106,7 +113,7 @@ def einsum(*operands: Any, out: Any = None, **options: Any) -> Any:
         if found is not None:
             return found
     try:
-        call = Call(function, (subscripts,), tuple(sorted(options.items())))
+        call = Call(function, (subscripts,), tuple(sorted(options.items())), "einsum")
         return record(call, arrays, reason=_REASON)
     except ForeignError:
         return fallback.call(function, *operands, **options)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import types
 from collections.abc import Generator, Mapping, Sequence
@@ -39,7 +40,6 @@ from lazyfuse.frontend import (
     quantiles,
     reductions,
     registry,
-    sampling,
     scans,
     small,
     sorting,
@@ -156,14 +156,12 @@ _ON_NUMBERS = {
 }
 
 SUBMODULES = ("linalg", "fft", "random")
+#: The modules that have what is ours of them; random numbers are imported when asked for.
 _MEMBERS = {
-    "linalg.det": linalg.det,
-    "fft.fftfreq": transforms.fftfreq,
-    "fft.rfftfreq": transforms.rfftfreq,
-    "random.Generator": sampling.Generator,
-    "random.RandomState": sampling.RandomState,
-    "random.default_rng": sampling.default_rng,
-}
+    "linalg.det": "linalg", "fft.fftfreq": "transforms", "fft.rfftfreq": "transforms",
+    "random.Generator": "sampling", "random.RandomState": "sampling",
+    "random.default_rng": "sampling",
+}  # fmt: skip
 _MEMBER_KINDS = {"linalg": "call", "fft": "native", "random": "numpy's"}
 
 
@@ -255,9 +253,11 @@ def _dispatches(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 def _takes_more(function: Any, numpys: Any) -> bool:
     """Whether a function has keywords that NumPy's does not have (the Array API's)."""
-    own = inspect.signature(function).parameters.values()
-    known = inspect.signature(numpys).parameters
-    return any(item.kind is item.KEYWORD_ONLY and item.name not in known for item in own)
+    code = inspect.unwrap(function).__code__
+    own = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    text = getattr(numpys, "__text_signature__", None)
+    known = re.findall(r"\w+", text) if text else inspect.getargs(numpys.__code__).args
+    return not {*own} <= {*known}
 
 
 def _native() -> dict[str, Any]:
@@ -310,7 +310,7 @@ def member(module: str, name: str) -> Any:
     Raises: AttributeError for names that NumPy does not have either."""
     dotted = f"{module}.{name}"
     if dotted in _MEMBERS:
-        return _MEMBERS[dotted]
+        return getattr(importlib.import_module(f"lazyfuse.frontend.{_MEMBERS[dotted]}"), name)
     return _adapted(dotted, getattr(getattr(np, module), name))
 
 
@@ -397,10 +397,11 @@ def numpy_names() -> list[str]:
 
 def names() -> list[str]:
     """All names, for `dir(lazyfuse)`."""
-    own = (name for name in vars(sys.modules["lazyfuse"]) if not name.startswith("_"))
-    return sorted({*own, *numpy_names()})
+    package = vars(sys.modules["lazyfuse"])
+    own = (name for name in package if not name.startswith("_"))
+    return sorted({*own, *package["__all__"], *numpy_names()})
 
 
 registry.NATIVE.update(NATIVE)
-registry.NATIVE.update({name: _find(name) for name in (*_COMPOSED, *_MEMBERS)})
+registry.MADE_LATE.update(dict.fromkeys((*_COMPOSED, *_MEMBERS), _find))
 registry.NATIVE["lib.stride_tricks.sliding_window_view"] = lib.stride_tricks.sliding_window_view

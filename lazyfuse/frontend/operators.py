@@ -11,6 +11,7 @@ from lazyfuse.frontend import fallback, shortcuts
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
+from lazyfuse.frontend.varying import asked
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.gpu_arrays import is_cupy
 
@@ -111,6 +112,7 @@ def in_place_power(self: Any, exponent: Any) -> Any:
 
 def _power_shortcut(base: Any, exponent: Any) -> str | None:
     """What NumPy's `array ** scalar` runs instead of power (array_power in number.c)."""
+    exponent = asked(exponent)
     if type(exponent) not in (int, float):
         return None
     if base._code[0] in "fc":

@@ -16,6 +16,7 @@ from numpy.exceptions import AxisError
 from lazyfuse.frontend import elementwise, fallback, indexing, methods, picks, selection
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
+from lazyfuse.frontend.library import Call
 from lazyfuse.frontend.manipulation import asarray, ravel
 from lazyfuse.frontend.memory import look, mutate
 from lazyfuse.frontend.selection import Empty, values_in
@@ -155,7 +156,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
         return (new(places, device),)
     shape = (count, array.ndim)
     table = Opaque(
-        "argwhere", np.argwhere, "the true elements of a mask are listed once",
+        "argwhere", Call(np.argwhere), "the true elements of a mask are listed once",
         shape=shape, dtype="i8", strides=c_strides(shape), srcs=(mask._read(),),
     )  # fmt: skip
     owner, step = new(table, device), array.ndim

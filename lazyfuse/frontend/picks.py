@@ -17,6 +17,7 @@ from lazyfuse.frontend import reductions
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.memory import look
+from lazyfuse.ir.library import Request
 from lazyfuse.ir.node import Const, Map, Node, Opaque
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.storage import Storage
@@ -243,6 +244,10 @@ class _Positions:
 
     def __call__(self, mask: np.ndarray) -> np.ndarray:
         return np.flatnonzero(mask).astype(self.dtype)
+
+    @property
+    def request(self) -> Request:
+        return Request("flatnonzero")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is _Positions and other.dtype == self.dtype

@@ -40,20 +40,19 @@ def call(ufunc: np.ufunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any
 
 def _recorded(ufunc: np.ufunc, values: Sequence[Any], options: dict[str, Any], out: Any) -> Any:
     axes = options.pop("axes", None)
-    before: tuple[Any, ...] = (ufunc, None if axes is None else _frozen(axes))
     try:
         hash(frozen := tuple(sorted(options.items())))
     except TypeError:  # a keyword that only NumPy understands
         raise ForeignError("options") from None
-    found = record(
-        Call(_called, before, frozen, ufunc.__name__), values, reason="matrix products run in BLAS"
-    )
+    asked = Call(ufunc, (), frozen)
+    if axes is not None:
+        asked = Call(_along, (ufunc, _frozen(axes)), frozen, ufunc.__name__)
+    found = record(asked, values, reason="matrix products run in BLAS")
     return found if out is None else _into(ufunc, out, found, options)
 
 
-def _called(ufunc: np.ufunc, axes: Any, *arrays: Any, **options: Any) -> Any:
-    given = {} if axes is None else {"axes": list(axes)}
-    return ufunc(*arrays, **given, **options)
+def _along(ufunc: np.ufunc, axes: Any, *arrays: Any, **options: Any) -> Any:
+    return ufunc(*arrays, axes=list(axes), **options)
 
 
 def _frozen(axes: Any) -> tuple[Any, ...]:

@@ -81,7 +81,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         raise TypeError("kwargs must be a dict.")
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return NotImplemented
-    own = registry.NATIVE.get(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
+    own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
     if own is not None:
         given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
         try:

@@ -8,18 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.convert import eager_size, quiet_scalar
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.signature import NUMBERS
+from lazyfuse.frontend.varying import Tape, Varying, is_varying
 from lazyfuse.ir.form import Form
-from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.node import Const, Node, Source
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.plan import Launch
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, replay, session
+from lazyfuse.runtime.arithmetic import Numbers, Scalar, computed
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.replay_code import teller
+from lazyfuse.runtime.replay_numbers import is_written
 from lazyfuse.runtime.sequence import sequence
 from lazyfuse.runtime.single import Single, single
 
@@ -33,8 +36,9 @@ class Result(NamedTuple):
 
 class Recording(NamedTuple):
     """How to replay a function: its plan; the argument that each leaf of the plan is; its scalars;
-    the arrays that it gives; the result, with their numbers in place of them; and the conditions
-    that an `np.errstate` inside the function wants told."""
+    the arrays that it gives; the result, with their numbers in place of them; the conditions that
+    an `np.errstate` inside the function wants told; and the numbers that differ each time, whose
+    scalars are 0 here."""
 
     known: engine.Known
     leaves: tuple[int, ...]
@@ -43,16 +47,34 @@ class Recording(NamedTuple):
     whole: Any
     single: Single | None
     told: int
+    numbers: Numbers | None = None
+
+    def now(self, given: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]] | None:
+        """The scalars for the arguments of a call, and the numbers among the results; None where
+        Python has to say what is wrong with a number."""
+        if self.numbers is None:
+            return self.scalars, ()
+        rows, varying, results = self.numbers
+        registers = computed(rows, given)
+        if registers is None:
+            return None
+        scalars = list(self.scalars)
+        for place, (register, dtype) in varying.items():
+            scalars[place] = quiet_scalar(registers[register], dtype)
+        if None in scalars:
+            return None
+        return scalars, [registers[register] for register in results]
 
 
 class UnfitError(Exception):
     """Why a function cannot be replayed."""
 
 
-def recording(sources: Sequence[Node | None], result: Any) -> Recording:
-    """How `result` is computed from arguments. Raises: UnfitError."""
+def recording(sources: Sequence[Node | None], result: Any, tape: Tape | None = None) -> Recording:
+    """How `result` is computed from arguments, with the numbers of a tape. Raises: UnfitError."""
     arrays: list[Any] = []
-    whole = _numbered(result, arrays)
+    given: list[Varying] = []
+    whole = numbered(result, arrays, given)
     places = {node: number for number, node in enumerate(sources) if node is not None}
     nodes = [array._storage.node for array in arrays]
     if not nodes or len(set(nodes)) < len(nodes) or any(node.buffer is not None for node in nodes):
@@ -61,15 +83,28 @@ def recording(sources: Sequence[Node | None], result: Any) -> Recording:
     leaves = [pending.nodes[place] for place in known.leaves]
     if not all(leaf in places for leaf in leaves):
         raise UnfitError("it reads arrays that are no arguments")
-    scalars = tuple([pending.nodes[place].value for place in known.constants])  # type: ignore[attr-defined]  # Consts
+    constants: list[Const] = [pending.nodes[place] for place in known.constants]  # type: ignore[misc]  # Consts
+    varying = {
+        number: Scalar(node.value.register, node.dtype)
+        for number, node in enumerate(constants)
+        if is_varying(node.value)
+    }
+    scalars = tuple(
+        [0 if place in varying else node.value for place, node in enumerate(constants)]
+    )
+    numbers = None
+    if tape is not None:
+        registers = tuple([number.register for number in reversed(given)])
+        numbers = Numbers(tuple(tape.rows), varying, registers)
     return Recording(
         known,
         tuple(places[leaf] for leaf in leaves),
         scalars,
         tuple(Result(node.formed(), node.is_scalar) for node in nodes),
         whole,
-        single(known.plan, known.device, scalars),
+        single(known.plan, known.device, scalars, is_fixed=tape is None),
         _told_inside(pending.nodes),
+        numbers,
     )
 
 
@@ -83,35 +118,40 @@ def _told_inside(nodes: Sequence[Node]) -> int:
 
 
 class _Place(int):
-    """The number of an array in a result."""
+    """The number of an array in a result; ~number of a number that varies."""
 
 
-def _numbered(result: Any, arrays: list[Any]) -> Any:
-    """The result with numbers in place of its arrays, which are added to `arrays`.
-    Raises: UnfitError."""
+def numbered(result: Any, arrays: list[Any], numbers: list[Varying]) -> Any:
+    """The result with places instead of its arrays and of numbers that vary, which are added to
+    `arrays` and `numbers`. Raises: UnfitError."""
     if isinstance(result, Handle):
         if result._host is not None or result._storage.layout is not result._layout:
             raise UnfitError("it gives views, or arrays that do not depend on its arguments")
         arrays.append(result)
         return _Place(len(arrays) - 1)
+    if is_varying(result):
+        if not result.tape.is_open:  # one that the function has kept
+            return result.value
+        numbers.append(result)
+        return _Place(-len(numbers))
     if type(result) in (tuple, list):
-        return type(result)(_numbered(item, arrays) for item in result)
+        return type(result)(numbered(item, arrays, numbers) for item in result)
     if type(result) is dict:
-        return {name: _numbered(item, arrays) for name, item in result.items()}
+        return {name: numbered(item, arrays, numbers) for name, item in result.items()}
     if result is None or type(result) in NUMBERS:
         return result
     raise UnfitError(f"it gives {type(result).__name__}, which is no array")
 
 
-def rebuilt(whole: Any, arrays: Sequence[Any]) -> Any:
-    """A result with its arrays in their places."""
+def rebuilt(whole: Any, items: Sequence[Any]) -> Any:
+    """A result with its arrays and its numbers, of which the first comes last, in their places."""
     kind = type(whole)
     if kind is _Place:
-        return arrays[whole]
+        return items[whole]
     if kind in (tuple, list):
-        return kind(rebuilt(item, arrays) for item in whole)
+        return kind(rebuilt(item, items) for item in whole)
     if kind is dict:
-        return {name: rebuilt(item, arrays) for name, item in whole.items()}
+        return {name: rebuilt(item, items) for name, item in whole.items()}
     return whole
 
 
@@ -121,6 +161,8 @@ def rebuilt(whole: Any, arrays: Sequence[Any]) -> Any:
 def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.Run | None:
     """How machine code replays a recording: kernels on the CPU; None for other recordings."""
     if found.known.device != "cpu" or not all(result.form.nbytes for result in found.results):
+        return None
+    if found.numbers is not None and not is_written(found.numbers):
         return None
     steps = sequence(found.known.plan, session.backend("cpu"), found.scalars)
     launches = None if steps is None else replay.prepare(steps, threads)
@@ -141,6 +183,7 @@ def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.R
         None if is_plain else partial(rebuilt, whole),
         type(whole) is _Place,
         teller(found.told),
+        found.numbers,
     )
 
 

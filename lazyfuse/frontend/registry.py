@@ -3,6 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 NATIVE: dict[str, Any] = {}
+#: What makes those that are made when they are asked for.
+MADE_LATE: dict[str, Callable[[str], Any]] = {}
+
+
+def find(name: str) -> Any:
+    """Our function of a name, or None."""
+    make = MADE_LATE.get(name)
+    return NATIVE.get(name) if make is None else make(name)

@@ -128,8 +128,9 @@ def _public() -> dict[int, str]:
     for themselves. Names of submodules are dotted."""
     found: dict[int, str] = {}
     for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
-        for name in sorted(module.__all__, reverse=True):
-            value = getattr(module, name)
+        known = vars(module)  # parts that NumPy imports when they are asked for are not there
+        for name in sorted(known.keys() & {*module.__all__}, reverse=True):
+            value = known[name]
             if value is np.ndarray or callable(value) and not isinstance(value, type):
                 found.setdefault(id(value), prefix + name)
     return found

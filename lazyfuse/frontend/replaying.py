@@ -29,31 +29,38 @@ from lazyfuse.runtime.single import Address, Single
 
 def replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
     """The result for arguments of the recording's signature; None when somebody wants to hear of
-    conditions that were met."""
-    device = found.known.device
-    if device != "cpu" and found.single is not None:
-        return _replay_there(found, given, found.single)
+    conditions that were met, or of what is wrong with a number."""
+    device, single, now = found.known.device, found.single, found.now(given)
+    if now is None:
+        return None
+    scalars, numbers = now
+    if single is not None and found.numbers is not None:
+        single = single.with_constants(scalars)
+    if device != "cpu" and single is not None:
+        return _replay_there(found, given, single, numbers)
     limit = eager_size() if device == "cpu" else 0
     is_host = device == "cpu" and takes_hosts(found, given)
     sizes = [is_small(result, limit, is_host) for result in found.results]
     with session.flush_lock:
         memory = [_memory(given[place], device) for place in found.leaves]
-        if found.single is not None:
+        if single is not None:
             buffers = list(map(_room, found.results, sizes))
-            met = found.single(memory, buffers, config.current().threads)
+            met = single(memory, buffers, config.current().threads)
         else:
             leaves = [_owned(buffer, device) for buffer in memory]
-            buffers, met = engine.replay(found.known, leaves, found.scalars)
+            buffers, met = engine.replay(found.known, leaves, scalars)
     if met & (current_modes().reported | found.told) or config.current().float_errors == "check":
         return None
     arrays = [
         (_small_array if small else engine_array)(result, device, buffer)
         for result, buffer, small in zip(found.results, buffers, sizes, strict=True)
     ]
-    return (rebuilt(found.whole, arrays),)
+    return (rebuilt(found.whole, [*arrays, *numbers]),)
 
 
-def _replay_there(found: Recording, given: Sequence[Any], single: Single) -> tuple[Any] | None:
+def _replay_there(
+    found: Recording, given: Sequence[Any], single: Single, numbers: Sequence[Any]
+) -> tuple[Any] | None:
     """As `replay`, of one kernel on a GPU: no small arrays, and no flags of conditions."""
     if config.current().float_errors == "check":
         return None
@@ -64,7 +71,7 @@ def _replay_there(found: Recording, given: Sequence[Any], single: Single) -> tup
         buffers = [allocate(result.form.nbytes) for result in results]
         single(memory, buffers, 1)
     arrays = list(map(engine_array, results, repeat(device), buffers))
-    return (rebuilt(found.whole, arrays),)
+    return (rebuilt(found.whole, [*arrays, *numbers]),)
 
 
 def _memory(value: Any, device: str) -> Any:

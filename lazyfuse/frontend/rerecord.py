@@ -40,10 +40,10 @@ _ref = weakref.ref
 _options = config.current
 
 
-#: Operations that Python has recorded again; after how many of them machine code is worth it: it
-#: saves 1.5 us each time, and costs 5 ms, the first time 30; and what makes it.
+#: Operations that Python has recorded again; after how many of them it is asked whether machine
+#: code is worth it (`small_methods.py`), which saves 1.5 us each time; and who asks.
 _uses = [0]
-HOT = 5_000
+HOT = 2_000
 when_hot: list[Callable[[], None]] = []
 
 
@@ -52,6 +52,10 @@ def _count() -> None:
     if _uses[0] % HOT == 0:
         for function in when_hot:
             function()
+
+
+def uses() -> int:
+    return _uses[0]
 
 
 def use(functions: Mapping[str, Callable[..., Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dis import get_instructions
 from functools import lru_cache, partial
 from types import (
@@ -22,6 +22,7 @@ import numpy as np
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.varying import Varying
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime.replay import ARGUMENT, CELL, MISSING, NAME, Seen, own_names
 
@@ -62,7 +63,7 @@ def plain_mark(value: Any, depth: int = 0) -> Any:
         inside = _attributes(value)
         if not inside and not hasattr(value, "__dict__") and _has_no_value(kind):
             return None  # generators, random numbers and others that are more than their identity
-    if depth == _DEEPEST or len(inside) > _MOST_INSIDE or isinstance(value, _CHANGING):
+    if depth == DEEPEST or len(inside) > MOST_INSIDE or isinstance(value, _CHANGING):
         return None
     marks = tuple([plain_mark(item, depth + 1) for item in inside])
     identity = None if kind in (tuple, list, dict) else value
@@ -133,7 +134,7 @@ def _members(kind: type) -> tuple[tuple[str, Any], ...]:
 
 
 #: Objects in objects that are looked at, and how deep.
-_MOST_INSIDE, _DEEPEST = 64, 3
+MOST_INSIDE, DEEPEST = 64, 3
 _FLOATS = frozenset((float, np.float64, np.float32, np.float16))
 #: Scalars without kernels that may be equal and differ, in the sign of a zero or in their unit.
 _UNEQUAL = frozenset((np.longdouble, np.clongdouble, np.timedelta64, np.datetime64))
@@ -142,7 +143,7 @@ _FIXED = frozenset((
     ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, NoneType, EllipsisType,
 ))  # fmt: skip
 _BY_IDENTITY: object = object.__hash__
-_CHANGING = (Handle, np.ndarray, Iterator)
+_CHANGING = (Handle, np.ndarray, Iterator, Varying)
 _PLAIN = frozenset(np.dtype(code) for code in DTYPES)
 
 
@@ -199,38 +200,24 @@ class Reads:
         """All that is read, for machine code."""
         found: list[Seen] = []
         for name in self._read:
-            found += _seen(NAME, (self._names, name), self._names.get(name, MISSING))
+            found += seen_plain(NAME, (self._names, name), self._names.get(name, MISSING))
         for cell in self._cells:
-            found += _seen(CELL, cell, _content(cell, MISSING))
+            found += seen_plain(CELL, cell, _content(cell, MISSING))
         for name, value in self._held.items():
-            found += _seen(NAME, (self._held, name), value)
+            found += seen_plain(NAME, (self._held, name), value)
         return found
 
 
-def seen_arguments(values: Sequence[Any]) -> list[Seen]:
-    """The arguments of a call, for machine code."""
-    found: list[Seen] = []
-    for number, value in enumerate(values):
-        if isinstance(value, Handle):
-            host = value._host
-            found.append(Seen(ARGUMENT, number, value._storage if host is None else host))
-        elif isinstance(value, np.ndarray):
-            found.append(Seen(ARGUMENT, number, value))
-        else:
-            found += _seen(ARGUMENT, number, value)
-    return found
-
-
-def _seen(source: int, where: Any, value: Any, depth: int = 0) -> list[Seen]:
+def seen_plain(source: int, where: Any, value: Any, depth: int = 0) -> list[Seen]:
     """What is seen of a value that is no array: the object, and what its attributes are."""
     if value is MISSING or _is_fixed(value):
         return [Seen(source, where, value, is_fixed=True)]
-    names = own_names(value) if depth < _DEEPEST and not _slots(value) else None
+    names = own_names(value) if depth < DEEPEST and not _slots(value) else None
     if names is None or type(value) is dict and source == ARGUMENT:  # which is new for each call
         return [Seen(source, where, value, plain_mark(value))]
     found = [Seen(source, where, value, names=names)]
     for name, inner in names.items():
-        found += _seen(NAME, (names, name), inner, depth + 1)
+        found += seen_plain(NAME, (names, name), inner, depth + 1)
     return found
 
 

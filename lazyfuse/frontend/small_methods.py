@@ -61,34 +61,44 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
     return _named(method, engine)
 
 
-#: Operators that have run; and after how many it is asked whether machine code is worth it: it
-#: saves 0.6 us each time, and costs 3 ms; 80 ms where LLVM has not been needed so far.
+#: Operators that have run, and how often it is asked whether machine code is worth it.
 _uses = [0]
-_HOT = 5_000
-_VERY_HOT = 50_000
+_HOT = 2_000
+#: After how many it is: it saves 1.7 us each time. To load it from disk costs 4 ms, and 14 where
+#: there has been no kernel so far; to compile it, 30 ms once for all processes, and 100 where LLVM
+#: has to be started.
+_WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
+_WORTH_COMPILING, _VERY_HOT = 6_000, 50_000
 
 
 _installing = Lock()
 _failures: list[Exception] = []
+#: Whether it has been looked for on disk.
+_looked: list[bool] = []
 
 
 def _make_native_if_worth(kind: type) -> None:
-    if _failures or not native.is_at_hand() and _uses[0] < _VERY_HOT:
+    uses = max(_uses[0], rerecord.uses())
+    compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
+    loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
+    if _failures or not (loads or compiles):
         return
+    _looked.append(True)
     try:
-        make_native(kind)
+        make_native(kind, compiles=compiles)
     except MemoryError:
         raise
     except Exception as error:  # any failure of a compiler: the Python methods do the same
         _failures.append(error.with_traceback(None))
 
 
-def make_native(kind: type) -> bool:
-    """Replace the operators of arrays by machine code, where that can be done."""
+def make_native(kind: type, *, compiles: bool = True) -> bool:
+    """Replace the operators of arrays by machine code, where that can be done; unless `compiles`,
+    where it has been compiled before."""
     with _installing:
         if not isinstance(vars(kind)["__add__"], FunctionType):
             return True  # they are there
-        found = native.install(native_sample(), _recording(kind))
+        found = native.install(native_sample(), _recording(kind), compiles=compiles)
         if found is not None:
             trace.walks.append(found.pop("traced"))
             rerecord.use(found)

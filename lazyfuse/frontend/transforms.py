@@ -19,6 +19,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.library import node_of, opaque
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.library import Request
 from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ops.shapes import Shape
 
@@ -39,6 +40,17 @@ class Transform:
     @property
     def __name__(self) -> str:
         return self.ufunc.__name__
+
+    @property
+    def request(self) -> Request:
+        """The transform, by the name under `np.fft`, as it is without a factor: `n` is the number
+        of samples that it takes, or gives."""
+        inner, _, parity = self.ufunc.__name__.partition("_n_")
+        (axis,) = self.axes[0]
+        n = self.shape[axis]
+        if inner == "rfft":
+            n = 2 * (n - 1) + (parity == "odd")
+        return Request(f"fft.{inner}", {"axis": axis, "n": n, "factor": self.factor})
 
     def __call__(self, array: np.ndarray) -> np.ndarray:
         out = np.empty(self.shape, np.dtype(self.dtype))

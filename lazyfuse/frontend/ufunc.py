@@ -23,10 +23,11 @@ from lazyfuse.frontend import (
     small,
 )
 from lazyfuse.frontend.call_form import as_arrays, call
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.shortcuts import binary, is_pending, unary
+from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.table import MULTIPLE, OPS
 
 #: Axes that an array of NumPy can have.
@@ -131,7 +132,8 @@ class Ufunc(_Exactly, metaclass=UfuncType):
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:
             return call(self._name, self._ufunc, args, kwargs)
-        return elementwise.apply(self._name, args)
+        noted = on_numbers(self, args) if eager_size() else None
+        return elementwise.apply(self._name, args) if noted is None else noted
 
     @_at_once
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,

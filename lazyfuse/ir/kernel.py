@@ -65,6 +65,7 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 from lazyfuse.ops.body import Instr
 
@@ -103,8 +104,7 @@ PERIOD = 128
 ROW = 31
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
+class Arg(NamedTuple):
     """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis,
     outer axes first."""
 
@@ -155,8 +155,7 @@ class Store:
         return f"store {self.arg} v{self.value}{moved}"
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """Write body value `first` to argument `arg` at inner index 0, `next` at each later one.
 
     associative: parts may be scanned apart and joined by the step, where the order of float
@@ -169,8 +168,7 @@ class Scan:
     associative: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):
     """One loop (or none) with its body, accumulators and stores, or its scan."""
 
     level: Level

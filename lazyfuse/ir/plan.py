@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
@@ -44,8 +44,7 @@ class WhyNot(Enum):
     DISABLED = "fusion is switched off"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Two stored results that were not put in one kernel, and why."""
 
     producer: Node
@@ -54,8 +53,7 @@ class Refusal:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """An argument of a launch: its slot, stride per kernel axis and offset, in elements."""
 
     slot: int
@@ -119,7 +117,7 @@ class Call:
     an Opaque node, or any node that the backend cannot spell.
 
     `reads` are the nodes in memory that it needs, with their slots;
-    `scalars` its Consts, with their numbers.
+    `scalars` its Consts, with their numbers. `bound` as in Launch.
     """
 
     node: Node
@@ -128,6 +126,7 @@ class Call:
     target: int
     why: WhyNot
     frees: tuple[int, ...] = ()
+    bound: list[Any] = field(default_factory=lambda: [None], repr=False, compare=False)
 
 
 Step: TypeAlias = Launch | Renew | Call

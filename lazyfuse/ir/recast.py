@@ -17,6 +17,7 @@ import numpy as np
 
 from lazyfuse.ir.interp import flat_of, view_of
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.library import Request
 from lazyfuse.ir.node import Map, Node, Opaque, Update, View
 from lazyfuse.ir.order import copy_strides, result_strides
 from lazyfuse.ops.shapes import size_of
@@ -129,6 +130,11 @@ class _Reinterpret(_Call):
         cast, strides = self.key
         return _flat(_dense(array, strides), cast)
 
+    @property
+    def request(self) -> Request:
+        cast, _ = self.key
+        return Request("view", {"shift": cast.shift})
+
 
 class _Overwrite(_Call):
     """key: the cast of the view, its layout, and the strides of the base's memory."""
@@ -138,6 +144,12 @@ class _Overwrite(_Call):
         result = _copy(base, strides)
         view_of(_flat(result, cast), layout)[...] = value
         return result
+
+    @property
+    def request(self) -> Request:
+        cast, layout, _ = self.key
+        again = repeats(layout)
+        return Request("assign", {**cast._asdict(), "layout": layout, "repeats": again})
 
 
 def _dense(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:

@@ -9,7 +9,7 @@ space (400, 5), the same                          -> two loops that can be walke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lazyfuse.ir.group import Group
 from lazyfuse.ir.kernel import FIXED, PERIOD, ROW, STRIDED, UNIT, Lanes
@@ -17,8 +17,7 @@ from lazyfuse.ir.node import Gather, Reduce, Scan, Update
 from lazyfuse.ops.shapes import Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Loops:
+class Loops(NamedTuple):
     """Loops outer first, slowest first; each is a run of space axes (slowest first) walked as one.
     `joined` as in `ir/kernel.py`."""
 

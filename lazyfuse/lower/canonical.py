@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lazyfuse.ir.kernel import Kernel, Phase, Role, Store
 from lazyfuse.ir.node import Node
 from lazyfuse.ops.body import Instr
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """An argument: the memory of `node`, with strides per loop and an offset, in elements."""
 
     node: Node
@@ -72,8 +72,7 @@ def _live_phases(kernel: Kernel) -> tuple[Phase, ...]:
     while True:
         loaded = _attributes(phases, "load", "gather")
         kept = tuple(
-            replace(
-                phase,
+            phase._replace(
                 stores=tuple(
                     store
                     for store in phase.stores
@@ -110,8 +109,8 @@ def _live(phase: Phase) -> Phase:
     stores = tuple(
         Store(store.arg, *(new[value] for value in store.values)) for store in phase.stores
     )
-    scan = phase.scan and replace(
-        phase.scan, first=new[phase.scan.first], next=new[phase.scan.next]
+    scan = phase.scan and phase.scan._replace(
+        first=new[phase.scan.first], next=new[phase.scan.next]
     )
     return Phase(phase.level, body, accumulators, stores, scan)
 
@@ -130,7 +129,7 @@ def _renumber(phase: Phase, args: Mapping[int, int], scalars: Mapping[int, int])
         for acc in phase.accumulators
     )
     stores = tuple(replace(store, arg=args[store.arg]) for store in phase.stores)
-    scan = phase.scan and replace(phase.scan, arg=args[phase.scan.arg])
+    scan = phase.scan and phase.scan._replace(arg=args[phase.scan.arg])
     return Phase(phase.level, body, accumulators, stores, scan)
 
 

@@ -34,8 +34,8 @@ def _contracted(phase: Phase) -> Phase:
         replace(s, value=number[s.value], index=None if s.index is None else number[s.index])
         for s in phase.stores
     )
-    scan = phase.scan and replace(
-        phase.scan, first=number[phase.scan.first], next=number[phase.scan.next]
+    scan = phase.scan and phase.scan._replace(
+        first=number[phase.scan.first], next=number[phase.scan.next]
     )
     return Phase(phase.level, tuple(body.instrs), accumulators, stores, scan)
 

@@ -305,5 +305,5 @@ def _numbered(phase: Phase, numbers: dict[object, int]) -> Phase:
         for i in phase.body
     )
     stores = tuple(replace(store, arg=numbers[store.arg]) for store in phase.stores)
-    scan = phase.scan and replace(phase.scan, arg=numbers[phase.scan.arg])
+    scan = phase.scan and phase.scan._replace(arg=numbers[phase.scan.arg])
     return Phase(phase.level, body, phase.accumulators, stores, scan)

@@ -11,6 +11,7 @@ from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Refusal, Renew
 from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.library import library_call
 
 
 def explain(*arrays: Any) -> str:
@@ -59,10 +60,21 @@ def _step_lines(number: int, step: Launch | Call | Renew, device: str) -> list[s
             )
             return [head, *_strategy_line(step, device), *_op_lines(step.nodes)]
         case Call():
-            return [f"[{number}] call {label(step.node)}: {step.why.value}{_where(step.node)}"]
+            return _call_lines(number, step, device)
         case Renew():
             how = "in place if nobody else reads it" if step.in_place else "in new memory"
             return [f"[{number}] write into an array {how}{_where(step.node)}"]
+
+
+def _call_lines(number: int, step: Call, device: str) -> list[str]:
+    """A call of NumPy's, or of a library of the device."""
+    found = library_call(step, session.backend(device))
+    head = f"[{number}] call {label(step.node)}: {step.why.value}{_where(step.node)}"
+    if found is None:
+        return [head]
+    has = found[0]
+    how = "on the host, by NumPy" if has.run is None else f"library call on {device}"
+    return [head, f"      {how}: {has.described}"]
 
 
 def _strategy_line(step: Launch, device: str) -> list[str]:

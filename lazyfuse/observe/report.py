@@ -17,6 +17,8 @@ def report() -> str:
         f"lazyfuse: {totals.kernels_launched} kernels launched, {totals.unfused} library calls, "
         f"{totals.fallbacks} calls left the engine for NumPy"
     ]
+    if totals.device_calls:
+        lines[0] += f"; a GPU's libraries answered {totals.device_calls} of them"
     width = max((len(name) for name in outside), default=0)
     lines += [f"  {name:{width}}  {count}" for name, count in outside.items()]
     return "\n".join(lines)

@@ -16,8 +16,8 @@ at a time, exact). A primitive with no cells is structural: each backend writes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +27,14 @@ from lazyfuse.ops.float_flags import ALL, BITS, DIVIDE, INVALID, NOISY, OVERFLOW
 Cells = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(NamedTuple):
     """`cost`: rough cycles for 8 doubles; `numpy`: the meaning, on arrays, for the interpreter;
     `conditions`: those of `float_flags` that floats can meet."""
 
     name: str
     arity: int
-    cuda: Cells = field(default_factory=dict)
-    llvm: Cells = field(default_factory=dict)
+    cuda: Cells = MappingProxyType({})
+    llvm: Cells = MappingProxyType({})
     numpy: Callable[..., Any] | None = None
     cost: float = 1.0
     transcendental: bool = False

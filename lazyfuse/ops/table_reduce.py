@@ -3,13 +3,12 @@ NumPy's sum, max, any... are these rows with their default dtypes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class ReduceDef:
+class ReduceDef(NamedTuple):
     """A fold over axes.
 
     fold: the accumulator of the kernel (`ir/kernel.py`).

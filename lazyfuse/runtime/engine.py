@@ -29,7 +29,7 @@ from lazyfuse.runtime.cold import Interpreter, cost_ns, is_cold
 from lazyfuse.runtime.conditions import Finding, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
-from lazyfuse.runtime.planner import make_plan
+from lazyfuse.runtime.plans import make_plan
 from lazyfuse.runtime.trace import Trace, trace
 
 

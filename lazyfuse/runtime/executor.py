@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import events
-from lazyfuse.backends.base import Backend, Buffer
+from lazyfuse.backends.base import Backend, Buffer, Scalar
 from lazyfuse.backends.base import Launch as BoundLaunch
 from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
@@ -26,6 +26,7 @@ from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
 from lazyfuse.runtime.conditions import collect
+from lazyfuse.runtime.library import bound_call
 from lazyfuse.runtime.session import executable, kernels
 
 IsDead = Callable[[int], bool]
@@ -210,7 +211,28 @@ class Executor:
 
     def _call(self, step: Call) -> None:
         events.add(unfused=1)
-        self._call_into(step)
+        if not self._call_device(step):
+            self._call_into(step)
+
+    def _call_device(self, step: Call) -> bool:
+        """Run a library call by a library of the device, if it has one that answers as NumPy."""
+        found = bound_call(step, self.backend)
+        if found is None:
+            return False
+        call, asked = found
+        if call.run is None or asked is None:
+            return False
+        operands: list[Buffer | Scalar] = [
+            self.scalars[source] if item.is_scalar else self._buffer(source)
+            for item, source in zip(asked.operands, asked.sources, strict=True)
+        ]
+        made = call.run(operands)
+        if made is None:
+            return False
+        self.buffers[step.target] = made
+        read = sum(src.nbytes for src, _ in step.reads)
+        events.add(device_calls=1, bytes_read=read, bytes_written=made.nbytes)
+        return True
 
     def _call_into(self, step: Call) -> None:
         """Run a node op by op on host arrays and keep the result on the device."""

@@ -2,14 +2,13 @@
 
 That needs CPython with a GIL, LLVM, and objects that are laid out as the code believes: each is
 looked at first, and where one is missing the Python methods stay. The code is kept on disk as
-kernels are, so a process pays a few milliseconds once.
+kernels are, and needs no LLVM then.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from collections.abc import Callable
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
@@ -50,9 +49,12 @@ class Sample(NamedTuple):
     recipes: Any
 
 
-def install(sample: Sample, recording: Recording) -> dict[str, Callable[..., Any]] | None:
+def install(
+    sample: Sample, recording: Recording, *, compiles: bool = True
+) -> dict[str, Callable[..., Any]] | None:
     """Give the classes of a sample the operators and the call. The functions of
-    `backends/cpu/record.py` by name; None where that is not possible."""
+    `backends/cpu/record.py` by name; None where that is not possible, or where they would have to
+    be compiled and are not to be."""
     compiler = getattr(session.backend("cpu"), "compiler", None)
     if not config.current().native or not is_known_python() or compiler is None:
         return None
@@ -70,10 +72,13 @@ def install(sample: Sample, recording: Recording) -> dict[str, Callable[..., Any
     slow = [vars(owners[name])[special] for name, special in specials.items()]
     attributes = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS)
-    code = compiler.link(
-        object_code(compiler, methods.text(attributes)),
-        ["lf_open", *(f"lf_{name}" for name in functions)],
-    )
+    try:
+        binary = compiler.module(
+            f"methods {attributes}", lambda: methods.text(attributes), compiles=compiles
+        )
+    except LookupError:
+        return None
+    code = compiler.link(binary, ["lf_open", *(f"lf_{name}" for name in functions)])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name) for name in methods.FUNCTIONS]
     objects = recorder.objects(recording)
@@ -101,13 +106,18 @@ def _function(name: str, address: int) -> Callable[..., Any]:
     return found
 
 
-def is_at_hand() -> bool:
-    """Whether LLVM has been loaded already."""
+def has_backend() -> bool:
+    """Whether there is what loads code."""
     return "lazyfuse.backends.cpu" in sys.modules
 
 
+def has_llvm() -> bool:
+    """Whether there is what compiles it."""
+    return "lazyfuse.backends.cpu.jit" in sys.modules
+
+
 def is_known_python() -> bool:
-    is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    is_free_threaded = "t" in getattr(sys, "abiflags", "")
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
     return _is_cpython() and not is_free_threaded and word == id(object)
@@ -133,13 +143,6 @@ def place_of(sample: Any, part: Any) -> int | None:
     words = (ctypes.c_uint64 * (type(sample).__basicsize__ // _WORD)).from_address(id(sample))
     found = [number for number, word in enumerate(words) if word == id(part)]
     return found[0] * _WORD if len(found) == 1 else None
-
-
-def object_code(compiler: Any, text: str) -> bytes:
-    """The compiled module, from disk if it is there; calls are most of it, so optimizing it would
-    cost five times as much and gain nothing."""
-    key = f"{compiler.version}, level 0\n{text}"
-    return session.object_code(key, lambda: compiler.compile(text, level=0))
 
 
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:

@@ -17,7 +17,7 @@ from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Map, Node, Source
 from lazyfuse.ir.plan import Launch
 from lazyfuse.runtime import session
-from lazyfuse.runtime.planner import make_plan
+from lazyfuse.runtime.plans import make_plan
 
 #: Sizes to which a kernel is kept bound.
 _MOST_BOUND = 512

@@ -18,7 +18,9 @@ import numpy as np
 
 from lazyfuse.config import Options
 from lazyfuse.ir.storage import Storage
+from lazyfuse.runtime.arithmetic import NO_NUMBERS, Numbers
 from lazyfuse.runtime.replay_code import copy_address, hire, layout
+from lazyfuse.runtime.replay_numbers import registers_of, scalars_of, values_of
 from lazyfuse.runtime.sequence import Sequence
 
 #: Nanoseconds of a kernel from which other threads of Python may go on meanwhile.
@@ -37,8 +39,9 @@ class Seen(NamedTuple):
 
     source, where: ARGUMENT and its number; NAME, and a dict and the name in it; CELL and the cell.
     value: NumPy's array of a small array, the Storage of an array of the engine, else the object.
-    mark: what is equal for values that do as well. is_fixed: the object itself always does. names:
-    of an object that does while its attributes do, which are seen by themselves, their dict.
+    mark: what is equal for values that do as well, as `marker` gives it (None: as usual).
+    is_fixed: the object itself always does. names: of an object that does while its attributes do,
+    which are seen by themselves, their dict. is_any: all others of its type do.
     """
 
     source: int
@@ -47,6 +50,8 @@ class Seen(NamedTuple):
     mark: Any = None
     is_fixed: bool = False
     names: dict[str, Any] | None = None
+    is_any: bool = False
+    marker: Callable[[Any], Any] | None = None
 
 
 def own_names(value: Any) -> dict[str, Any] | None:
@@ -104,7 +109,7 @@ class Run(NamedTuple):
     sequence, launches: what is run, and each step prepared. arguments: the number of the argument
     that each leaf is. rebuild: makes what the call gives of the tuple of all results; None for the
     tuple itself, or the only one (is_single). is_told: whether somebody wants to hear of the CPU's
-    flags.
+    flags. numbers: those that differ from call to call, each an argument.
     """
 
     sequence: Sequence
@@ -114,6 +119,7 @@ class Run(NamedTuple):
     rebuild: Callable[[tuple[Any, ...]], Any] | None
     is_single: bool
     is_told: Callable[[int], bool]
+    numbers: Numbers | None = None
 
     @property
     def helpers(self) -> int:
@@ -204,12 +210,16 @@ class Entries:
             self._kept.append(memory)
             rows.append(memory.row)
         order = {piece: number for number, piece in enumerate((*sequence.outputs, *between))}
+        numbers = NO_NUMBERS if run.numbers is None else run.numbers
         steps = [
             self._step(
-                launch, [self._operand(place, run, call, rows, order) for place in operands]
+                launch,
+                [self._operand(place, run, call, rows, order) for place in step.operands],
+                values_of(step.constants, launch.scalars, numbers),
             )
-            for launch, (_, operands, _) in zip(run.launches, sequence.steps, strict=True)
+            for launch, step in zip(run.launches, sequence.steps, strict=True)
         ]
+        registers, scalars = registers_of(numbers, self._kept), scalars_of(numbers)
         rebuild = 0 if run.is_single else 1 if run.rebuild is None else id(run.rebuild)
         return {
             "TURNS": 1 if any(launch.job for launch in run.launches) else MANY,
@@ -221,6 +231,12 @@ class Entries:
             "HELPERS": run.helpers,
             "WHOLE": rebuild,
             "TOLD": id(run.is_told),
+            "REGISTER_COUNT": len(registers),
+            "REGISTERS": self._table(registers),
+            "SCALAR_COUNT": len(scalars),
+            "SCALARS": self._table(scalars),
+            "NUMBER_COUNT": len(numbers.results),
+            "NUMBERS": self._table([numbers.results]),
             "LAUNCHES": len(steps) - sequence.copies,
             "COPIES": sequence.copies,
             "READS": sequence.read,
@@ -239,8 +255,10 @@ class Entries:
         number = order[~place]
         return codes.OF_RESULT | codes.OF_MEMORY * (rows[number][1] == 0), number
 
-    def _step(self, launch: Any, operands: Items[tuple[int, int]]) -> Items[int]:
-        """The words of a kernel."""
+    def _step(
+        self, launch: Any, operands: Items[tuple[int, int]], values: Items[Items[int]]
+    ) -> Items[int]:
+        """The words of a kernel; `values` are those of scalars that differ from call to call."""
         codes, scratch = layout(), 0
         rows = [
             (slot, *operand, offset)
@@ -263,6 +281,8 @@ class Entries:
             "PARTICIPANTS": launch.helpers + 1 if scratch and not launch.job else 1,
             "SCRATCH_BYTES": scratch,
             "IS_LONG": int(launch.work_ns > LONG_NS),
+            "VALUE_COUNT": len(values),
+            "VALUES": self._table(values),
         }
         return [words[name] for name in list(codes.STEP)[:-1]]
 
@@ -301,8 +321,8 @@ def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
         extents, shape = id(order), id(seen.names)
         kept += [order, seen.names]
     elif check == codes.MARK:
-        expected = seen.mark
-    kept += [seen.where, expected, type(value)]
+        expected, extents = seen.mark, id(seen.marker) if seen.marker else 0
+    kept += [seen, expected]
     place = where if seen.source == ARGUMENT else id(where)
     what = 0 if expected is MISSING else id(expected)
     fixed, kind = int(seen.is_fixed), id(type(value))
@@ -316,6 +336,8 @@ def _check(seen: Seen, read: set[int]) -> int:
         return int(codes.SMALL)
     if kind is Storage:
         return int(codes.READY if seen.where in read else codes.LARGE)
+    if seen.is_any:
+        return int(codes.ANY)
     if not seen.is_fixed:
         return int(codes.MARK if seen.names is None else codes.OWN)
     if kind in (float, np.float64):

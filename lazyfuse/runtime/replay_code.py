@@ -70,13 +70,13 @@ def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> Non
         raise LookupError("not CPython, NumPy and LLVM as they are known")
     places = {name: _known_place(*pair) for name, pair in parts.items()}
     codes = layout()
-    source = native.object_code(compiler, codes.text())
-    code = compiler.link(source, ["lf_open", "lf_replay", "lf_copy"])
+    binary = compiler.module("replay", codes.text)
+    code = compiler.link(binary, ["lf_open", "lf_replay", "lf_copy"])
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
     table = (ctypes.c_int64 * len(codes.TABLE)).from_address(opened)
     objects = objects | {
         "NDARRAY": np.ndarray, "NONE": None, "TRUE": True, "NO_KEY": (), "EMPTY": np.empty,
-        "METHOD": vars(kind)["__call__"], "VARIABLE": config.variable,
+        "METHOD": vars(kind)["__call__"], "VARIABLE": config.variable, "EXCEPTION": Exception,
     }  # fmt: skip
     words = places | {name: id(value) for name, value in objects.items()}
     calls = compiler.calls

@@ -24,12 +24,14 @@ MOST_PIECES = 1 << 14
 
 
 class Step(NamedTuple):
-    """A launch, and of each of its operands the number of the leaf, or ~number of new memory. Or a
-    copy, from the second operand to the first, of these pieces: offset and length in bytes."""
+    """A launch, and of each of its operands the number of the leaf, or ~number of new memory; and
+    which of the plan's constants its scalars are. Or a copy, from the second operand to the first,
+    of these pieces: offset and length in bytes."""
 
     launch: Any
     operands: tuple[int, ...]
     pieces: np.ndarray | None = None
+    constants: tuple[int | None, ...] = ()
 
 
 class Sequence(NamedTuple):
@@ -122,7 +124,9 @@ def _launch(step: Launch, backend: Backend, constants: Items[Any], memory: _Memo
         else:
             memory.take(slot, nbytes)
     scalars = [constants[item] if kind == "const" else item for kind, item in step.scalars]
-    return Step(fix(scalars), tuple([memory.places[item.slot] for item in step.operands]))
+    known = tuple([item if kind == "const" else None for kind, item in step.scalars])
+    places = tuple([memory.places[item.slot] for item in step.operands])
+    return Step(fix(scalars), places, constants=known)
 
 
 def _renew(step: Renew, memory: _Memory, steps: list[Step]) -> bool:

@@ -47,9 +47,15 @@ class Single(NamedTuple):
         events.add_launch(self.step.bytes_read, self.step.bytes_written)
         return met
 
+    def with_constants(self, constants: Sequence[Any]) -> Single:
+        """The same launch, which was not fixed, with these scalars."""
+        return self._replace(scalars=_scalars(self.step, constants))
 
-def single(plan: Plan, device: str, constants: Sequence[Any]) -> Single | None:
-    """A plan's only launch with the scalars fixed; None for other plans."""
+
+def single(
+    plan: Plan, device: str, constants: Sequence[Any], *, is_fixed: bool = True
+) -> Single | None:
+    """A plan's only launch with the scalars fixed, or as they are; None for other plans."""
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], Launch):
         return None
     step = plan.steps[0]
@@ -65,8 +71,12 @@ def single(plan: Plan, device: str, constants: Sequence[Any]) -> Single | None:
     )
     if None in operands:
         return None
-    scalars = tuple(constants[item] if kind == "const" else item for kind, item in step.scalars)
+    scalars = _scalars(step, constants)
     fixed = getattr(found, "fixed", None)
-    if fixed is not None:
+    if is_fixed and fixed is not None:
         return Single(fixed(scalars), operands, step, ())  # type: ignore[arg-type]  # no None in it
     return Single(found, operands, step, scalars)  # type: ignore[arg-type]  # no None in it
+
+
+def _scalars(step: Launch, constants: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([constants[item] if kind == "const" else item for kind, item in step.scalars])

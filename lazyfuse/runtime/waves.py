@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lazyfuse.ir.kernel import Role
 from lazyfuse.ir.node import Update
@@ -49,8 +49,7 @@ def find_waves(steps: Sequence[Step], most_bytes: int) -> dict[int, Wave]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
+class _Touch(NamedTuple):
     """What a launch touches of a memory: for each of its rows, those from `low` to `high` on.
     `is_near` is False where the distance is not the same for all elements."""
 

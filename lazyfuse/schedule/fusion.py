@@ -11,7 +11,6 @@ space; a result is read inside its group only at the index at which it is comput
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from lazyfuse.ir.expression import Expression, NotAffineError, NotStoredError, Term, walk
@@ -24,8 +23,7 @@ from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.schedule import cost
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What one kernel may hold. `exact_order`: whether sums must keep NumPy's order (on a CPU)."""
 
     fusion: bool = True

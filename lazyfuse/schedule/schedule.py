@@ -9,7 +9,7 @@ cheaper to store.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lazyfuse.ir.expression import Read, Term
 from lazyfuse.ir.graph import Graph, is_leaf, topological
@@ -25,8 +25,7 @@ from lazyfuse.schedule.stores import memory_of, required_stores
 ROUNDS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """`outputs` are the stored results that somebody outside their own kernel reads."""
 
     groups: list[Group]

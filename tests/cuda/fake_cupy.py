@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from fake_arrays import FakeArray, cupyx, namespace
 
 import lazyfuse as lf
 from lazyfuse.backends.cuda.geometry import Target
@@ -44,53 +45,6 @@ class FakeMemory:
         self.fake.call("upload")
         assert source.value is not None
         self.fake.bytes_at(self.ptr, nbytes)[:] = host_bytes(source.value, nbytes)
-
-
-class FakeArray:
-    """cupy.ndarray: what it says about itself, and what it does with arrays of others."""
-
-    __array_priority__ = 100.0
-
-    def __init__(self, shape: Any, dtype: Any, memory: FakeMemory, strides: Any) -> None:
-        self.shape, self.dtype, self.data, self.strides = shape, np.dtype(dtype), memory, strides
-
-    def copy(self, order: str) -> FakeArray:
-        """On the GPU, in that order."""
-        fake = self.data.fake
-        values = self.values().copy(order)
-        memory = fake.cuda.alloc(values.nbytes)
-        fake.call("copy")
-        fake.bytes_at(memory.ptr, values.nbytes)[:] = values.ravel("K").view(np.uint8)
-        return FakeArray(self.shape, self.dtype, memory, values.strides)
-
-    def values(self) -> np.ndarray:
-        """The elements where they are."""
-        size = self.dtype.itemsize if 0 not in self.shape else 0
-        first = self.data.fake.bytes_at(self.data.ptr, size).view(self.dtype)
-        return np.lib.stride_tricks.as_strided(first, self.shape, self.strides)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """cupy computes at once where it comes first."""
-        return ("cupy", ufunc.__name__)
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.data.ptr, False),
-            "strides": self.strides,
-            "version": 3,
-        }
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, 0)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return ("capsule", self.data.ptr, self, options)
 
 
 class FakeStream:
@@ -146,12 +100,15 @@ class FakeFunction:
 
 class FakeCupy:
     """The module `cupy`. `calls` lists what was called, `places` on which GPU, `launched` the
-    kernels with the address of their stream; `limit` bounds the bytes on the GPU.
+    kernels and `called` CuPy's functions with the address of their stream; `limit` bounds the
+    bytes on the GPU.
     """
 
     def __init__(self, gpus: int = 1) -> None:
         self.calls: list[str] = []
         self.launched: list[tuple[str, int]] = []
+        self.called: list[tuple[str, int]] = []
+        self.homes: list[tuple[int, int, int]] = []
         self.ranges: list[str] = []
         self.waits: list[tuple[int, int]] = []
         self.faults: dict[str, Exception] = {}
@@ -188,6 +145,7 @@ class FakeCupy:
             ),
         )
         self.function = SimpleNamespace(Module=lambda: FakeModule(self))
+        self.__dict__.update(namespace(self))
 
     def call(self, name: str) -> None:
         """Write a call down; raise the fault that is planted for it."""
@@ -216,6 +174,14 @@ class FakeCupy:
                 return buffer.memory[start : start + nbytes]
         raise AssertionError(f"{nbytes} bytes at {pointer:#x} are nobody's")
 
+    def home(self, pointer: int) -> int:
+        """The GPU on which an address lies."""
+        return next(
+            number
+            for start, nbytes, number in reversed(self.homes)
+            if 0 <= pointer - start < nbytes
+        )
+
     def _count(self) -> int:
         self.call("getDeviceCount")
         return self.gpus
@@ -230,6 +196,7 @@ class FakeCupy:
         if self.limit is not None and self.used + nbytes > self.limit:
             raise cupy.cuda.memory.OutOfMemoryError(nbytes, self.used, self.limit)
         buffer: PtxBuffer = self.runtime.allocate(nbytes)
+        self.homes.append((buffer.pointer, nbytes, self.current))
         return FakeMemory(self, buffer, buffer.pointer, nbytes)
 
     def _memcpy(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
@@ -263,13 +230,23 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Iterator[FakeCup
     """A machine with GPUs that are fakes; new arrays live on the first. The backend is the real
     one, and so is NVRTC.
     """
-    from lazyfuse.backends.cuda import adoption, backend, buffers, build, cupy_kernels, device
+    from lazyfuse.backends.cuda import (
+        adoption,
+        backend,
+        buffers,
+        build,
+        calls,
+        cupy_kernels,
+        device,
+    )
 
     fake = FakeCupy(gpus)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake)
+        patch.setitem(sys.modules, "cupyx", cupyx(fake))
         patch.setattr(adoption, "cupy", fake)
         patch.setattr(buffers, "cupy", fake)
+        patch.setattr(calls, "cupy", fake)
         patch.setattr(device, "cupy", fake)
         patch.setattr(cupy_kernels, "cupy", fake)
         patch.setattr(device, "cupy_function", fake.function)

@@ -118,7 +118,7 @@ def test_scalars_of_replays(gpu: FakeCupy, strategy: str) -> None:
             for by in (2.0, 3.5):
                 assert np.array_equal(lf.asnumpy(scaled(there, by)), x * by + 1)
                 assert np.array_equal(lf.asnumpy(there * 7.0 + 1), x * 7 + 1)
-    assert scaled.replays == 2
+    assert scaled.replays >= 2
 
 
 @needs_ptx

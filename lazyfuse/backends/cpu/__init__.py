@@ -1,9 +1,11 @@
 """The CPU backend: Kernel IR in, machine code and host memory out.
 
 `emit` writes the text of an LLVM module with explicit vectors (`vector`, `vecmath` for single
-instructions; `emit_*` for loops, memory and accumulators), `jit` compiles and links it, `launch`
-runs it on `threads`, `buffers` recycles memory. Floats are never contracted nor reordered: the
-bits are NumPy's, and the same on one thread as on many.
+instructions; `emit_*` for loops, memory and accumulators), `jit` compiles it, `loader` links it,
+`launch` runs it on `threads`, `buffers` recycles memory. Floats are never contracted nor
+reordered: the bits are NumPy's, and the same on one thread as on many.
+
+`emit` and `jit`, and with it LLVM, are imported when a kernel is not on disk.
 
     >>> backend = CpuBackend()
     >>> executable = backend.compile(kernel, "double_it")            # doctest: +SKIP
@@ -17,20 +19,18 @@ import ctypes
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share
-from lazyfuse.backends.cpu.emit import emit, exports
-from lazyfuse.backends.cpu.emit_stream import stream_bytes
-from lazyfuse.backends.cpu.jit import Compiler, Kept, not_kept
+from lazyfuse.backends.cpu.compiler import Compiler, sources
+from lazyfuse.backends.cpu.emit_plan import exports
+from lazyfuse.backends.cpu.features import stream_bytes, supports
+from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
 from lazyfuse.backends.cpu.threads import Workers, default_threads
-from lazyfuse.backends.cpu.vecmath import VECMATH
-from lazyfuse.backends.cpu.vector import supports
 from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
@@ -58,7 +58,7 @@ class CpuExecutable:
     @cached_property
     def source(self) -> str:
         """The LLVM text; written again for a kernel that came from its binary."""
-        return emit(self.kernel, self._backend.compiler.features)
+        return _emitted(self.kernel, self._backend.compiler)
 
     def bind(
         self,
@@ -94,11 +94,8 @@ class CpuBackend:
     @cached_property
     def fingerprint(self) -> str:
         """Everything besides the kernel text that decides the compiled bits, as a digest."""
-        digest = hashlib.sha256(f"{self.compiler.version} {stream_bytes()}".encode())
-        here = Path(__file__).parent
-        for path in sorted(here.rglob("*.py")):
-            status = path.stat()  # reading all sources would cost more than loading a kernel
-            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+        decisive = f"{self.compiler.version} {stream_bytes()} {sources()}"
+        digest = hashlib.sha256(decisive.encode())
         for row in PRIMITIVES.values():
             digest.update(f"{row.name} {row.arity} {sorted(row.llvm.items())}".encode())
         return digest.hexdigest()
@@ -116,12 +113,11 @@ class CpuBackend:
             return True
         if op in ("not", "neg") and dtype[0] in "biu":
             return op == "not" or dtype[0] in "iu"
-        cell = row.llvm.get(dtype[0])
-        return cell is not None and (cell != "expand" or op in VECMATH)
+        return dtype[0] in row.llvm
 
     def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
         """Turn a kernel into code. Raises: Unsupported."""
-        source = emit(kernel, self.compiler.features)
+        source = _emitted(kernel, self.compiler)
         executable = CpuExecutable(self, kernel, name, self.compiler.compile(source))
         executable.__dict__["source"] = source  # what cached_property would compute
         return executable
@@ -161,3 +157,10 @@ class CpuBackend:
 
     def synchronize(self) -> None:
         """Nothing to wait for: launches return when they are done."""
+
+
+def _emitted(kernel: Kernel, compiler: Compiler) -> str:
+    """The LLVM text of a kernel. Raises: Unsupported."""
+    from lazyfuse.backends.cpu.emit import emit
+
+    return emit(kernel, compiler.features)

@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from lazyfuse.backends.cpu.emit_params import folds_lanes
 from lazyfuse.backends.cpu.vecmath import VECMATH, expansion
+from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
+#: Instructions in a row, some four cycles each, from which the next vector is out of the reach of
+#: out-of-order execution (some 300 instructions): measured, Mandelbrot gains a third.
+LONG_CHAIN = 24
+#: The same for folds, whose sums wait for each other anyway: measured, log1p(exp(x)) gains a sixth
+#: (55 instructions in a row), and log(x) loses a tenth (27).
+FOLD_CHAIN = 48
+#: Instructions side by side that keep a core busy: two a cycle, four cycles each, and some of the
+#: next vector. Haversine has 6 and gains nothing; Black-Scholes has 4 and gains a tenth.
+SIDE_BY_SIDE = 5
 #: What costs no instruction of its own.
 _READS = frozenset({"load", "scalar", "const", "index", "acc"})
 
@@ -44,3 +55,17 @@ def _own(instr: Instr, body: Sequence[Instr]) -> Size:
 def _expanded(name: str, dtype: str) -> Size:
     body, _ = expansion(name, dtype)
     return size_of(body.instrs)
+
+
+def has_long_chains(kernel: Kernel) -> bool:
+    """Whether one vector at a time leaves a core waiting: for polynomials, for an argmax, or for
+    one step after the other."""
+    sizes = [size_of(phase.body) for phase in kernel.phases]
+    if kernel.inner:
+        waits = any(acc.index is not None for acc in kernel.accumulators)
+        waits |= any(depth >= FOLD_CHAIN for _, depth in sizes)
+        return waits and folds_lanes(kernel)
+    ops = {instr.op for phase in kernel.phases for instr in phase.body}
+    if any(PRIMITIVES[op].transcendental for op in ops):
+        return any(total < SIDE_BY_SIDE * depth for total, depth in sizes)
+    return any(depth >= LONG_CHAIN for _, depth in sizes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lazyfuse.backends.base import Unsupported
+from lazyfuse.backends.cpu.chains import has_long_chains
 from lazyfuse.backends.cpu.emit_fold import part_dtypes
 from lazyfuse.backends.cpu.emit_inner import (
     Places,
@@ -34,7 +35,6 @@ from lazyfuse.backends.cpu.emit_params import (
     STATE_BYTES,
     Params,
     folds_lanes,
-    has_long_chains,
     is_staged,
     lane_count,
     params,
@@ -45,20 +45,13 @@ from lazyfuse.backends.cpu.emit_scan import emit_scan
 from lazyfuse.backends.cpu.emit_site import Site, Values, first_site
 from lazyfuse.backends.cpu.emit_stream import finish_streams, with_streams
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
-from lazyfuse.backends.cpu.vector import Operand, supports
+from lazyfuse.backends.cpu.features import supports
+from lazyfuse.backends.cpu.vector import Operand
 from lazyfuse.ir.kernel import Kernel, Lanes, Level
 from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
 _KERNEL = "void @lf_kernel(ptr noalias %params, i64 %begin, i64 %end)"
-
-
-def exports(kernel: Kernel) -> list[str]:
-    """The names of the exported functions."""
-    if not is_staged(kernel):
-        return ["lf_kernel"]
-    phases = range(len(plan_phases(kernel)))
-    return ["lf_kernel", "lf_fold", *(f"lf_phase{number}" for number in phases)]
 
 
 def emit(kernel: Kernel, features: frozenset[str]) -> str:

@@ -58,11 +58,6 @@ def is_extreme(acc: Accumulator) -> bool:
     return acc.op in _EXTREMES
 
 
-def is_ordered(acc: Accumulator) -> bool:
-    """Whether values must be taken one by one: NumPy multiplies floats so."""
-    return acc.op == "mul" and is_float(acc)
-
-
 def identity(acc: Accumulator, *, of_partial: bool = False) -> tuple[Literal, ...]:
     """What a fold starts from; a partial float sum from -0.0, which changes no sum, nor -0.0."""
     if acc.op == "add":

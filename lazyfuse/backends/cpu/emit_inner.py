@@ -19,7 +19,6 @@ from lazyfuse.backends.cpu.emit_fold import (
     identity,
     is_extreme,
     is_float,
-    is_ordered,
     part_dtypes,
     start,
     value_parts,
@@ -27,7 +26,14 @@ from lazyfuse.backends.cpu.emit_fold import (
 from lazyfuse.backends.cpu.emit_memory import Tail
 from lazyfuse.backends.cpu.emit_pairwise import PairwiseSums
 from lazyfuse.backends.cpu.emit_params import is_strided
-from lazyfuse.backends.cpu.emit_plan import Folds, PhasePlan, Place, is_in_order, tree_class
+from lazyfuse.backends.cpu.emit_plan import (
+    Folds,
+    PhasePlan,
+    Place,
+    is_in_order,
+    is_ordered,
+    tree_class,
+)
 from lazyfuse.backends.cpu.emit_site import Site, Values, each_vector, enter_axes
 from lazyfuse.backends.cpu.emit_stream import each_streamed, is_streamed
 from lazyfuse.backends.cpu.emit_text import FunctionWriter

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from lazyfuse.backends.cpu.emit_fold import Parts, add
 from lazyfuse.backends.cpu.emit_memory import Tail
+from lazyfuse.backends.cpu.emit_plan import leaf_length
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand
 
@@ -24,18 +25,6 @@ DEPTH = 64
 
 #: Evaluates a vector: position, tail -> the parts of each sum.
 Vector = Callable[[str, Tail | None], list[Parts]]
-
-
-def leaf_length(is_complex: bool) -> int:
-    """The longest run that is a leaf, in elements."""
-    return 64 if is_complex else 128
-
-
-def left_length(length: int, is_complex: bool) -> int:
-    """The length of the left half of a longer run, in elements."""
-    if is_complex:
-        return (length & -8) // 2
-    return (length // 2) & -8
 
 
 class PairwiseSums:

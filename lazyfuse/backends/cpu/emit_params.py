@@ -12,33 +12,21 @@ The layout follows from the kernel alone: emitter and launcher compute it separa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Lanes, Role
-from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
 BLOCK_VECTORS = 16
 #: Lanes of a scan along memory: the step is written out for each.
 SCAN_LANES = 8
-#: Instructions in a row, some four cycles each, from which the next vector is out of the reach of
-#: out-of-order execution (some 300 instructions): measured, Mandelbrot gains a third.
-LONG_CHAIN = 24
-#: The same for folds, whose sums wait for each other anyway: measured, log1p(exp(x)) gains a sixth
-#: (55 instructions in a row), and log(x) loses a tenth (27).
-FOLD_CHAIN = 48
-#: Instructions side by side that keep a core busy: two a cycle, four cycles each, and some of the
-#: next vector. Haversine has 6 and gains nothing; Black-Scholes has 4 and gains a tenth.
-SIDE_BY_SIDE = 5
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
 #: What `lf_fold` does with a state block.
 START, CLEAR, MERGE = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Params:
+class Params(NamedTuple):
     """Slot numbers. `strides[k]` maps an axis of argument k to its slot."""
 
     extents: tuple[int, ...]
@@ -105,20 +93,6 @@ def walked(kernel: Kernel, extents: tuple[int, ...]) -> tuple[int, ...]:
         return extents[: kernel.outer]
     whole = math.prod(extents[split : kernel.outer])
     return (*extents[:split], *(1,) * (kernel.joined - 1), whole)
-
-
-def has_long_chains(kernel: Kernel) -> bool:
-    """Whether one vector at a time leaves a core waiting: for polynomials, for an argmax, or for
-    one step after the other."""
-    sizes = [size_of(phase.body) for phase in kernel.phases]
-    if kernel.inner:
-        waits = any(acc.index is not None for acc in kernel.accumulators)
-        waits |= any(depth >= FOLD_CHAIN for _, depth in sizes)
-        return waits and folds_lanes(kernel)
-    ops = {instr.op for phase in kernel.phases for instr in phase.body}
-    if any(PRIMITIVES[op].transcendental for op in ops):
-        return any(total < SIDE_BY_SIDE * depth for total, depth in sizes)
-    return any(depth >= LONG_CHAIN for _, depth in sizes)
 
 
 def width(dtype: str) -> int:

@@ -13,10 +13,10 @@ place:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
-from lazyfuse.backends.cpu.emit_params import folds_lanes, lane_axis
+from lazyfuse.backends.cpu.emit_params import folds_lanes, is_staged, lane_axis
 from lazyfuse.ir.kernel import FIXED, Accumulator, Kernel, Level, Phase, Role, Scan, Store
 from lazyfuse.ops.body import Instr
 
@@ -35,8 +35,7 @@ class Place(IntEnum):
 _READS = ("load", "acc", "const")
 
 
-@dataclass(frozen=True)
-class PhasePlan:
+class PhasePlan(NamedTuple):
     """A phase with the numbers of its folds and the place of each instruction (None: unused)."""
 
     level: Level
@@ -93,12 +92,37 @@ def tree_class(acc: Accumulator) -> tuple[bool, int] | None:
     return acc.dtype[0] == "c", acc.chunk
 
 
+def leaf_length(is_complex: bool) -> int:
+    """The longest run that is a leaf, in elements."""
+    return 64 if is_complex else 128
+
+
+def left_length(length: int, is_complex: bool) -> int:
+    """The length of the left half of a longer run, in elements."""
+    if is_complex:
+        return (length & -8) // 2
+    return (length // 2) & -8
+
+
+def is_ordered(acc: Accumulator) -> bool:
+    """Whether values must be taken one by one: NumPy multiplies floats so."""
+    return acc.op == "mul" and acc.dtype[0] in "fc"
+
+
 def is_in_order(kernel: Kernel, plan: PhasePlan, acc: Accumulator) -> bool:
     """Whether the index of an argmax grows from step to step: the only inner axis is its index."""
     if acc.index is None:
         return False
     instr = plan.body[acc.index]
     return kernel.inner == 1 and instr.op == "index" and instr.attr == kernel.outer
+
+
+def exports(kernel: Kernel) -> list[str]:
+    """The names of the exported functions."""
+    if not is_staged(kernel):
+        return ["lf_kernel"]
+    phases = range(len(plan_phases(kernel)))
+    return ["lf_kernel", "lf_fold", *(f"lf_phase{number}" for number in phases)]
 
 
 Folds = tuple[tuple[int, Accumulator], ...]

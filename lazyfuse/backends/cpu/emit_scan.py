@@ -9,7 +9,6 @@ by lane, and put together again to be stored. No step is evaluated that NumPy do
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 
 from lazyfuse.backends.cpu.emit_memory import parts_of
 from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, folds_lanes
@@ -45,10 +44,10 @@ class _Nest:
         late = _late(plan)
         self.carries = [n for n in late if plan.body[n].op == "carry"]
         places = tuple(None if n in late else place for n, place in enumerate(plan.places))
-        self.before = replace(plan, places=places)
+        self.before = plan._replace(places=places)
         steps = [n for n in late if n not in self.carries and plan.places[n] is not None]
-        self.after = replace(
-            plan, places=tuple(Place.LANE if n in steps else None for n in range(len(plan.body)))
+        self.after = plan._replace(
+            places=tuple(Place.LANE if n in steps else None for n in range(len(plan.body)))
         )
         used = {arg for n in steps for arg in plan.body[n].args} | {scan.first}
         self.taken = sorted(used - late)

@@ -14,31 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_memory import Tail
 from lazyfuse.backends.cpu.emit_params import is_strided, lane_axis
 from lazyfuse.backends.cpu.emit_plan import PhasePlan
 from lazyfuse.backends.cpu.emit_site import Site
+from lazyfuse.backends.cpu.features import stream_bytes
 from lazyfuse.ir.kernel import FIXED, UNIT, Kernel, Role
 
 #: Longer bodies wait for arithmetic, not for memory.
 LONGEST = 40
 #: Bytes that one store must fill, at the least, to go past the caches.
 SMALLEST_STORE = 16
-
-
-@cache
-def stream_bytes() -> int:
-    """Bytes that a kernel moves from which its results are stored past the caches: three quarters
-    of the last cache, where both ways took as long with a reader (24 of 32 MB)."""
-    try:
-        text = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text()
-        return int(text.strip().removesuffix("K")) * 1024 * 3 // 4
-    except (OSError, ValueError):
-        return 24 << 20
 
 
 def with_streams(site: Site, plans: Sequence[PhasePlan]) -> Site:

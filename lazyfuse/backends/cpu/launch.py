@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_class
+from lazyfuse.backends.cpu.compiler import Code
 from lazyfuse.backends.cpu.emit_params import (
     BLOCK_VECTORS,
     folds_lanes,
@@ -28,7 +29,6 @@ from lazyfuse.backends.cpu.emit_params import (
     walked,
 )
 from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
-from lazyfuse.backends.cpu.jit import Code
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
@@ -83,8 +83,8 @@ class Prepared(NamedTuple):
 
     block: the parameters but for addresses, of every participant. pointers: slot and offset in
     bytes of each operand. scratch: slot and bytes of memory that the kernel writes first, also of
-    every participant. owner: keeps the code loaded. job: the address of a job that uses the block
-    as it is, for one call at a time; 0 where one is made.
+    every participant. scalars: slot and dtype of each. owner: keeps the code loaded. job: the
+    address of a job that uses the block as it is, for one call at a time; 0 where one is made.
     """
 
     owner: object
@@ -97,6 +97,7 @@ class Prepared(NamedTuple):
     pointers: Sequence[tuple[int, int]]
     scratch: Sequence[tuple[int, int]]
     work_ns: float
+    scalars: Sequence[tuple[int, str]] = ()
     job: int = 0
 
 
@@ -170,17 +171,18 @@ class Launch:
         program, helpers = self.program, self._helpers(threads)
         if self._is_empty:
             return None
+        scalars = list(zip(program.params.scalars, program.kernel.scalars, strict=True))
         if program.staged and helpers:
             run = self._prepare(helpers)
             block = type(self._template).from_address(run.params)
             return Prepared(
                 (program, run), 0, block, 0, 0, helpers, 0,
-                self._pointers, self._scratch, self.work_ns, run.address,
+                self._pointers, self._scratch, self.work_ns, scalars, run.address,
             )  # fmt: skip
         grain, helpers = self._shares(helpers)
         return Prepared(
             program, program.address, self._template, self._end, grain, helpers,
-            self._wakes(helpers), self._pointers, self._scratch, self.work_ns,
+            self._wakes(helpers), self._pointers, self._scratch, self.work_ns, scalars,
         )  # fmt: skip
 
     def _shares(self, helpers: int) -> tuple[int, int]:

@@ -14,11 +14,16 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.emit_fold import is_ordered
-from lazyfuse.backends.cpu.emit_pairwise import leaf_length, left_length
+from lazyfuse.backends.cpu.compiler import Code
 from lazyfuse.backends.cpu.emit_params import CLEAR, MERGE, START, STATE_BYTES
-from lazyfuse.backends.cpu.emit_plan import PhasePlan, plan_phases, tree_class
-from lazyfuse.backends.cpu.jit import Code
+from lazyfuse.backends.cpu.emit_plan import (
+    PhasePlan,
+    is_ordered,
+    leaf_length,
+    left_length,
+    plan_phases,
+    tree_class,
+)
 from lazyfuse.backends.cpu.launch_run import Job
 from lazyfuse.ir.kernel import Accumulator, Kernel, Level
 

@@ -24,7 +24,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lazyfuse.backends.cpu import replay_calls_text, replay_results_text, replay_text
+from lazyfuse.backends.cpu import (
+    replay_arrays_text,
+    replay_calls_text,
+    replay_numbers_text,
+    replay_results_text,
+    replay_text,
+)
 from lazyfuse.backends.cpu.launch import Prepared
 from lazyfuse.backends.cpu.launch_text import JOB
 
@@ -43,20 +49,23 @@ TABLE = _numbered(
     "HOST", "OWNER", "STORAGE", "LAYOUT", "NODE", "DEVICE", "THREAD", "IS_SHARED", "FORM",
     "BUFFER", "POINTER", "ENTRIES",
     "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
-    "METHOD", "VARIABLE", "LAUNCHER",
+    "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER",
     "CONDITIONS", "WORKERS", "RECORDING",
     "ALL_LAUNCHES", "ALL_COPIES", "ALL_READS", "ALL_WRITES",
 )  # fmt: skip
 
 #: An entry. CALLABLE is null for one that runs kernels; TURNS, how many calls may run them at one
 #: time; MEMORY_COUNT is that of the results (OUTPUT_COUNT) and of what is needed between kernels;
-#: HELPERS, how many workers must be there; WHOLE is 0 for one array, 1 for a tuple of them, else
-#: what gives the result for such a tuple; TOLD says whether somebody wants to hear of flags;
-#: LAUNCHES and the rest, what is counted.
+#: HELPERS, how many workers must be there; REGISTERS, SCALARS and NUMBERS are of numbers that
+#: differ from call to call: what is computed of them, what kernels take, and the registers of
+#: those that are results; WHOLE is 0 for one array, 1 for a tuple of them, else what gives the
+#: result for such a tuple; TOLD says whether somebody wants to hear of flags; LAUNCHES and the
+#: rest, what is counted.
 ENTRY = _numbered(
     "NEXT", "REPLAYS", "OPTIONS", "POSITIONAL", "NAMES", "GUARD_COUNT", "GUARDS", "CALLABLE",
     "TURNS", "OUTPUT_COUNT", "MEMORY_COUNT", "OUTPUTS", "STEP_COUNT", "STEPS", "HELPERS", "WHOLE",
-    "TOLD", "LAUNCHES", "COPIES", "READS", "WRITES",
+    "TOLD", "REGISTER_COUNT", "REGISTERS", "SCALAR_COUNT", "SCALARS", "NUMBER_COUNT", "NUMBERS",
+    "LAUNCHES", "COPIES", "READS", "WRITES",
 )  # fmt: skip
 COUNTERS = 4
 
@@ -65,13 +74,15 @@ COUNTERS = 4
 #: meanwhile.
 STEP = _numbered(
     "JOB", "BLOCK_WORDS", "BLOCK", "OPERAND_COUNT", "OPERANDS", "KERNEL", "END", "GRAIN",
-    "STEP_HELPERS", "STEP_WAKES", "PARTICIPANTS", "SCRATCH_BYTES", "IS_LONG", "STEP_WORDS",
+    "STEP_HELPERS", "STEP_WAKES", "PARTICIPANTS", "SCRATCH_BYTES", "IS_LONG", "VALUE_COUNT",
+    "VALUES", "STEP_WORDS",
 )  # fmt: skip
 
 #: A guard: what it looks at (the number of an argument; a name in the dict SPACE; a cell), how,
 #: and what passes. IS_FIXED: the very object does. Of arrays, EXPECTED is the dtype or the form,
 #: and EXTENTS and SHAPE are the axes and the address of their extents, or the device and the
-#: layout; of attributes, the list of their names and the dict. KIND is the class of what was seen.
+#: layout; of attributes, the list of their names and the dict; of a mark, EXTENTS is what makes
+#: it, 0 for what does so by default. KIND is the class of what was seen.
 GUARD = _numbered(
     "SOURCE", "WHERE", "SPACE", "CHECK", "EXPECTED", "IS_FIXED", "EXTENTS", "SHAPE", "KIND",
     "GUARD_WORDS",
@@ -79,8 +90,8 @@ GUARD = _numbered(
 OF_ARGUMENT, OF_NAME, OF_CELL = range(3)
 #: A float of the same bits; an equal object of the same type; one that is marked alike; NumPy's
 #: array, or one that wraps it; an array of the engine; one that is computed; an object with
-#: attributes of these names.
-SAME, BITS, EQUAL, MARK, SMALL, LARGE, READY, OWN = range(8)
+#: attributes of these names; any object of the same type.
+SAME, BITS, EQUAL, MARK, SMALL, LARGE, READY, OWN, ANY = range(9)
 
 #: NumPy's array of a shape and dtype, or memory of so many bytes (then the dtype is null); and
 #: what is made of it: 0 for an array around it, 1 for its element, else what an object makes.
@@ -93,10 +104,23 @@ OPERAND = _numbered(
 )
 OF_RESULT, OF_MEMORY, OF_SCRATCH = 1, 2, 4
 
+#: A register: the argument LEFT (the function is then 0), the object LEFT (1), or what a function
+#: gives of the registers LEFT and RIGHT (-1: of one alone), if it has this type.
+REGISTER = _numbered("FUNCTION", "LEFT", "RIGHT", "RESULT_TYPE", "REGISTER_WORDS")
+OF_ARGUMENT_ROW, OF_OBJECT_ROW = 0, 1
+
+#: A scalar of kernels: the register, how it is written, and between which integers it lies; or
+#: whether it is the imaginary part. And the slot of the parameter block that one goes to.
+SCALAR = _numbered("SOURCE_REGISTER", "FORMAT", "LOW", "HIGH", "IMAGINARY", "SCALAR_WORDS")
+DOUBLE, SINGLE, SIGNED, UNSIGNED = range(4)
+VALUE = _numbered("VALUE_SLOT", "VALUE_SCALAR", "VALUE_WORDS")
+
 _VALUES = {
     "OF_NAME": OF_NAME, "OF_CELL": OF_CELL, "OF_RESULT": OF_RESULT, "OF_MEMORY": OF_MEMORY,
     "OF_SCRATCH": OF_SCRATCH, "BITS": BITS, "EQUAL": EQUAL, "MARK": MARK, "SMALL": SMALL,
-    "LARGE": LARGE, "READY": READY, "OWN": OWN, "COUNTERS": COUNTERS,
+    "LARGE": LARGE, "READY": READY, "OWN": OWN, "ANY": ANY, "COUNTERS": COUNTERS,
+    "OF_ARGUMENT_ROW": OF_ARGUMENT_ROW, "OF_OBJECT_ROW": OF_OBJECT_ROW, "DOUBLE": DOUBLE,
+    "SINGLE": SINGLE, "SIGNED": SIGNED, "UNSIGNED": UNSIGNED,
 }  # fmt: skip
 _JOB = {f"JOB_{name.upper()}": number for number, name in enumerate((*JOB, "words"))}
 _NAMES: Mapping[str, int] = {
@@ -108,6 +132,9 @@ _NAMES: Mapping[str, int] = {
     **GUARD,
     **OUTPUT,
     **OPERAND,
+    **REGISTER,
+    **SCALAR,
+    **VALUE,
     **_VALUES,
 }
 
@@ -135,8 +162,8 @@ BYTES_PER_NS = 4.0
 def text() -> str:
     """The module, for LLVM."""
     parts = (
-        replay_text.HEAD, replay_calls_text.GUARDS, replay_text.LAUNCH, replay_results_text.RUN,
-        replay_calls_text.CALL,
+        replay_text.HEAD, replay_arrays_text.ARRAYS, replay_calls_text.GUARDS, replay_text.LAUNCH,
+        replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_calls_text.CALL,
     )  # fmt: skip
     source = "\n".join(re.sub(";.*", "", part) for part in parts)
     source = source.replace("TABLE_WORDS", str(len(TABLE)))

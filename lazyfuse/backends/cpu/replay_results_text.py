@@ -69,8 +69,8 @@ set:
   ret ptr %made
 }
 
-; the result of a call from its arrays, whose references it takes
-define internal ptr @result(ptr %entry, ptr %outputs) {
+; the result of a call from its arrays, whose references it takes, and from its numbers
+define internal ptr @result(ptr %entry, ptr %outputs, ptr %registers) {
   %count = get i64 %entry[OUTPUT_COUNT]
   %begin = get ptr %entry[OUTPUTS]
   br label %next
@@ -100,19 +100,36 @@ one:
   put ptr null, %outputs[0]
   ret ptr %only
 tuple:
-  %all = call ptr @PyTuple_New(i64 %count)
+  %number_count = get i64 %entry[NUMBER_COUNT]
+  %total = add i64 %count, %number_count
+  %all = call ptr @PyTuple_New(i64 %total)
   %no_tuple = icmp eq ptr %all, null
   br i1 %no_tuple, label %fail, label %item
 item:
   %j = phi i64 [ 0, %tuple ], [ %j_after, %move ]
   %is_full = icmp sge i64 %j, %count
-  br i1 %is_full, label %built, label %move
+  br i1 %is_full, label %numbers, label %move
 move:
   %part = get ptr %outputs[%j]
   put ptr null, %outputs[%j]
   %status = call i32 @PyTuple_SetItem(ptr %all, i64 %j, ptr %part)
   %j_after = add i64 %j, 1
   br label %item
+numbers:
+  %which = get ptr %entry[NUMBERS]
+  br label %number
+number:
+  %k = phi i64 [ 0, %numbers ], [ %k_after, %add ]
+  %is_last = icmp sge i64 %k, %number_count
+  br i1 %is_last, label %built, label %add
+add:
+  %register = get i64 %which[%k]
+  %value = get ptr %registers[%register]
+  call void @Py_IncRef(ptr %value)
+  %place = add i64 %count, %k
+  %added = call i32 @PyTuple_SetItem(ptr %all, i64 %place, ptr %value)
+  %k_after = add i64 %k, 1
+  br label %number
 built:
   %is_tuple = icmp eq i64 %how, 1
   br i1 %is_tuple, label %whole, label %rebuild
@@ -173,24 +190,30 @@ fail:
   ret i32 -1
 }
 
-; replay an entry; null for an exception, and 1 when somebody wants to hear of conditions
-define internal ptr @run(ptr %entry, ptr %hosts) {
+; replay an entry; null for an exception, and 1 when somebody wants to hear of conditions, or of
+; what is wrong with a number
+define internal ptr @run(ptr %entry, ptr %hosts, ptr %args) {
   %count = get i64 %entry[MEMORY_COUNT]
   %outputs = alloca ptr, i64 %count
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %clear ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %allocate, label %clear
-clear:
-  put ptr null, %outputs[%i]
-  %after = add i64 %i, 1
-  br label %next
+  call void @clear(ptr %outputs, i64 %count)
+  %register_count = get i64 %entry[REGISTER_COUNT]
+  %registers = alloca ptr, i64 %register_count
+  %scalar_count = get i64 %entry[SCALAR_COUNT]
+  %values = alloca i64, i64 %scalar_count
+  %is_fixed = icmp eq i64 %register_count, 0
+  br i1 %is_fixed, label %allocate, label %compute
+compute:
+  call void @clear(ptr %registers, i64 %register_count)
+  %computed = call i32 @compute(ptr %entry, ptr %args, ptr %registers)
+  switch i32 %computed, label %leave [ i32 0, label %tell  i32 1, label %convert ]
+convert:
+  %is_taken = call i1 @scalars(ptr %entry, ptr %registers, ptr %values)
+  br i1 %is_taken, label %allocate, label %tell
 allocate:
   %is_ready = call i1 @allocate(ptr %entry, ptr %outputs)
   br i1 %is_ready, label %launch, label %leave
 launch:
-  %met = call i64 @launches(ptr %entry, ptr %hosts, ptr %outputs)
+  %met = call i64 @launches(ptr %entry, ptr %hosts, ptr %outputs, ptr %values)
   %failed = icmp slt i64 %met, 0
   br i1 %failed, label %leave, label %ask
 ask:
@@ -200,17 +223,18 @@ tell:
   br label %leave
 give:
   call void @count(ptr %entry)
-  %made = call ptr @result(ptr %entry, ptr %outputs)
+  %made = call ptr @result(ptr %entry, ptr %outputs, ptr %registers)
   br label %leave
 leave:
-  %answer = phi ptr [ null, %allocate ], [ null, %launch ], [ null, %ask ],
+  %answer = phi ptr [ null, %compute ], [ null, %allocate ], [ null, %launch ], [ null, %ask ],
                     [ inttoptr (i64 1 to ptr), %tell ], [ %made, %give ]
   call void @release(ptr %outputs, i64 %count)
+  call void @release(ptr %registers, i64 %register_count)
   ret ptr %answer
 }
 
 ; the same if the workers are there, and no more threads run it than may; else 1 as well
-define internal ptr @run_if_free(ptr %entry, ptr %hosts) {
+define internal ptr @run_if_free(ptr %entry, ptr %hosts, ptr %args) {
   %helpers = get i64 %entry[HELPERS]
   %workers = get i64 @table[WORKERS]
   %is_staffed = icmp sle i64 %helpers, %workers
@@ -223,7 +247,7 @@ leave:
 run:
   %turns_left = sub i64 %turns, 1
   put i64 %turns_left, %entry[TURNS]
-  %result = call ptr @run(ptr %entry, ptr %hosts)
+  %result = call ptr @run(ptr %entry, ptr %hosts, ptr %args)
   %turns_then = get i64 %entry[TURNS]
   %turns_after = add i64 %turns_then, 1
   put i64 %turns_after, %entry[TURNS]

@@ -17,6 +17,12 @@ declare ptr @PyObject_GenericGetDict(ptr)
 declare ptr @PyDict_Keys(ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyLong_FromLong(i64)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyErr_Occurred()
+declare i32 @PyErr_ExceptionMatches(ptr)
+declare double @PyComplex_RealAsDouble(ptr)
+declare double @PyComplex_ImagAsDouble(ptr)
+declare double @llvm.fabs.f64(double)
 declare i64 @PyLong_AsUnsignedLongLong(ptr)
 declare i64 @PyThread_get_thread_ident()
 declare ptr @PyObject_GetItem(ptr, ptr)
@@ -111,9 +117,10 @@ fail:
   ret i1 false
 }
 
-; write the parameters of a participant: those that are known, and the addresses of operands and of
-; its scratch memory
-define internal void @fill(ptr %launch, ptr %block, ptr %hosts, ptr %outputs, ptr %scratch) {
+; write the parameters of a participant: those that are known, the addresses of operands and of
+; its scratch memory, and scalars of this call
+define internal void @fill(ptr %launch, ptr %block, ptr %hosts, ptr %outputs, ptr %scratch,
+                           ptr %values) {
   %words = get i64 %launch[BLOCK_WORDS]
   %template = get ptr %launch[BLOCK]
   br label %each
@@ -134,7 +141,7 @@ next:
   %i = phi i64 [ 0, %operands ], [ %after, %write ]
   %operand = phi ptr [ %begin, %operands ], [ %operand_after, %write ]
   %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %look
+  br i1 %is_over, label %scalars, label %look
 look:
   %slot = get i64 %operand[OPERAND_SLOT]
   %offset = get i64 %operand[OPERAND_OFFSET]
@@ -165,12 +172,29 @@ write:
   %after = add i64 %i, 1
   %operand_after = getelementptr i64, ptr %operand, i64 OPERAND_WORDS
   br label %next
+scalars:
+  %value_count = get i64 %launch[VALUE_COUNT]
+  %value_begin = get ptr %launch[VALUES]
+  br label %another
+another:
+  %j = phi i64 [ 0, %scalars ], [ %j_after, %put ]
+  %value = phi ptr [ %value_begin, %scalars ], [ %value_after, %put ]
+  %is_written = icmp sge i64 %j, %value_count
+  br i1 %is_written, label %done, label %put
+put:
+  %value_slot = get i64 %value[VALUE_SLOT]
+  %value_number = get i64 %value[VALUE_SCALAR]
+  %bits = get i64 %values[%value_number]
+  put i64 %bits, %block[%value_slot]
+  %j_after = add i64 %j, 1
+  %value_after = getelementptr i64, ptr %value, i64 VALUE_WORDS
+  br label %another
 done:
   ret void
 }
 
 ; run a kernel on these arrays: the conditions met, as the CPU's flags; -1 for an exception
-define internal i64 @launch(ptr %launch, ptr %hosts, ptr %outputs) {
+define internal i64 @launch(ptr %launch, ptr %hosts, ptr %outputs, ptr %values) {
   %nbytes = get i64 %launch[SCRATCH_BYTES]
   %participants = get i64 %launch[PARTICIPANTS]
   %is_bare = icmp eq i64 %nbytes, 0
@@ -206,7 +230,7 @@ fill:
   %block = getelementptr i64, ptr %blocks, i64 %place
   %bytes_before = mul i64 %i, %nbytes
   %own = getelementptr i8, ptr %scratch_begin, i64 %bytes_before
-  call void @fill(ptr %launch, ptr %block, ptr %hosts, ptr %outputs, ptr %own)
+  call void @fill(ptr %launch, ptr %block, ptr %hosts, ptr %outputs, ptr %own, ptr %values)
   %after = add i64 %i, 1
   br label %next
 filled:
@@ -273,7 +297,7 @@ apart:
 }
 
 ; run all kernels of an entry, as above
-define internal i64 @launches(ptr %entry, ptr %hosts, ptr %outputs) {
+define internal i64 @launches(ptr %entry, ptr %hosts, ptr %outputs, ptr %values) {
   %count = get i64 %entry[STEP_COUNT]
   %begin = get ptr %entry[STEPS]
   br label %next
@@ -284,7 +308,7 @@ next:
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %run
 run:
-  %one = call i64 @launch(ptr %launch, ptr %hosts, ptr %outputs)
+  %one = call i64 @launch(ptr %launch, ptr %hosts, ptr %outputs, ptr %values)
   %all = or i64 %met, %one
   %failed = icmp slt i64 %one, 0
   br i1 %failed, label %fail, label %ran

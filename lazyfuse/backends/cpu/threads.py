@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from functools import cache
 
-from lazyfuse.backends.cpu.jit import Calls, Compiler
+from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_text import WORKERS
 
 

@@ -45,7 +45,6 @@ _SUFFIXES = {"f2": "f16", "f4": "f32", "f8": "f64"}
 _FMA_FEATURES = frozenset({"fma", "fma4", "neon"})
 #: Comparisons whose vector instructions raise INVALID for NaN, unless told not to.
 _SIGNALING = frozenset({"fcmp olt", "fcmp ole"})
-_HALF_FEATURES = frozenset({"f16c", "avx512f", "neon", "fullfp16"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +93,6 @@ def literal(value: Literal, dtype: str) -> str:
     if dtype == "f4":
         value = struct.unpack("<f", struct.pack("<f", value))[0]
     return f"0x{struct.pack('>d', value).hex().upper()}"
-
-
-def supports(dtype: str, features: frozenset[str]) -> bool:
-    """Tell whether the target computes on `dtype`: float16 needs conversion instructions."""
-    return dtype != "f2" or bool(features & _HALF_FEATURES)
 
 
 def _rename(instr: Instr, operands: Sequence[Operand]) -> Operand:

@@ -8,6 +8,9 @@
     build.py         NVRTC; device.py: modules, launches; buffers.py: memory
     adoption.py      arrays of other libraries as buffers
     cupy_kernels.py  cupy's kernels as executables
+    library.py       library calls that CuPy answers as NumPy does: products.py as one contraction,
+                     sorts.py in NumPy's order, typed_views.py bytes as another dtype;
+                     at_once.py those that are never recorded; calls.py runs them
     faults.py        errors of CUDA, with what to do
     backend.py       the Backend itself
 

@@ -6,13 +6,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.backends.base import Buffer, Executable, Unsupported
+from lazyfuse.backends.base import Buffer, Executable, LibraryCall, Scalar, Unsupported
+from lazyfuse.backends.cuda import at_once, library
 from lazyfuse.backends.cuda.executable import (
     OwnExecutable,
     entries,
@@ -37,8 +38,10 @@ from lazyfuse.backends.driver import has_driver
 from lazyfuse.errors import DeviceUnavailableError
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout as ArrayLayout
+from lazyfuse.ir.library import Elements, Request
 
 if TYPE_CHECKING:
+    from lazyfuse.backends.cuda.calls import Library
     from lazyfuse.backends.cuda.device import Device
 
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
@@ -63,11 +66,13 @@ class CudaBackend:
 
     def __init__(self, number: int = 0) -> None:
         from lazyfuse.backends.cuda import build
+        from lazyfuse.backends.cuda.calls import Library
         from lazyfuse.backends.cuda.device import Device
 
         with Reported(f"cuda:{number}"):
             self.gpu: Device = Device(number)
         self.device = self.gpu.name
+        self.library: Library = Library(self.device)
         self.reported = Reported(self.device)
         try:
             self._compiler = build.nvrtc_version()
@@ -227,6 +232,54 @@ class CudaBackend:
 
         with self.gpu.use():
             return buffers.as_cupy(buffer, dtype, shape, strides, offset)
+
+    def library_call(
+        self, request: Request, operands: Sequence[Elements], result: Elements
+    ) -> LibraryCall:
+        """What CuPy has for a recorded call."""
+        row = library.TABLE.get(request.name)
+        if row is None:
+            return LibraryCall(f"CuPy's {request.name} is not known to be NumPy's")
+        missing = self.library.missing.get(request.name)
+        refused = missing or library.refusal(row, request, operands, result)
+        if refused:
+            return LibraryCall(refused)
+
+        def run(memory: Sequence[Buffer | Scalar]) -> Buffer | None:
+            if request.name in self.library.missing:
+                return None
+            given = list(zip(operands, memory, strict=True))
+            with self.reported, self.gpu.use():
+                return self.library.run(row, request, given, result)
+
+        return LibraryCall(f"cupy.{row.calls[0]}", run)
+
+    def compute(self, name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """What CuPy computes at once, of cupy arrays: an array or a tuple of arrays, which nobody
+        else has; None where NumPy has to compute it, or to raise. Waits for the GPU."""
+        import cupy
+
+        row = at_once.TABLE.get(name)
+        if row is None or name in self.library.missing:
+            return None
+        if at_once.refusal(row, arguments, options):
+            return None
+
+        def call() -> Any:
+            try:
+                return at_once.run(cupy, row, arguments, options)
+            except (np.linalg.LinAlgError, TypeError, ValueError):
+                return None
+
+        with self.reported, self.gpu.use():
+            return self.library.attempt(name, call)
+
+    @staticmethod
+    def computes(name: str) -> int:
+        """How many leading arguments of a function `compute` takes as arrays; 0 when it knows
+        nothing of the function."""
+        row = at_once.TABLE.get(name)
+        return 0 if row is None else row.arrays
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

@@ -48,6 +48,11 @@ def advice(error: BaseException) -> str:
     return next((text for part, text in _ADVICE.items() if part in name), "see nvidia-smi")
 
 
+def is_cudas(error: BaseException) -> bool:
+    """Whether an error is CUDA's own: of its runtime or its driver."""
+    return type(error).__name__ in _CUDA_ERRORS
+
+
 class Reported:
     """A context in which errors of CUDA become DeviceUnavailableError, with what to do; all else
     passes.
@@ -68,6 +73,6 @@ class Reported:
     def tell(self, error: BaseException) -> None:
         """Raise DeviceUnavailableError for an error of CUDA. For what runs so often that entering
         a context would show."""
-        if type(error).__name__ in _CUDA_ERRORS:
+        if is_cudas(error):
             message = f"{self.device} failed: {error}. What to do: {advice(error)}"
             raise DeviceUnavailableError(message) from error

@@ -1,0 +1,170 @@
+"""Object code -> callable addresses, and LLVM IR text -> object code where there is none yet.
+
+Object code that LLVM has written can be kept and linked again later: by `loader`, in some hundred
+microseconds and without importing LLVM, or by LLVM's own linker where the loader does not know it.
+Code is unloaded when its `Code` is garbage collected.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lazyfuse.backends.cpu.features import feature_names
+from lazyfuse.backends.cpu.host import Kept, host, not_kept
+from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
+from lazyfuse.backends.cpu.loader import Image
+from lazyfuse.backends.cpu.object_file import Unknown
+from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
+
+if TYPE_CHECKING:
+    from lazyfuse.backends.cpu.jit import Jit
+
+#: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
+_SSE_BITS = (INVALID, 0, DIVIDE, OVERFLOW, UNDERFLOW, 0)
+_FENV_BITS = (INVALID, DIVIDE, OVERFLOW, UNDERFLOW, 0)
+
+
+class Linked(Protocol):
+    """Loaded code: an `Image`, or what LLVM's linker gives."""
+
+    def __getitem__(self, name: str) -> int: ...
+
+
+class Code:
+    """Linked functions by name; unloaded when collected."""
+
+    def __init__(self, compiler: Compiler, linked: Linked) -> None:
+        self.compiler = compiler  # LLVM outlives its libraries
+        self.linked = linked
+
+    def address(self, name: str) -> int:
+        return self.linked[name]
+
+    def function(self, name: str, arity: int) -> Callable[..., None]:
+        """A callable of `arity` 64-bit integers or addresses that runs without the GIL."""
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
+        function: Callable[..., None] = prototype(self.linked[name])
+        return function
+
+
+class NotKept(LookupError):
+    """Object code would have to be compiled."""
+
+
+class Calls:
+    """The functions of `launch_text.py`. `addresses` are for machine code that calls them.
+
+    `decoded` gives the conditions of `ops/float_flags.py` for what jobs collect.
+    """
+
+    def __init__(self, code: Code, places: tuple[int, ...]) -> None:
+        self._code = code  # unloaded when collected
+        self.addresses = {name: code.address(name) for name in ENTRIES}
+        self.launch = code.function("lf_launch", 1)
+        self.serve = code.function("lf_serve", 0)
+        self.close = code.function("lf_close", 0)
+        self.decoded = tuple(
+            sum(flag for place, flag in enumerate(places) if bits >> place & 1)
+            for bits in range(1 << len(places))
+        )
+        self.open = code.function("lf_open", 0)
+        self.open()
+
+
+class Compiler:
+    """Compiles for one CPU; `cpu` and `features` default to the host's. `level` is LLVM's of code
+    generation: 0 takes a third of the time that 2 takes. `kept`: of code that is no kernel's.
+    LLVM starts when something has to be compiled. Thread-safe.
+
+    Raises: ImportError where LLVM has to be asked and is not there.
+    """
+
+    def __init__(
+        self,
+        *,
+        cpu: str | None = None,
+        features: str | None = None,
+        triple: str | None = None,
+        level: int = 2,
+        kept: Kept = not_kept,
+    ) -> None:
+        found = host(kept)
+        self.cpu = found.cpu if cpu is None else cpu
+        self.flags = found.flags if features is None else features
+        self.triple = triple or found.triple
+        self.level = level
+        self.features = feature_names(self.flags, self.cpu, self.triple)
+        #: What decides the code besides the text.
+        self.version = (
+            f"llvmlite {found.llvmlite} LLVM {found.llvm} {self.triple} {self.cpu} {self.flags} "
+            f"level {level}"
+        )
+        self._jit: Jit | None = None
+        self._lock = threading.Lock()
+        self._calls: Calls | None = None
+        self._calls_lock = threading.Lock()
+        self._kept = kept
+
+    @property
+    def calls(self) -> Calls:
+        """How kernels are run, one for all of them."""
+        with self._calls_lock:
+            if self._calls is None:
+                binary = self.module("launch", lambda: text(self.triple))
+                code = self.link(binary, ENTRIES)
+                self._calls = Calls(code, _SSE_BITS if is_sse(self.triple) else _FENV_BITS)
+            return self._calls
+
+    def module(self, name: str, source: Callable[[], str], *, compiles: bool = True) -> bytes:
+        """Object code of a text of this package that is no kernel's; `name` says which, and what
+        it was made for. From where it is kept; else compiled now and kept, without optimization:
+        calls are most of such texts. Raises: NotKept where it is not to be compiled."""
+
+        def make() -> bytes:
+            if compiles:
+                return self.compile(source(), level=0)
+            raise NotKept(name)
+
+        return self._kept(f"{name} {self.version} but 0 {sources()}", make)
+
+    def compile(self, source: str, *, level: int | None = None) -> bytes:
+        """Object code of a module text; `level` instead of the compiler's."""
+        return self._llvm().compile(source, level=level)
+
+    def assembly(self, source: str) -> str:
+        """Assembly of a module text, for people."""
+        return self._llvm().assembly(source)
+
+    def link(self, code: bytes, symbols: Sequence[str]) -> Code:
+        """Load object code and find the addresses of `symbols`."""
+        try:
+            linked: Linked = Image(code)
+        except (Unknown, OSError):  # another system, or what nobody has written so far
+            linked = self._llvm().link(code, symbols)
+        return Code(self, linked)
+
+    def _llvm(self) -> Jit:
+        with self._lock:
+            if self._jit is None:
+                from lazyfuse.backends.cpu import jit
+
+                self._jit = jit.Jit(self.triple, self.cpu, self.flags, self.level)
+            return self._jit
+
+
+@cache
+def sources() -> str:
+    """Which version of this folder is there: a digest of the sizes and times of its files, since
+    to read them would cost more than to load a kernel."""
+    digest = hashlib.sha256()
+    here = Path(__file__).parent
+    for path in sorted(here.rglob("*.py")):
+        status = path.stat()
+        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,176 @@
+"""Calling a function on copies of its arguments, to see what it records."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse.frontend.convert import quiet_scalar, source
+from lazyfuse.frontend.handle import Handle, handle
+from lazyfuse.frontend.places import Path, replaced
+from lazyfuse.frontend.recording import Recording, UnfitError, numbered, rebuilt, recording
+from lazyfuse.frontend.varying import Tape, Varying, known
+from lazyfuse.ir.node import Const, Node, Source
+from lazyfuse.ir.storage import Storage
+from lazyfuse.runtime import engine, replay_code, session
+
+
+class Arguments(NamedTuple):
+    """What a call was given: first by position, then by these names."""
+
+    given: Sequence[Any]
+    names: tuple[str, ...]
+
+    def call(self, function: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Call a function with these in place of what was given."""
+        count = len(given) - len(self.names)
+        return function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
+
+
+class Traced(NamedTuple):
+    """The nodes of arguments that are arrays, and the result."""
+
+    nodes: Sequence[Node | None]
+    result: Any
+
+
+class AskedError(Exception):
+    """A function wants to know the values of varying numbers at these `places`."""
+
+    def __init__(self, places: Iterable[Path]) -> None:
+        super().__init__()
+        self.places = frozenset(places)
+
+
+def recorded(
+    function: Callable[..., Any], arguments: Arguments, varying: Sequence[Path]
+) -> Recording:
+    """How a function computes its result; what stands at `varying` may be other numbers then.
+
+    Raises: UnfitError where it cannot be replayed, AskedError where it can with other numbers
+    fixed, and what the function raises.
+    """
+    if not varying:
+        return recording(*traced(function, arguments, arguments.given))
+    tape = Tape(arguments.given, varying)
+    try:
+        varied = _with_stand_ins(
+            function, arguments, dict(zip(varying, tape.numbers, strict=True))
+        )
+        plain = traced(function, arguments, arguments.given)
+        recording(*plain)  # where that is unfit, it is so with any numbers
+        if not tape.asked and varied is not None and _are_alike(varied, plain):
+            found = recording(*varied, tape)
+            if not tape.asked:
+                return found
+        raise AskedError([varying[place] for place in tape.asked] or varying)
+    finally:
+        tape.close()
+
+
+def _with_stand_ins(
+    function: Callable[..., Any], arguments: Arguments, by: Mapping[Path, Any]
+) -> Traced | None:
+    """The trace with others in place of numbers; None where that fails, for whatever reason."""
+    state = np.random.get_state(legacy=False)
+    try:
+        return traced(function, arguments, replaced(arguments.given, by))
+    except Exception:  # noqa: BLE001  # functions that look at types may raise any
+        np.random.set_state(state)
+        return None
+
+
+def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[Any]) -> Traced:
+    """What a function does with copies of what it is given. Raises: UnfitError, and what it
+    raises."""
+    values = [_copied(value) for value in given]
+    nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
+    before, state = engine.asked(), np.random.get_state(legacy=False)
+    with replay_code.paused():
+        result = arguments.call(function, values)
+    if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
+        np.random.set_state(state)  # the call that gives the result draws them
+        raise UnfitError("it draws random numbers")
+    if engine.asked() != before:
+        raise UnfitError("it asks for values while it runs")
+    if any(node is not None and node is not value._storage.node
+           for value, node in zip(values, nodes, strict=True)):  # fmt: skip
+        raise UnfitError("it writes into its arguments")
+    return Traced(nodes, result)
+
+
+def _copied(value: Any) -> Any:
+    """An argument for recording: arrays are copied into the engine."""
+    if not isinstance(value, Handle | np.ndarray):
+        return value
+    device = session.default_device()
+    if isinstance(value, Handle) and value._host is None:
+        device = value._storage.device
+        if device != "cpu":
+            return _copied_there(value, device)
+    copy = np.array(value, order="K")
+    return handle(Handle._concrete, Storage(source(copy, device, owned=True), device))
+
+
+def _copied_there(array: Any, device: str) -> Any:
+    """A copy of a whole array on another device, made there."""
+    engine.flush([array._storage.current()], device)
+    node, backend = array._storage.current(), session.backend(device)
+    buffer = backend.allocate(node.buffer.nbytes)
+    backend.copy(node.buffer, buffer)
+    copy = Source(node.shape, node.dtype, node.strides, buffer)
+    return handle(Handle._concrete, Storage(copy, device))
+
+
+def _are_alike(varied: Traced, plain: Traced) -> bool:
+    """Whether two traces record the same operations on the same numbers: a function that looks at
+    types may treat stand-ins otherwise."""
+    left, right = _outputs(varied), _outputs(plain)
+    if left is None or right is None or left[0] != right[0]:
+        return False
+    own = {node: place for place, node in enumerate(varied.nodes) if node is not None}
+    others = {node: place for place, node in enumerate(plain.nodes) if node is not None}
+    pairs = list(zip(left[1], right[1], strict=True))
+    met = set(pairs)
+    for one, other in pairs:  # which grows
+        if one.buffer is not None:
+            is_same = one in own and own[one] == others.get(other)
+        else:
+            is_same = _is_alike(one, other)
+        if not is_same:
+            return False
+        new = [pair for pair in zip(one.srcs, other.srcs, strict=True) if pair not in met]
+        met.update(new)
+        pairs += new
+    return True
+
+
+def _outputs(trace: Traced) -> tuple[str, list[Node]] | None:
+    """A result but for its arrays, and their nodes; None where it is unfit."""
+    arrays: list[Any] = []
+    numbers: list[Varying] = []
+    try:
+        whole = numbered(trace.result, arrays, numbers)
+    except UnfitError:
+        return None
+    values = [number.value for number in reversed(numbers)]
+    marks = [f"array {place}" for place in range(len(arrays))]
+    return repr(rebuilt(whole, [*marks, *values])), [array._storage.node for array in arrays]
+
+
+def _is_alike(one: Node, other: Node) -> bool:
+    """Whether two nodes do the same with their operands; of scalars, whether they are equal."""
+    if one.signature != other.signature or len(one.srcs) != len(other.srcs):
+        return False
+    if type(one) is not Const or type(other) is not Const:
+        return True
+    return _stored(one) == _stored(other)
+
+
+def _stored(constant: Const) -> bytes | None:
+    """The bits of a scalar as its kernels get it; None for what its dtype does not take so."""
+    value = quiet_scalar(known(constant.value), constant.dtype)
+    return None if value is None else np.array(value, constant.dtype).tobytes()
