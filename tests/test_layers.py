@@ -74,6 +74,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "cupy": ("backends/cuda/", "backends/cuda_host/"),
     "cupy_backends": ("backends/cuda/",),
     "cupyx": ("backends/cuda/",),
+    "cachetools": ("cache/memory.py",),
     "platformdirs": ("cache/disk.py",),
     "pyarrow": ("frontend/exchange.py",),
     "dask": ("integrations/dask.py",),
@@ -91,7 +92,7 @@ OPTIONAL_PARTS = {
 }
 #: Those that may be imported in functions; platformdirs, because it takes long and is seldom
 #: asked.
-OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy"}
+OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools"}
 
 FILE_LINES, TABLE_LINES, FUNCTION_LINES = 400, 600, 60
 TABLES = ("ops/table", "backends/cpu/vecmath/", "frontend/namespace.py")
@@ -195,7 +196,7 @@ def test_imports_go_downward(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files(), ids=name_of)
 def test_packages_from_outside_have_one_home(path: Path) -> None:
-    """llvmlite, cupy, platformdirs and dask are each imported in one place; L0 is plain Python."""
+    """llvmlite, cupy, cachetools and dask are each imported in one place; L0 is plain Python."""
     wrong = []
     for item in imports(path):
         top = item.target.split(".")[0]

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Hashable
 from typing import Generic, NamedTuple, TypeVar
 
+from cachetools import LRUCache
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -28,8 +30,7 @@ class Cache(Generic[K, V]):
     """
 
     def __init__(self, maxsize: int) -> None:
-        self._entries: dict[K, V] = {}  # the least recently used come first
-        self._maxsize = maxsize
+        self._entries: LRUCache[K, V] = LRUCache(maxsize)
         self._lock = threading.Lock()
         self._hits = 0
         self._misses = 0
@@ -37,29 +38,35 @@ class Cache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         with self._lock:
-            value = self._entries.pop(key, None)
+            value = self._entries.get(key)
             if value is None:
                 self._misses += 1
             else:
-                self._entries[key] = value
                 self._hits += 1
             return value
 
     def put(self, key: K, value: V, maxsize: int) -> None:
         """Keep `value`; `maxsize` is the bound in force now (it may have changed since)."""
         with self._lock:
-            self._maxsize = maxsize
-            self._entries.pop(key, None)
-            self._entries[key] = value
-            while len(self._entries) > maxsize:
-                del self._entries[next(iter(self._entries))]
+            if maxsize != self._entries.maxsize:
+                self._resize(maxsize)
+            if len(self._entries) >= maxsize:
                 self.epoch += 1
+            if maxsize > 0:
+                self._entries[key] = value
 
     def count_hits(self, hits: int = 1) -> None:
         """Count hits of entries that are known to be there. They are not made the most recent
         ones: that happens when they are asked for next, in another epoch."""
         with self._lock:
             self._hits += hits
+
+    def _resize(self, maxsize: int) -> None:
+        kept = list(self._entries.items())[-maxsize:] if maxsize > 0 else []
+        self._entries = LRUCache(maxsize)
+        self.epoch += 1
+        for key, value in kept:
+            self._entries[key] = value
 
     def clear(self) -> None:
         with self._lock:
@@ -69,4 +76,6 @@ class Cache(Generic[K, V]):
 
     def info(self) -> CacheInfo:
         with self._lock:
-            return CacheInfo(self._hits, self._misses, self._maxsize, len(self._entries))
+            return CacheInfo(
+                self._hits, self._misses, int(self._entries.maxsize), len(self._entries)
+            )
