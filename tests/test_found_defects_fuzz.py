@@ -546,3 +546,30 @@ def test_products_of_parts_of_complex_arrays() -> None:
         return part @ part, other @ part, np.dot(part[::-1], other), np.outer(part, other)
 
     oracle.check(program, host.arange(16), sums=True)
+
+
+def test_numpy_says_what_is_wrong_with_a_read_only_output() -> None:
+    """It looks at some arguments before."""
+
+    def program(np: Any, x: Any) -> Any:
+        mask, scalar = x > 1, x.sum()
+        out = np.broadcast_to(np.zeros(()), (3,))
+        calls = [
+            lambda axis=axis, call=call: call(axis)
+            for axis in (0, 1)
+            for call in (
+                lambda axis: mask.mean(axis=axis, where=mask, out=out),
+                lambda axis: np.std(mask, axis=axis, where=mask, out=out),
+                lambda axis: np.nanmean(x, axis=axis, out=out),
+                lambda axis: np.percentile(x, 50, axis=axis, out=out),
+            )
+        ]
+        calls += [
+            lambda: np.copyto(out, 1),
+            lambda: np.put(out, 0, 1),
+            lambda: np.place(out, [1], 2),
+        ]
+        calls += [lambda: np.nanmean(x, out=scalar), lambda: np.copyto(scalar, 1)]
+        return _errors(np, *calls)
+
+    oracle.check(program, host.arange(4.0))

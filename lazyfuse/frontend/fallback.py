@@ -124,7 +124,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     given = {key: lower(value) for key, value in options.items()}
     result = call_as_user(function, *lowered, **given)
     for handle, array in written.values():
-        handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
+        if array.flags.writeable:
+            handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
     owners: dict[int, Any] = {
         id(array): array for array in _arrays((options.get("out"), *args[:1]))
     }
@@ -136,10 +137,14 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", str(function))
 
 
-def _writable(array: Handle, written: dict[int, tuple[Handle, np.ndarray]]) -> np.ndarray:
-    array._check_writeable()
+def _writable(array: Handle, written: dict[int, tuple[Handle, np.ndarray]]) -> Any:
+    """A copy for NumPy to write into; of what is read-only one that is, too, since NumPy knows
+    what it says first. A scalar stays one, about which it has a word as well."""
+    if array._is_scalar:
+        return lower(array)
     if id(array) not in written:
         copy = np.array(lower(array))
+        copy.flags.writeable = array.flags.writeable  # type: ignore[attr-defined]  # a LazyArray
         written[id(array)] = (array, copy)
     return written[id(array)][1]
 
