@@ -573,3 +573,23 @@ def test_numpy_says_what_is_wrong_with_a_read_only_output() -> None:
         return _errors(np, *calls)
 
     oracle.check(program, host.arange(4.0))
+
+
+def test_memory_order_of_what_is_reduced_from_reshaped_nothing() -> None:
+    """Where there are no elements, a new shape has new strides; what is summed over the empty axis
+    lies as they say."""
+
+    def program(np: Any, x: Any) -> Any:
+        a, b = x[2:1], x[:, 2:1]
+        shaped = [
+            np.expand_dims(a, 1), np.expand_dims(b, (0, 3)), np.atleast_3d(a), a[None],
+            b.reshape(0, 4, 2), b.reshape((2, 0, 4), order="F"), a.T.reshape(4, 0, 2),
+            np.array(a, ndmin=6), a.squeeze(), np.expand_dims(x, 2),
+        ]  # fmt: skip
+        return [y.sum(axis=axis) for y in shaped for axis in range(y.ndim)], [
+            y.mean(axis=0) for y in shaped
+        ]
+
+    with host.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        oracle.check(program, host.arange(16.0).reshape((2, 2, 2, 2), order="F"))

@@ -94,7 +94,7 @@ def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | 
     if shape == layout.shape:
         return layout
     if size_of(shape) == 0 or is_contiguous(layout.shape, layout.strides):
-        return Layout(shape, c_strides(shape), layout.offset)
+        return Layout(shape, c_strides(tuple([n or 1 for n in shape])), layout.offset)
     old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n != 1]
     strides = [0] * len(shape)
     position = taken = 0
@@ -258,8 +258,8 @@ def expand_dims(a: Any, axis: Any) -> Any:
     places = [normalize_axis(x, ndim) for x in axes]
     if len(set(places)) != len(places):
         raise ValueError("repeated axis")
-    rest = iter([slice(None)] * a.ndim)
-    return a[tuple(None if number in places else next(rest) for number in range(ndim))]
+    rest = iter(a.shape)
+    return reshape(a, tuple([1 if number in places else next(rest) for number in range(ndim)]))
 
 
 def atleast_1d(*arys: Any) -> Any:
