@@ -593,3 +593,12 @@ def test_memory_order_of_what_is_reduced_from_reshaped_nothing() -> None:
     with host.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         oracle.check(program, host.arange(16.0).reshape((2, 2, 2, 2), order="F"))
+
+
+def test_memory_order_of_products_over_nothing() -> None:
+    def program(np: Any, x: Any) -> Any:
+        nothing = np.expand_dims(x[:0], 1)
+        turned = nothing.transpose()
+        return turned @ np.ones((0, 3)), np.ones((2, 0)) @ nothing[..., 0], np.sort(turned, axis=1)
+
+    oracle.check(program, host.arange(36.0).reshape((2, 3, 6)))

@@ -161,10 +161,14 @@ def _tiny(memory: Memory, small: dict[int, int]) -> np.ndarray:
     """Ones of small extents, with the axes in the same memory order."""
     shape, dtype, strides = memory
     slowest_first = sorted(range(len(shape)), key=lambda axis: (-abs(strides[axis]), axis))
-    extents = [small[shape[axis]] if strides[axis] else 1 for axis in slowest_first]
+    extents = [(small[shape[axis]] or 1) if strides[axis] else 1 for axis in slowest_first]
     made = np.ones(extents, np.dtype(dtype)).transpose(np.argsort(slowest_first).tolist())
-    turned = made[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in strides)]
-    return np.broadcast_to(turned, tuple(small[extent] for extent in shape))
+    parts = zip(shape, strides, strict=True)
+    turned = made[
+        tuple(slice(None, None if n else 0, -1 if stride < 0 and n else 1) for n, stride in parts)
+    ]
+    whole = tuple(small[extent] for extent in shape)
+    return turned if turned.shape == whole else np.broadcast_to(turned, whole)
 
 
 def _hollow(memory: Memory) -> np.ndarray:
