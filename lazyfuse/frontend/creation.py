@@ -25,7 +25,7 @@ from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides
-from lazyfuse.ops.shapes import Shape, integer
+from lazyfuse.ops.shapes import Shape, integers
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
@@ -170,7 +170,7 @@ def _shape(shape: Any) -> Shape:
     single = not isinstance(shape, bool) and hasattr(shape, "__index__") and not np.ndim(shape)
     if not single and not hasattr(shape, "__iter__"):
         raise TypeError(f"expected a sequence of integers or a single integer, got '{shape!r}'")
-    result = tuple(integer(extent) for extent in ((shape,) if single else shape))
+    result = tuple(integers((shape,) if single else shape))
     if any(extent > sys.maxsize for extent in result):
         raise ValueError("Maximum allowed dimension exceeded")
     if any(extent < 0 for extent in result):

@@ -16,7 +16,7 @@ from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
-from lazyfuse.ops.shapes import Shape, integer, normalize_axis, size_of
+from lazyfuse.ops.shapes import Shape, integers, normalize_axis, size_of
 
 
 def asarray(value: Any) -> Any:
@@ -61,7 +61,7 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None =
 
 def _target_shape(shape: Any, size: int) -> Shape:
     several = isinstance(shape, tuple | list) or getattr(shape, "ndim", False)
-    extents = [integer(n) for n in (shape if several else (shape,))]
+    extents = integers(shape if several else (shape,))
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
     wrong = f"cannot reshape array of size {size} into shape {_shown(extents)}"
@@ -134,7 +134,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     order = methods.order_letter(order or "C")
     if order == "K":
         a = asarray(a)
-        dense = a if _is_dense(a._layout) else methods.converted(a, a._code, "K")
+        dense = a if _is_dense(a._layout) else methods.walked(a)
         axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
         if dense.ndim == 1:
             return dense
@@ -166,7 +166,9 @@ def ravel_method(self: Any, order: str = "C") -> Any:
 
 def flatten(self: Any, order: str = "C") -> Any:
     """One axis, always a copy."""
-    return _owning(ravel(methods.converted(self, self._code, order), order))
+    is_walked = methods.order_letter(order or "C") == "K"
+    copy = methods.walked(self) if is_walked else methods.converted(self, self._code, order)
+    return _owning(ravel(copy, order))
 
 
 # ---- axes

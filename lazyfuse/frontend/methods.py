@@ -12,7 +12,14 @@ from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.handle import new, new_scalar, view
 from lazyfuse.ir.node import Map
-from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous, is_f_contiguous
+from lazyfuse.ir.order import (
+    c_strides,
+    copy_strides,
+    f_strides,
+    is_contiguous,
+    is_f_contiguous,
+    result_strides,
+)
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
@@ -48,9 +55,18 @@ def astype(
 def converted(array: Any, dtype: str, order: str = "K") -> Any:
     """A new array of this dtype in the given memory order."""
     from_node = array._read()
-    strides = order_strides(from_node.shape, from_node.strides, order)
+    lying = array._layout if array._cast is not None else from_node  # parts of complex numbers
+    strides = order_strides(from_node.shape, lying.strides, order)
     node = Map(OPS["astype"], (from_node.dtype,), dtype, from_node.shape, strides, (from_node,))
     return (new_scalar if array._is_scalar else new)(node, array._storage.device)
+
+
+def walked(array: Any) -> Any:
+    """A copy in the order in which NumPy walks an array: axes of stride 0 stay where they are."""
+    node, layout = array._read(), array._layout
+    strides = result_strides([layout[:2]], layout.shape, trivial=False)
+    copy = Map(OPS["astype"], (node.dtype,), node.dtype, node.shape, strides, (node,))
+    return (new_scalar if array._is_scalar else new)(copy, array._storage.device)
 
 
 def as_array(value: Any) -> Any:
@@ -120,4 +136,6 @@ def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
     scale = 10.0 ** abs(decimals)
     first, second = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
     scaled = apply("rint", (apply(first, (self, scale)),))
-    return apply(second, (scaled, scale), out=out)
+    flags = self.flags  # NumPy computes in an array that lies as PyArray_Round makes it
+    order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    return apply(second, (scaled, scale), out=out, order=order)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, recorded
+from lazyfuse.frontend import fallback, methods, recorded
 from lazyfuse.frontend.convert import ForeignError, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, record
@@ -296,9 +296,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         array = a if isinstance(a, Handle) else to_array(a)
     except ForeignError:
         return fallback.call(np.count_nonzero, a, axis, keepdims=keepdims)
-    return sum(
-        elementwise.apply("not_equal", (array, 0)), axis=axis, dtype=np.intp, keepdims=keepdims
-    )
+    true = array if array._code == "b1" else methods.converted(array, "b1")
+    return sum(true, axis=axis, dtype=np.intp, keepdims=keepdims)
 
 
 def native(a: Any) -> Any:

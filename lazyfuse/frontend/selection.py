@@ -65,10 +65,12 @@ class Empty(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """An axis that a slice, newaxis or Ellipsis leaves."""
+    """An axis that a slice, newaxis or Ellipsis leaves. `lies`: its stride in the user's array,
+    which parts of complex numbers have not in the memory that is read."""
 
     extent: int
     stride: int
+    lies: int
 
 
 def select(array: Any, key: Any) -> Selection | Empty | Layout:
@@ -144,6 +146,7 @@ class _Reader:
             self.base, self.memory = node.srcs[0], node.layout
         else:
             self.base, self.memory = node, Layout(node.shape, node.strides, 0)
+        self.lies = self.memory.strides if array._cast is None else array._layout.strides
         self.axis = 0
         self.offset = self.memory.offset
         self.terms: list[Node] = []
@@ -184,15 +187,16 @@ class _Reader:
 
     def _leave(self, part: Any) -> list[Axis]:
         if part is None:
-            return [Axis(1, 0)]
+            return [Axis(1, 0, 0)]
         if part is _NOTHING:
             return []
         extent, stride = self.memory.shape[self.axis], self.memory.strides[self.axis]
         start, stop, step = part.indices(extent)
         length = len(range(start, stop, step))
         self.offset += start * stride if length else 0
+        lies = step * self.lies[self.axis]
         self.axis += 1
-        return [Axis(length, step * stride)]
+        return [Axis(length, step * stride, lies)]
 
     def _take(self, part: int | Pick) -> None:
         if isinstance(part, int):
@@ -248,7 +252,7 @@ class _Reader:
         left inside, sorted by stride. Around several elements, it is walked in C order.
         """
         shape = tuple(axis.extent for axis in left)
-        inside = copy_strides(shape, tuple(axis.stride for axis in left))
+        inside = copy_strides(shape, tuple(axis.lies for axis in left))
         if size_of(shape) > 1:
             outside = tuple(step * size_of(shape) for step in c_strides(picked))
         else:

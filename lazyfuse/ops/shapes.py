@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,6 +52,22 @@ def integer(value: Any) -> int:
     if isinstance(value, bool | np.bool):
         raise TypeError("an integer is required")
     return operator.index(value)
+
+
+def integers(extents: Iterable[Any]) -> list[int]:
+    """The extents of a shape as ints. Raises: ValueError for more axes than NumPy's arrays have,
+    which it looks at first; TypeError."""
+    given = list(extents)
+    if len(given) > _MOST_AXES:
+        raise ValueError(
+            f"maximum supported dimension for an ndarray is currently {_MOST_AXES}, "
+            f"found {len(given)}"
+        )
+    return [integer(extent) for extent in given]
+
+
+#: NPY_MAXDIMS of NumPy 2.
+_MOST_AXES = 64
 
 
 def size_of(shape: Shape) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as host
 
 from tests.fuzz.compare import problems, run
-from tests.fuzz.modes import Mode, modes
+from tests.fuzz.modes import INTERPRETED, Mode, modes
 from tests.fuzz.shrink import script, shrink
 from tests.fuzz.statements import grow
 
@@ -39,13 +39,15 @@ def program(seed: str, longest: int = 60) -> list[str]:
         return grow(random.Random(seed), longest).lines
 
 
-def check(seed: str, *, longest: int = 60, shrinking: float = 30.0) -> Failure | None:
+def check(
+    seed: str, *, longest: int = 60, shrinking: float = 30.0, interpreted: bool = False
+) -> Failure | None:
     """Run the program of a seed in every mode; return its failure, shrunk, if there is one."""
     lines = program(seed, longest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wanted = run(lines, host)
-        for mode in modes(seed):
+        for mode in INTERPRETED if interpreted else modes(seed):
             found = problems(lines, mode, wanted)
             if found:
                 return _shrunk(seed, mode, lines, found, shrinking)
@@ -67,7 +69,7 @@ def work(arguments: argparse.Namespace, job: int, counts: Any) -> None:
         if time.monotonic() > end or counts[1] >= arguments.failures:
             return
         counts[2] = number
-        failure = check(f"{arguments.seed}/{number}")
+        failure = check(f"{arguments.seed}/{number}", interpreted=arguments.interpreted)
         if failure is not None:
             counts[1] += 1
             print(f"{failure}\n", flush=True)

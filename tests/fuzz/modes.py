@@ -56,6 +56,11 @@ def modes(seed: str) -> tuple[Mode, ...]:
     )
 
 
+#: Nothing is compiled: what recording decides (shapes, memory orders, aliasing, errors) is looked at
+#: several times as fast.
+INTERPRETED = (Mode("interpreted", {"cold_size": 1 << 40}),)
+
+
 def _options(rng: random.Random) -> dict[str, Any]:
     """Draw budgets, small enough to be reached by small programs."""
     drawn: dict[str, Any] = {"threads": rng.choice((1, 2)), "fusion": rng.random() < 0.7}
@@ -87,8 +92,28 @@ def running(mode: Mode) -> Iterator[None]:
         "cache_size": 8192,
         **mode.options,
     }
-    with oracle.options(**options), _split_work(mode.split), _generation(mode.level):
+    with (
+        oracle.options(**options),
+        _split_work(mode.split),
+        _generation(mode.level),
+        _interpreted(mode in INTERPRETED),
+    ):
         yield
+
+
+@contextmanager
+def _interpreted(always: bool) -> Iterator[None]:
+    """Plan nothing, however often it comes."""
+    if not always or not oracle.IS_ENGINE:
+        yield
+        return
+    from lazyfuse.runtime import cold
+
+    normal, cold.PLAN_NS = cold.PLAN_NS, float("inf")
+    try:
+        yield
+    finally:
+        cold.PLAN_NS = normal
 
 
 @contextmanager
