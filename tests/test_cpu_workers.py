@@ -25,6 +25,7 @@ from lazyfuse.backends.cpu.launch_text import SLOTS, WORKERS, is_sse, text
 from lazyfuse.ops.body import Body
 from lazyfuse.ops.float_flags import OVERFLOW
 from lazyfuse.runtime import session
+from tests.concurrently import concurrently
 from tests.kernel_runner import KernelRunner, elementwise, full_sum, load, same, values
 
 BACKEND = CpuBackend()
@@ -236,11 +237,7 @@ def test_more_launches_than_slots() -> None:
             launch(lambda params, begin, stop: found.append(begin), end=10, helpers=2)
         sums.append(sum(found))
 
-    threads = [threading.Thread(target=work) for _ in range(SLOTS + 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [()] * (SLOTS + 5))
     assert sums == [20 * 45] * (SLOTS + 5)
 
 
@@ -417,11 +414,7 @@ def test_calls_are_made_once() -> None:
         gate.wait(20)
         found.append(compiler.calls)
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(ask, [()] * 4)
     assert len({id(calls) for calls in found}) == 1
 
 

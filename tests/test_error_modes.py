@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -21,6 +20,7 @@ import pytest
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.runtime import conditions
 from tests import oracle
+from tests.concurrently import concurrently
 from tests.oracle import lf
 
 pytestmark = pytest.mark.engine
@@ -614,11 +614,7 @@ def test_threads_have_states_of_their_own() -> None:
                 if raised != bool(number % 2):
                     failures.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [(number,) for number in range(8)])
     assert not failures
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 
 SIZE = 5000
 SCALE = 2.0
@@ -267,11 +267,7 @@ def test_many_threads(kind: int) -> None:
             if not host.array_equal(host.asarray(fused(x, y)), a * b + a):
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [()] * 4)
     assert not wrong
 
 

@@ -10,7 +10,6 @@ import math
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests import oracle
+from tests.concurrently import concurrently
 from tests.programs import Example, examples
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -356,11 +356,7 @@ def test_threads() -> None:
             if call(Image(code), 2.0, result=ctypes.c_double) != 2 * (n % 8) + 1:
                 wrong.append(n)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [()] * 4)
     assert not wrong
 
 

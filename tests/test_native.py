@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from types import FunctionType
@@ -16,6 +15,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 from tests.test_errors import FAULTS
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -227,11 +227,7 @@ def test_threads() -> None:
             if float((a * b + a - 1)[5]) != 9.0:
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [()] * 4)
     assert not wrong
 
 

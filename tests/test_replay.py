@@ -20,6 +20,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 
 if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code replays what the engine runs on the CPU", allow_module_level=True)
@@ -608,11 +609,7 @@ def test_long_kernels_let_other_threads_go_on() -> None:
                     if not host.array_equal(lf.asnumpy(fused(a, b)), wanted):
                         wrong.append(1)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        concurrently(work, [()] * 4)
     assert not wrong and fused.replays == 81
 
 
@@ -634,11 +631,7 @@ def test_threads_that_share_the_memory_of_a_run(monkeypatch: pytest.MonkeyPatch)
 
     work(arrays[0])
     assert _replays(fused) == 58
-    threads = [threading.Thread(target=work, args=(array,)) for array in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, [(array,) for array in arrays])
     assert not wrong and fused.replays == 58 + 240
 
 

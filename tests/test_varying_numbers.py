@@ -6,7 +6,6 @@ import gc
 import math
 import random
 import sys
-import threading
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 
 if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the engine records and replays", allow_module_level=True)
@@ -439,11 +439,7 @@ def test_threads_with_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
     for x in wanted:
         work(arrays[0], x)
     pairs = zip(arrays, wanted, strict=True)
-    threads = [threading.Thread(target=work, args=pair) for pair in pairs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(work, pairs)
     assert not wrong and fused.recordings == 3 and fused.replays > 300
 
 

@@ -56,8 +56,8 @@ def modes(seed: str) -> tuple[Mode, ...]:
     )
 
 
-#: Nothing is compiled: what recording decides (shapes, memory orders, aliasing, errors) is looked at
-#: several times as fast.
+#: Nothing is compiled: what recording decides (shapes, memory orders, aliasing, errors) is looked
+#: at several times as fast.
 INTERPRETED = (Mode("interpreted", {"cold_size": 1 << 40}),)
 
 
