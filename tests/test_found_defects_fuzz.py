@@ -602,3 +602,18 @@ def test_memory_order_of_products_over_nothing() -> None:
         return turned @ np.ones((0, 3)), np.ones((2, 0)) @ nothing[..., 0], np.sort(turned, axis=1)
 
     oracle.check(program, host.arange(36.0).reshape((2, 3, 6)))
+
+
+def test_bounds_that_an_integer_array_cannot_reach_are_dropped_again() -> None:
+    """Also by the short way of an operation that was recorded with bounds it reaches."""
+
+    def program(np: Any, x: Any) -> Any:
+        limits = [(1, 2), (host.inf, 100), (host.inf, 300), (-300, 2.5), (1.5, 300), (-128, 127)]
+        rows = np.array([1.0, 500.0, 2.0, 3.0])
+        return [
+            value
+            for low, high in limits
+            for value in (np.clip(x, low, high), x.clip(low, high), x.clip(rows, high))
+        ]
+
+    oracle.check(program, host.arange(4).astype("i1"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,16 @@ def clip_method(
         return call("maximum", np.maximum, (self, min), given)
     clip = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc under np.clip is private
     return call("clip", clip, (self, min, max), given)
+
+
+def has_open_bound(operands: Sequence[Any]) -> bool:
+    """Whether a bound of clip is an integer beyond those of the array, which leaves a side open
+    also where the result has another dtype."""
+    dtype = getattr(operands[0], "_code", "") if operands else ""
+    if dtype[:1] not in ("i", "u"):
+        return False
+    low, high = integer_range(dtype)
+    return any(type(bound) is int and not low <= bound <= high for bound in operands[1:])
 
 
 def conjugate_method(self: Any, out: Any = None) -> Any:

@@ -98,14 +98,16 @@ def _with_recipes(method: _Function, known: Recipes) -> _Function:
     return method
 
 
-def several(general: _Function) -> _Function:
+def several(
+    general: _Function, *, unless: Callable[[Sequence[Any]], bool] = lambda operands: False
+) -> _Function:
     """`general`, the long way of an operation on arrays and numbers (where, clip), with a short
-    way beside it."""
+    way beside it; `unless` the values of these numbers decide what is done."""
     known: Recipes = {}
 
     @wraps(general)
     def method(*operands: Any, **options: Any) -> Any:
-        if options:
+        if options or unless(operands):
             return general(*operands, **options)
         made = rerecord.recorded(known, operands, None)
         if made is not None:
