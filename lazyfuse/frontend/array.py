@@ -217,7 +217,7 @@ class ArrayInterface(Handle):
     __imatmul__ = linalg.in_place_matmul
 
     astype = shortcuts.remembered(methods.astype)
-    clip = shortcuts.several(methods.clip_method, unless=methods.has_open_bound)
+    clip = shortcuts.several(methods.clip_method, choice=methods.open_bounds)
     conj = conjugate = methods.conjugate_method
     round = shortcuts.remembered(methods.round_method)
     real = property(recasting.real, recasting.set_real)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,11 +101,10 @@ def clip_method(
     self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any
 ) -> Any:
     """Limit the values to [min, max]; None leaves a side open, and so does an integer bound that
-    the dtype cannot reach."""
-    if self._code[0] in "iu":
-        low, high = integer_range(self._code)
-        min = None if type(min) is int and min < low else min
-        max = None if type(max) is int and max > high else max
+    the dtype does not pass."""
+    opened = open_bounds((self, min, max))
+    if opened is not None:
+        min, max = (None if opened[0] else min), (None if opened[1] else max)
     if min is None and max is None:
         return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
     given = options if out is None else {**options, "out": out}
@@ -116,14 +116,20 @@ def clip_method(
     return call("clip", clip, (self, min, max), given)
 
 
-def has_open_bound(operands: Sequence[Any]) -> bool:
-    """Whether a bound of clip is an integer beyond those of the array, which leaves a side open
-    also where the result has another dtype."""
+def open_bounds(operands: Sequence[Any]) -> tuple[bool, ...] | None:
+    """Which bounds of clip are integers that the values of an integer array cannot pass: NumPy
+    leaves that side open, also where the result has another dtype. None for other arrays."""
     dtype = getattr(operands[0], "_code", "") if operands else ""
     if dtype[:1] not in ("i", "u"):
-        return False
+        return None
     low, high = integer_range(dtype)
-    return any(type(bound) is int and not low <= bound <= high for bound in operands[1:])
+    passed = operator.ge, operator.le
+    return tuple(
+        [
+            type(bound) is int and is_open(limit, bound)
+            for bound, limit, is_open in zip(operands[1:], (low, high), passed, strict=False)
+        ]
+    )
 
 
 def conjugate_method(self: Any, out: Any = None) -> Any:

@@ -54,7 +54,7 @@ from lazyfuse.frontend.grids import Grid
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
-from lazyfuse.frontend.methods import has_open_bound
+from lazyfuse.frontend.methods import open_bounds
 from lazyfuse.frontend.rehost import Host
 from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
@@ -320,7 +320,7 @@ def _adapted(name: str, value: Any) -> Any:
     match kind(name, value):
         case "composed":
             made = small.function(name, _spared(name, value, HOST.function(value)), value)
-            return several(made, unless=has_open_bound) if name == "clip" else made
+            return several(made, choice=open_bounds) if name == "clip" else made
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":

@@ -11,7 +11,7 @@ Recording is what an array program pays for each operation: this makes it 2 us i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from threading import get_ident
 from typing import Any, TypeVar
@@ -99,20 +99,21 @@ def _with_recipes(method: _Function, known: Recipes) -> _Function:
 
 
 def several(
-    general: _Function, *, unless: Callable[[Sequence[Any]], bool] = lambda operands: False
+    general: _Function, *, choice: Callable[[Sequence[Any]], Hashable] = lambda operands: None
 ) -> _Function:
     """`general`, the long way of an operation on arrays and numbers (where, clip), with a short
-    way beside it; `unless` the values of these numbers decide what is done."""
+    way beside it; `choice`: what the values of these numbers decide."""
     known: Recipes = {}
 
     @wraps(general)
     def method(*operands: Any, **options: Any) -> Any:
-        if options or unless(operands):
+        if options:
             return general(*operands, **options)
-        made = rerecord.recorded(known, operands, None)
+        chosen = choice(operands)
+        made = rerecord.recorded(known, operands, chosen)
         if made is not None:
             return made
-        return _record(known, operands, None, lambda operands: general(*operands))
+        return _record(known, operands, chosen, lambda operands: general(*operands))
 
     return method  # type: ignore[return-value]  # it takes what `general` does
 
