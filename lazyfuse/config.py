@@ -148,9 +148,10 @@ def options(**changes: Any) -> Iterator[Options]:
 
 def _known(made: Options) -> Options:
     """The options that were equal to these before, so that it is enough to compare identities."""
-    if len(_met) < _MOST_MET:
-        return _met.setdefault(made, made)
-    return _met.get(made, made)
+    if len(_met) >= _MOST_MET and made not in _met:
+        _met.clear()  # what was made under one of them is made again
+        _met[_DEFAULTS] = _DEFAULTS
+    return _met.setdefault(made, made)
 
 
 _met = {_DEFAULTS: _DEFAULTS}

@@ -726,3 +726,16 @@ def test_what_a_function_changes_while_it_is_recorded() -> None:
     globe["scale"] = 2.0
     _same(fused(a), host.asarray(a) * 2.0)
     assert fused.recordings == 2
+
+
+def test_options_that_are_met_late() -> None:
+    """Those that were met are kept by a bound; later ones are told apart as well."""
+    fused, a = lf.fuse(lambda a: a * 3), lf.asarray(_numbers(10))
+    for size in range(300):
+        with lf.options(cache_size=1000 + size):
+            pass
+    for _ in range(5):
+        with lf.options(cache_size=7777):
+            for _ in range(8):
+                fused(a)
+    assert _replays(fused) == fused.replays > 20

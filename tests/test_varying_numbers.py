@@ -278,7 +278,7 @@ def test_what_needs_the_value(kind: dict[str, Any], name: str) -> None:
     a = _array()
     numbers = (0.25, 0.5, 0.5, 0.75, 0.0, 0.5, 2.0, -1.5)
     fused = _follow(ASKS[name], *[(a, number) for number in numbers], by=lf)
-    assert not fused.recordings
+    assert fused.recordings <= (name == "its type")  # known beforehand, from the code
     _follow(ASKS[name], *[(a, 0.5)] * 3, fused=fused, by=lf)
     assert fused.recordings == 1 and fused.replays or fused.reason and name in UNFIT
 
@@ -328,7 +328,7 @@ def test_what_needs_the_value_is_found_out_once() -> None:
     fused, a = lf.fuse(function), lf.asarray(_array())
     for number in range(100):
         fused(a, number * 0.5)
-    assert len(calls) == 102 and not fused.recordings
+    assert len(calls) == 101 and not fused.recordings
 
 
 def test_an_exponent_that_numpy_treats_by_its_value() -> None:
@@ -342,9 +342,66 @@ def test_errors_are_those_of_the_function(kind: dict[str, Any]) -> None:
     a = _array()
     for numbers in ((1.0, 2.0, 4.0, 8.0, 0.0, 3.0), (1.0, 2.0, 0.0, 4.0, 0.0, 3.0)):
         fused = _follow(lambda np, a, x: a * (1 / x), *[(a, number) for number in numbers])
-        assert fused.recordings == 1 and fused.replays
+        assert fused.recordings == (numbers[2] != 0) == bool(fused.replays)
     _follow(lambda np, a, x: a * x**3, *[(a, x) for x in (1.0, 2.0, 3.0, 4.0, 1e200, 5.0)])
     _follow(lambda np, a, x: a * abs(x**0.5), *[(a, x) for x in (1.0, 2.0, 3.0, 4.0, -2.0, 5.0)])
+
+
+def _caught(np: Any, a: Any, x: Any) -> Any:
+    try:
+        factor = 1 / x
+    except ZeroDivisionError:
+        factor = 0.0
+    return a * factor
+
+
+def _of_type(np: Any, a: Any, n: Any) -> Any:
+    if type(n) is int and n > 5:
+        n = 5
+    return a * n
+
+
+def _by_a_function(np: Any, a: Any, n: Any) -> Any:
+    return _of_type(np, a, n) + 1
+
+
+def _if_there(np: Any, a: Any, x: Any) -> Any:
+    return a if x is None else a * x
+
+
+def test_branches_that_are_not_taken_when_it_is_recorded(kind: dict[str, Any]) -> None:
+    a = _array()
+    numbers = (0.5, 0.25, 0.0, 4.0, 8.0, 0.0, 2.0)
+    _follow(_caught, *[(a, number) for number in numbers])
+    for function in (_of_type, _by_a_function):
+        _follow(function, *[(a, number) for number in (1, 2, 3, 10, 2, 10, 4)])
+    _follow(
+        lambda np, a, x, y: a * (x if x is y else y * 2),
+        *[(a, x, y) for x, y in ((1, 2), (3, 4), (0, 0), (5, 5), (2, 3))],
+    )
+    assert _follow(_if_there, *[(a, number) for number in numbers]).replays
+
+
+def test_what_functions_remember_are_numbers() -> None:
+    half = lru_cache(lambda x: x * 0.5)
+    inner = lf.fuse(lambda a, x: a * half(x))
+    outer = lf.fuse(lambda a, x: inner(a, 0.3) + half(x))
+    a = lf.asarray(_array())
+    inner(a, 0.3)
+    half.cache_clear()
+    for x in (0.1, 0.2, 0.3, 0.4, 0.5, 0.3):
+        _same(_read(outer(a, x)), _read(a * 0.15 + x * 0.5))
+        assert type(half(x)) is float
+    for x in (0.3, 0.4, 0.3, 0.3):
+        _same(_read(inner(a, x)), _read(a * (x * 0.5)))
+
+
+def test_many_numbers_in_containers_belong_to_the_signature() -> None:
+    rows = [[float(n + m) for n in range(40)] for m in range(40)]
+    fused, a = lf.fuse(lambda a, rows: a * rows[0][0]), lf.asarray(_array())
+    for first in (1.0, 2.0, 3.0, 3.0, 3.0):
+        rows[0][0] = first
+        _same(_read(fused(a, rows)), _read(a * first))
 
 
 def test_what_a_function_keeps_of_a_stand_in() -> None:
@@ -460,6 +517,7 @@ def test_no_reference_is_lost(small: None) -> None:
     for _ in range(10):
         calls()
     assert fused._machine.replays > 100 and fused.recordings == 1
+    gc.collect()  # what other tests have left
     before = [sys.getrefcount(item) for item in watched]
     tracemalloc.start()
     for _ in range(20):

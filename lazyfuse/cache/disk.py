@@ -13,6 +13,7 @@ import hashlib
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 MAGIC = b"lazyfuse-kernel-1 "
@@ -31,13 +32,16 @@ class DiskCache:
 
     def read(self, key: str) -> bytes | None:
         """The binary of `key`; None when there is none that can be trusted."""
+        path = self._path(key)
         try:
-            content = self._path(key).read_bytes()
+            content = path.read_bytes()
+            header, _, binary = content.partition(b"\n")
+            if header != _header(binary) or not self._is_private():
+                return None
         except OSError:
             return None
-        header, _, binary = content.partition(b"\n")
-        if header != _header(binary) or not self._is_private():
-            return None
+        with suppress(OSError):  # a folder that may only be read
+            os.utime(path)
         return binary
 
     def write(self, key: str, binary: bytes) -> None:
@@ -59,12 +63,12 @@ class DiskCache:
 
     def remove(self, key: str) -> None:
         """Forget a binary that could not be loaded."""
-        self._path(key).unlink(missing_ok=True)
+        _unlink(self._path(key))
 
     def clear(self) -> None:
         """Remove every kernel."""
         for path in self._files():
-            path.unlink(missing_ok=True)
+            _unlink(path)
 
     def prune(self) -> None:
         """Remove the oldest files beyond LIMIT."""
@@ -79,7 +83,7 @@ class DiskCache:
         for _, size, path in sorted(sized):
             if total <= LIMIT:
                 return
-            path.unlink(missing_ok=True)
+            _unlink(path)
             total -= size
 
     def _files(self) -> list[Path]:
@@ -96,6 +100,12 @@ class DiskCache:
         return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def _unlink(path: Path) -> None:
+    """Remove a file, if that may be done."""
+    with suppress(OSError):
+        path.unlink()
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
@@ -107,7 +117,10 @@ def _users_folder() -> Path:
     system: str = sys.platform
     if system.startswith("linux"):
         given = os.environ.get("XDG_CACHE_HOME", "")
-        caches = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        try:
+            caches = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        except RuntimeError:  # a user without a home, in a container
+            caches = Path("/nonexistent")  # where nothing can be kept
         return caches / "lazyfuse" / "kernels"
     import platformdirs
 

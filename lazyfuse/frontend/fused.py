@@ -23,6 +23,7 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
+from lazyfuse.frontend.identity import asks_who
 from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
 from lazyfuse.frontend.recording import Recording, UnfitError, is_faster_unfused, kernel_run
 from lazyfuse.frontend.replaying import replay
@@ -72,6 +73,7 @@ class Fused(Itself):
         self._reads = Reads(function)
         self._known: dict[Any, Any] = {}
         self._families: dict[Any, Family] = {}
+        self._asks_who: bool | None = None  # not known so far
         self._in_vain = self._replayed = 0
         self._machine = machine.Entries()
         self._entries = self._machine.head
@@ -157,6 +159,10 @@ class Fused(Itself):
         family = self._families.get(signature)
         if family is None:
             family = Family(numbers)
+            if self._asks_who is None:
+                self._asks_who = asks_who(self._function)
+            if self._asks_who:
+                family.fix(frozenset(numbers))
             if len(self._families) < self._signatures:
                 self._families[signature] = family
         return Key(signature, family.key(numbers))
@@ -181,6 +187,9 @@ class Fused(Itself):
             return self._function(*args, **kwargs)
         except UnfitError as unfit:
             found, self.reason = _UNFIT, str(unfit)
+        except Exception as error:  # noqa: BLE001  # the function raises it, or engine's copies do
+            self.reason = f"it raises {type(error).__name__}: {error}"
+            return self._function(*args, **kwargs)
         self._known[key] = found
         if _can_enter(self):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
@@ -222,6 +231,7 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     is another one in each call is recorded once: arithmetic with it, and ufuncs such as
     `np.exp(-dt)`, are done again in each replay. That holds until the function wants to know it,
     for a branch, `math.sin(dt)`, an exponent or an index: then its value belongs to the signature.
+    So it does where the function's code looks at types or identities (`type(dt)`, `dt is x`).
     bools, strings and NumPy's other scalars always do.
 
     A function that asks for values, writes into its arguments, reads other arrays or draws random

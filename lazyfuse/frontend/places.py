@@ -29,7 +29,7 @@ ANY: Mapping[type, AnyNumber] = {kind: AnyNumber() for kind in KINDS}
 
 
 def numbers_in(given: Sequence[Any]) -> dict[Path, Any]:
-    """The numbers among arguments."""
+    """The numbers among arguments; none where there are very many."""
     found: dict[Path, Any] = {}
     waiting: list[tuple[Path, Any]] = [((place,), value) for place, value in enumerate(given)]
     for path, value in waiting:  # which grows
@@ -39,7 +39,13 @@ def numbers_in(given: Sequence[Any]) -> dict[Path, Any]:
         elif kind in _CONTAINERS and len(path) <= DEEPEST and len(value) <= MOST_INSIDE:
             items = value.items() if kind is dict else enumerate(value)
             waiting += [((*path, key), item) for key, item in items]
+            if len(waiting) > _MOST_LOOKED_AT:
+                return {}
     return found
+
+
+#: Items of all containers together; of more, all numbers belong to the signature.
+_MOST_LOOKED_AT = 256
 
 
 _CONTAINERS = frozenset((tuple, list, dict))

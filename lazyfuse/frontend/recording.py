@@ -92,6 +92,9 @@ def recording(sources: Sequence[Node | None], result: Any, tape: Tape | None = N
     scalars = tuple(
         [0 if place in varying else node.value for place, node in enumerate(constants)]
     )
+    others = [*given, *(constants[place].value for place in varying)]
+    if any(number.tape is not tape for number in others):  # type: ignore[union-attr]  # stand-ins
+        raise UnfitError("it uses a number of another recording")
     numbers = None
     if tape is not None:
         registers = tuple([number.register for number in reversed(given)])

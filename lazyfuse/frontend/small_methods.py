@@ -17,7 +17,7 @@ from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
-from lazyfuse.runtime import native, trace
+from lazyfuse.runtime import native, session, trace
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 from lazyfuse.runtime.recorder import Recording
@@ -95,7 +95,7 @@ def _make_native_if_worth(kind: type) -> None:
 def make_native(kind: type, *, compiles: bool = True) -> bool:
     """Replace the operators of arrays by machine code, where that can be done; unless `compiles`,
     where it has been compiled before."""
-    with _installing:
+    with session.flush_lock, _installing:  # whoever forks waits for the compiler
         if not isinstance(vars(kind)["__add__"], FunctionType):
             return True  # they are there
         found = native.install(native_sample(), _recording(kind), compiles=compiles)

@@ -12,7 +12,7 @@ from lazyfuse.frontend.convert import quiet_scalar, source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.places import Path, replaced
 from lazyfuse.frontend.recording import Recording, UnfitError, numbered, rebuilt, recording
-from lazyfuse.frontend.varying import Tape, Varying, known
+from lazyfuse.frontend.varying import Stopped, Tape, Varying, known
 from lazyfuse.ir.node import Const, Node, Source
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, replay_code, session
@@ -63,10 +63,12 @@ def recorded(
         plain = traced(function, arguments, arguments.given)
         recording(*plain)  # where that is unfit, it is so with any numbers
         if not tape.asked and varied is not None and _are_alike(varied, plain):
-            found = recording(*varied, tape)
-            if not tape.asked:
-                return found
+            return recording(*varied, tape)
         raise AskedError([varying[place] for place in tape.asked] or varying)
+    except Stopped as stopped:
+        if stopped.tape is not tape:
+            raise
+        raise AskedError([varying[place] for place in tape.asked]) from None
     finally:
         tape.close()
 
@@ -81,6 +83,9 @@ def _with_stand_ins(
     except Exception:  # noqa: BLE001  # functions that look at types may raise any
         np.random.set_state(state)
         return None
+    except Stopped:
+        np.random.set_state(state)
+        raise
 
 
 def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[Any]) -> Traced:

@@ -3,8 +3,8 @@
 A `Varying` takes the place of a number among the arguments. Arithmetic with other numbers
 is noted on its `Tape`, to be done again at each replay; where it meets an array it is a weak
 scalar like the number itself, and an argument of the kernel. Whatever else is asked of it (a
-comparison, `float`, a hash) is answered with the number of this call, and noted too: the recording
-then stands for that number alone.
+comparison, `float`, a hash) ends the recording (`Stopped`): the next one stands for that number
+alone.
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ class Tape:
             value = function(*map(known, operands))
         except FloatingPointError:
             return None
+        except Exception:  # which the function may catch: another branch for this number alone
+            for operand in operands:
+                asked(operand)
+            raise
         if type(value) not in KINDS:
             return None
         places = frozenset().union(*[each.places for each in operands if type(each) is Varying])
@@ -109,12 +113,23 @@ def known(number: Any) -> Any:
     return number.value if type(number) is Varying else number
 
 
+class Stopped(BaseException):
+    """The value of a number was asked for while its tape records: with stand-ins, the function is
+    not called to its end. No Exception, so that functions do not catch it; and what they keep for
+    later calls, they keep for numbers."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self.tape = tape
+
+
 def asked(number: Any) -> Any:
-    """The value of a number, which was asked for."""
+    """The value of a number, which was asked for. Raises: Stopped."""
     if type(number) is not Varying:
         return number
     if number.tape.is_open:
         number.tape.asked |= number.places
+        raise Stopped(number.tape)
     return number.value
 
 

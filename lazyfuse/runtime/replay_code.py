@@ -47,7 +47,7 @@ def install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> bool
     `parts`: under the names of the code's table, objects and what they keep somewhere; `objects`:
     what the code uses by itself.
     """
-    with _lock:
+    with session.flush_lock, _lock:  # whoever forks waits for the compiler
         if is_installed() or not is_possible():
             return is_installed()
         try:

@@ -116,7 +116,8 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     if found is not None:
         events.add(cache_hits=1)
         return found
-    found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
+    with flush_lock:  # whoever forks waits for the compiler
+        found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
     kernels.put(key, found, options.cache_size)
     return found
 
@@ -130,6 +131,8 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
         return None
     try:
         loaded = target.load(kernel, name, binary)
+    except OSError:  # this process may not run it; others may
+        return None
     except Exception:  # whatever a damaged binary makes the loader raise: it is compiled anew
         disk.remove(key)
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import secrets
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -161,10 +162,12 @@ class Compiler:
 @cache
 def sources() -> str:
     """Which version of this folder is there: a digest of the sizes and times of its files, since
-    to read them would cost more than to load a kernel."""
+    to read them would cost more than to load a kernel. Of this run alone where there are none (a
+    package in one file): nothing is found again then."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for path in sorted(here.rglob("*.py")):
+    found = sorted([*here.rglob("*.py"), *here.glob("*.pyc")])
+    for path in found:
         status = path.stat()
         digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
-    return digest.hexdigest()
+    return digest.hexdigest() if found else secrets.token_hex()

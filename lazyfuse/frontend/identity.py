@@ -1,0 +1,60 @@
+"""Whether a function may treat an object otherwise than its equals: by `type(x)`, or by `is`.
+
+A stand-in for a number (`varying.py`) is known as one by these alone, and nothing would be
+noticed. So the code of a function is read, and that of the functions that it names.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+#: Functions that are followed from one.
+_MOST = 64
+#: Code that is known: NumPy's, and ours.
+_KNOWN = ("numpy", "lazyfuse")
+_IDENTITIES = frozenset(("type", "id"))
+
+
+def asks_who(function: Callable[..., Any]) -> bool:
+    """Whether a function, or one that it names, looks at types or identities of objects."""
+    waiting, met = [getattr(function, "__func__", function)], set[int]()
+    for each in waiting:  # which grows
+        if type(each) is not FunctionType or id(each) in met or len(met) >= _MOST:
+            continue
+        met.add(id(each))
+        if each.__module__ and each.__module__.partition(".")[0] in _KNOWN:
+            continue
+        for code in _codes(each.__code__):
+            if _IDENTITIES.intersection(code.co_names) or _compares(code):
+                return True
+            waiting += [each.__globals__.get(name) for name in code.co_names]
+        for cell in each.__closure__ or ():
+            try:
+                waiting.append(cell.cell_contents)
+            except ValueError:  # filled later
+                continue
+        wrapped = [getattr(item, "__wrapped__", None) for item in waiting[-_MOST:]]
+        waiting += [item for item in wrapped if item is not None]
+    return False
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A code and those of the functions that are defined inside."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _compares(code: CodeType) -> bool:
+    """Whether a code has an `is` with anything but None."""
+    before: dis.Instruction | None = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP":
+            if before is None or before.opname != "LOAD_CONST" or before.argval is not None:
+                return True
+        before = instruction
+    return False
