@@ -114,7 +114,9 @@ def _flags(arrays: Sequence[Any], options: Mapping[str, Any]) -> str:
 def _row(
     call: str, arrays: int, runs: Callable[..., Any], refuses: Refuses, options: str = ""
 ) -> Row:
-    equal = "rounds in another order; LinAlgError is NumPy's, where cuSOLVER finds a singular matrix"
+    equal = (
+        "rounds in another order; LinAlgError is NumPy's, where cuSOLVER finds a singular matrix"
+    )
     dtypes = "all but float16"
     return Row(call, "cuSOLVER", arrays, _LINEAR, dtypes, options, equal, runs, refuses)
 
