@@ -61,14 +61,14 @@ def library() -> ctypes.CDLL:
 
 
 def prepared(name: str, *values: Any) -> Callable[[], Any]:
-    """A call of a loop on arrays and numbers."""
+    """A call of a loop on arrays and numbers; it keeps the arrays, of which C has addresses."""
     function = getattr(library(), name)
     function.restype = None
     given = [
         ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else value
         for value in values
     ]
-    return lambda: function(*given)
+    return lambda kept=values: function(*given)  # type: ignore[misc]  # mypy infers no default
 
 
 def elementwise(name: str, *inputs: str, results: int = 1) -> Version:
