@@ -7,8 +7,10 @@ noticed. So the code of a function is read, and that of the functions that it na
 from __future__ import annotations
 
 import dis
+import inspect
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from contextlib import suppress
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 #: Functions that are followed from one.
@@ -20,25 +22,31 @@ _IDENTITIES = frozenset(("type", "id"))
 
 def asks_who(function: Callable[..., Any]) -> bool:
     """Whether a function, or one that it names, looks at types or identities of objects."""
-    waiting, met = [getattr(function, "__func__", function)], set[int]()
-    for each in waiting:  # which grows
-        if type(each) is not FunctionType or id(each) in met or len(met) >= _MOST:
+    waiting: list[Any] = [function]
+    met: set[FunctionType] = set()
+    for each in map(_python_function, waiting):  # which grows
+        if each is None or each in met or len(met) >= _MOST:
             continue
-        met.add(id(each))
-        if each.__module__ and each.__module__.partition(".")[0] in _KNOWN:
+        met.add(each)
+        if (each.__module__ or "").partition(".")[0] in _KNOWN:
             continue
         for code in _codes(each.__code__):
             if _IDENTITIES.intersection(code.co_names) or _compares(code):
                 return True
             waiting += [each.__globals__.get(name) for name in code.co_names]
         for cell in each.__closure__ or ():
-            try:
+            with suppress(ValueError):  # filled later
                 waiting.append(cell.cell_contents)
-            except ValueError:  # filled later
-                continue
-        wrapped = [getattr(item, "__wrapped__", None) for item in waiting[-_MOST:]]
-        waiting += [item for item in wrapped if item is not None]
     return False
+
+
+def _python_function(value: Any) -> FunctionType | None:
+    """The function that an object is, binds or wraps (a cache, say), found without asking it."""
+    if type(value) is MethodType:
+        value = value.__func__
+    elif type(value) is not FunctionType:
+        value = inspect.getattr_static(value, "__wrapped__", None)
+    return value if type(value) is FunctionType else None
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

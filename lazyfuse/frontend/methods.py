@@ -13,7 +13,7 @@ from lazyfuse.frontend.call_form import call
 from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.handle import new, new_scalar, view
-from lazyfuse.ir.node import Map
+from lazyfuse.ir.node import Map, Node
 from lazyfuse.ir.order import (
     c_strides,
     copy_strides,
@@ -59,15 +59,19 @@ def converted(array: Any, dtype: str, order: str = "K") -> Any:
     from_node = array._read()
     lying = array._layout if array._cast is not None else from_node  # parts of complex numbers
     strides = order_strides(from_node.shape, lying.strides, order)
-    node = Map(OPS["astype"], (from_node.dtype,), dtype, from_node.shape, strides, (from_node,))
-    return (new_scalar if array._is_scalar else new)(node, array._storage.device)
+    return _copied(array, from_node, dtype, strides)
 
 
 def walked(array: Any) -> Any:
     """A copy in the order in which NumPy walks an array: axes of stride 0 stay where they are."""
     node, layout = array._read(), array._layout
     strides = result_strides([layout[:2]], layout.shape, trivial=False)
-    copy = Map(OPS["astype"], (node.dtype,), node.dtype, node.shape, strides, (node,))
+    return _copied(array, node, node.dtype, strides)
+
+
+def _copied(array: Any, node: Node, dtype: str, strides: tuple[int, ...]) -> Any:
+    """What an array reads, in new memory."""
+    copy = Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
     return (new_scalar if array._is_scalar else new)(copy, array._storage.device)
 
 
