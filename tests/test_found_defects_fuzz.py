@@ -8,6 +8,7 @@ from typing import Any
 import numpy as host
 import pytest
 
+import lazyfuse as np
 from tests import oracle
 
 
@@ -617,3 +618,18 @@ def test_bounds_that_an_integer_array_cannot_reach_are_dropped_again() -> None:
         ]
 
     oracle.check(program, host.arange(4).astype("i1"))
+
+
+def test_products_of_complex_numbers_are_interpreted_beside_their_operands() -> None:
+    """In the memory of an operand that nobody needs any more NumPy rounds them otherwise."""
+
+    def program(np: Any) -> Any:
+        x = (np.arange(1) - 1) * (0.3 + 0.7j)
+        np.minimum(x, x, out=x)
+        y = x * x
+        np.copyto(x, 0.1)
+        z = np.square(np.minimum(y, y))
+        return y, z, np.linspace(0.1, 0.9, 6) * 1j * (np.arange(6) + 0.3j)
+
+    with np.options(cold_size=1 << 40, eager_size=0):
+        oracle.check(program)

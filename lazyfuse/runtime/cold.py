@@ -64,6 +64,11 @@ def _has_own_bits(node: Node) -> TypeGuard[Map]:
     return node.op.name != "absolute" or node.loop[0][0] == "c"
 
 
+#: Products that NumPy rounds otherwise where the result lies in an operand's memory: its loops of
+#: vectors have fused multiplications, those for what overlaps have not.
+_ROUNDED_IN_PLACE = frozenset(("multiply", "square"))
+
+
 class Interpreter:
     """One run of pending nodes; for the engine what an Executor is."""
 
@@ -153,9 +158,11 @@ class Interpreter:
         self._met |= launch([*map(Address, arrays)], scalars, threads=self.options.threads)
         events.add_launch(sum(array.nbytes for array in arrays) - room.nbytes, room.nbytes)
 
-    def _recycled(self, node: Node, dying: Sequence[Node]) -> Buffer | None:
+    def _recycled(self, node: Map, dying: Sequence[Node]) -> Buffer | None:
         """The memory of an operand that nobody needs any more, laid out as the result is: as
         NumPy does with its temporaries, each element is read before it is written."""
+        if node.dtype[0] == "c" and node.op.name in _ROUNDED_IN_PLACE:
+            return None
         for src in dying:
             same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
             if same and src in self._rooms and src not in self._viewed:

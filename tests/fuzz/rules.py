@@ -16,9 +16,9 @@ powers: a power of floats is right to some ULP only; what is computed from it is
 masks: NumPy writes what its buffer held where `where=` is false, when the output is cast and
     overlaps an operand; without an output, what the new memory held. The memory order of what is
     folded from no elements follows from how the mask, of no elements either, was made.
-overlaps: NumPy does not look whether the value of `a[mask] = value` lies in `a`, nor whether that
-    of `a[...] = value` along one axis does when its elements have another size, and reads what it
-    has just written.
+overlaps: NumPy does not look whether the value or the mask of `a[mask] = value` lies in `a`, nor
+    whether the value of `a[...] = value` along one axis does when its elements have another size,
+    and reads what it has just written.
 unaligned: elements of another size that lie between those of the memory are a read-only copy, as
     `LazyArray.view` says.
 halves: NumPy has written the variance when it refuses to write its root.
@@ -264,8 +264,16 @@ def _overlaps(tree: ast.stmt, read: Read) -> bool:
     if getattr(part, "itemsize", 0) != getattr(value, "itemsize", 0) and _shares(part, value):
         return True
     index = read(target.slice) if not isinstance(target.slice, ast.Tuple) else None
-    by_mask = getattr(index, "dtype", None) == host.dtype("?")
-    return by_mask and _shares(read(target.value), read(tree.value))
+    if getattr(index, "dtype", None) != host.dtype("?"):
+        return False
+    array = read(target.value)
+    return _shares(array, read(tree.value)) or _shares(array, index) and not _is_same(array, index)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two arrays that share memory have the same elements at the same places."""
+    where = [x.__array_interface__["data"][0] for x in (one, other)]
+    return where[0] == where[1] and (one.shape, one.strides) == (other.shape, other.strides)
 
 
 def _unaligned(tree: ast.stmt, read: Read) -> bool:
