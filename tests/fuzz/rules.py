@@ -17,8 +17,8 @@ masks: NumPy writes what its buffer held where `where=` is false, when the outpu
     overlaps an operand; without an output, what the new memory held. The memory order of what is
     folded from no elements follows from how the mask, of no elements either, was made.
 overlaps: NumPy does not look whether the value or the mask of `a[mask] = value` lies in `a`, nor
-    whether the value of `a[...] = value` along one axis does when its elements have another size,
-    and reads what it has just written.
+    whether the value of `a[...] = value` along one axis does when its elements have another size
+    or lie in other steps, and reads what it has just written.
 unaligned: elements of another size that lie between those of the memory are a read-only copy, as
     `LazyArray.view` says.
 halves: NumPy has written the variance when it refuses to write its root.
@@ -261,13 +261,18 @@ def _overlaps(tree: ast.stmt, read: Read) -> bool:
         return False
     target = tree.targets[0]
     part, value = read(ast.Subscript(target.value, target.slice, ast.Load())), read(tree.value)
-    if getattr(part, "itemsize", 0) != getattr(value, "itemsize", 0) and _shares(part, value):
+    if _shares(part, value) and (part.itemsize != value.itemsize or _is_stepped(part, value)):
         return True
     index = read(target.slice) if not isinstance(target.slice, ast.Tuple) else None
     if getattr(index, "dtype", None) != host.dtype("?"):
         return False
     array = read(target.value)
     return _shares(array, read(tree.value)) or _shares(array, index) and not _is_same(array, index)
+
+
+def _is_stepped(part: Any, value: Any) -> bool:
+    """Whether what is written along one axis, and what is read for it, lie in other steps."""
+    return part.ndim == 1 and part.strides != value.strides[-1:]
 
 
 def _is_same(one: Any, other: Any) -> bool:
