@@ -633,3 +633,26 @@ def test_products_of_complex_numbers_are_interpreted_beside_their_operands() -> 
 
     with np.options(cold_size=1 << 40, eager_size=0):
         oracle.check(program)
+
+
+def test_what_was_recorded_for_a_view_of_the_whole_is_not_used_for_parts() -> None:
+    """A write that added such a view, of no axes, was taken to read all the memory of its operand,
+    and did so for a part: an error at the end, or values of others."""
+
+    def program(np: Any) -> Any:
+        one = np.array(2.0)
+        x, y, z = np.ones(515), np.ones(515), np.arange(1030.0)
+        x += one[...]
+        y += z[319, ...]
+        row, table = np.arange(6.0), np.arange(12.0).reshape(2, 6)
+        v, w = np.ones((2, 6)), np.ones((2, 6))
+        v *= row[:]
+        w *= table[1, :]
+        many = np.arange(8.0) * (1 + 2j)
+        p, q = np.ones(4), np.ones(4)
+        p += (many[:4] * 2).imag
+        q += many[3:7].imag
+        return x, y, v, w, p, q
+
+    with np.options(eager_size=0):
+        oracle.check(program)

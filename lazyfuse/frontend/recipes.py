@@ -180,7 +180,7 @@ def _is_read(src: Node, memory: Node, operand: Any) -> bool:
     layout, form = operand._layout, memory.formed()
     if operand._cast is not None:  # a part of complex numbers, which may have the whole's layout
         return False
-    if layout is form.layout:
+    if layout == form.layout:  # of the array itself, or of a view of all of it
         return src is memory
     return type(src) is View and src.srcs == (memory,) and src.layout == layout
 

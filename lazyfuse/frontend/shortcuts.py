@@ -233,7 +233,7 @@ def _write(
     region = node.layout.shape if type(node) is Update else node.shape
     if node is not memory[0] and before == given_warnings() and size_of(region) > AT_ONCE:
         found = learn(node, given, memory)
-        if found is not None:
+        if found is not None and not _reads_whole_memory(found, 1):
             _keep(known, key, found)
     return made
 
@@ -250,9 +250,10 @@ def _is_new(made: Any) -> bool:
     return made._owner is None and made._writeable is True and made._layout is layout
 
 
-def _reads_whole_memory(recipe: Recipe) -> bool:
-    """Whether a recipe depends on where in its memory an operand lies."""
-    return any(place < 0 for step in recipe.steps for place in step.places)
+def _reads_whole_memory(recipe: Recipe, first: int = 0) -> bool:
+    """Whether a recipe depends on where in its memory an operand lies, from the `first` on: keys
+    of writes say it of their target."""
+    return any(place <= ~first for step in recipe.steps for place in step.places)
 
 
 def _without_memory(array: Any) -> Any:
