@@ -71,7 +71,14 @@ no:
 define internal ptr @read(ptr %array, ptr %form) {{
   %node = call ptr @memory(ptr %array)
   %whole = call i1 @is_whole(ptr %array)
-  br i1 %whole, label %all, label %part
+  br i1 %whole, label %all, label %compare
+compare:
+  %own_form = call ptr @get(ptr %node, i64 {node_form})
+  %own = call ptr @get(ptr %own_form, i64 {form_layout})
+  %given = call ptr @get(ptr %array, i64 {handle_layout})
+  %equal = call i32 @PyObject_RichCompareBool(ptr %given, ptr %own, i32 2)
+  %is_equal = icmp eq i32 %equal, 1
+  br i1 %is_equal, label %all, label %part
 all:
   call void @Py_IncRef(ptr %node)
   ret ptr %node
