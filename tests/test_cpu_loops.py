@@ -2,7 +2,7 @@
 
 Long bodies walk their tail as one more vector (`emit_rounds`), large results go past the caches
 (`emit_stream`), folds that wait take several vectors at a time (`emit_inner`), and powers of two
-are one instruction (`scaling`).
+are one instruction (`instructions`).
 """
 
 from __future__ import annotations

@@ -659,7 +659,8 @@ def test_checking_needs_no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     run = launch.Launch.__call__
     monkeypatch.setattr(launch.Launch, "__call__", lambda *a, **k: run(*a, **k) and 0)
     values = host.arange(1.0, 50.0)
-    assert not heard(lf, several, values)
+    with lf.options(native=False):  # machine code calls kernels itself
+        assert not heard(lf, several, values)
     with lf.options(float_errors="check"):
         check_warnings(several, values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -656,3 +657,46 @@ def test_what_was_recorded_for_a_view_of_the_whole_is_not_used_for_parts() -> No
 
     with np.options(eager_size=0):
         oracle.check(program)
+
+
+def test_sums_over_windows_do_not_go_on_where_a_run_ends() -> None:
+    """Rows of windows that follow each other in memory were added as one run: the last bit."""
+
+    def program(np: Any, x: Any) -> Any:
+        windows = np.lib.stride_tricks.sliding_window_view
+        views = [
+            windows(x, 3, axis=0), windows(x, 2, axis=0), windows(x, (2, 3)),
+            windows(x.T, 4, axis=1), windows(x[0], 2), windows(x, 3, axis=0) * 0.1,
+        ]  # fmt: skip
+        axes = [(0, 1), (0, 2), (1, 2), 0, 1, (0, 1, 2)]
+        return [v.sum(axis=a) for v in views for a in axes if max(np.atleast_1d(a)) < v.ndim] + [
+            views[0].std(axis=(0, 1)), views[0].var(axis=(1, 2)), views[2].mean(axis=(0, 1))
+        ]  # fmt: skip
+
+    with np.options(eager_size=0, cold_size=0):
+        oracle.check(program, host.random.default_rng(5).standard_normal((6, 5)))
+
+
+@pytest.mark.parametrize("dtype", ("i1", "u1", "i8", "u8", "f4", "?"))
+def test_numbers_that_a_loop_cannot_hold(dtype: str) -> None:
+    """NumPy's own integers have a truth value however large they are, and `casting="unsafe"`
+    casts any number: an OverflowError was raised."""
+    numbers = [
+        host.int64(300), host.uint64(2**64 - 6), host.float64(300.7), host.int8(-3),
+        host.bool_(True), 300, -1, 2**63, 2**64 - 6, 2.5,
+    ]  # fmt: skip
+    names = ("add", "maximum", "less", "logical_or", "logical_and", "equal")
+    loops: list[dict[str, Any]] = [
+        {}, {"dtype": dtype, "casting": "unsafe"}, {"dtype": "?", "casting": "unsafe"},
+    ]  # fmt: skip
+    x = host.arange(16).astype(dtype)
+    with np.options(eager_size=0), host.errstate(all="ignore"):
+        for name, number, keywords in itertools.product(names, numbers, loops):
+            calls = [
+                lambda m, n=name, s=number, k=keywords: getattr(m, n)(m.asarray(x), s, **k),
+                lambda m, n=name, s=number, k=keywords: getattr(m, n)(s, m.asarray(x), **k),
+            ]
+            for call in calls:
+                assert _errors(np, lambda c=call: c(np)) == _errors(host, lambda c=call: c(host))
+                if _errors(host, lambda c=call: c(host)) == ["nothing"]:
+                    oracle.check(call)

@@ -30,13 +30,14 @@ from lazyfuse.frontend.outputs import (
     deliver,
     ordered_strides,
 )
-from lazyfuse.frontend.varying import known
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, View
+from lazyfuse.frontend.varying import is_varying, known
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.ops.types import Loop, OperandType, Types, resolve, resolve_fixed
 from lazyfuse.runtime import session
+from lazyfuse.runtime.caller import call_as_user
 
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
@@ -177,7 +178,19 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
         assert isinstance(item.value, int)
         check_c_integer(item.value, 64)
         return Const((item.value - low) % (high - low + 1) + low, dtype)
+    if item.type is not int and not is_varying(item.value):
+        if dtype == "b1":
+            return Const(bool(item.value), dtype)
+        if dtype[0] in "iu" and not _holds(dtype, item.value):  # asked for with casting="unsafe"
+            kind = np.dtype(item.type) if isinstance(item.type, str) else None
+            return Const(call_as_user(np.asarray(item.value, kind).astype, dtype).item(), dtype)
     return scalar(item.value, dtype)
+
+
+def _holds(dtype: str, value: ScalarValue) -> bool:
+    """Whether an integer dtype has the integer part of a number."""
+    low, high = integer_range(dtype)
+    return low <= value.real <= high
 
 
 def _loop(name: str, given: tuple[OperandType, ...], types: Types | None, casting: str) -> Loop:

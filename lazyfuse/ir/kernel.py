@@ -61,12 +61,12 @@ written.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from lazyfuse.digests import digest
 from lazyfuse.ops.body import Instr
 
 
@@ -98,6 +98,8 @@ class Role(Enum):
 FIXED, UNIT, STRIDED = "0", "1", "s"
 
 
+#: Numbers of elements from lane to lane that a kernel may be made for.
+STEPS = (2, 3, 4)
 #: The longest period of joined axes, in elements.
 PERIOD = 128
 #: The longest row that one lane adds, in elements.
@@ -106,11 +108,13 @@ ROW = 31
 
 class Arg(NamedTuple):
     """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis,
-    outer axes first."""
+    outer axes first. `step`: the stride along the lanes, in elements, where the kernel is made for
+    it (one of STEPS, of what is only read); else 0."""
 
     role: Role
     dtype: str
     access: tuple[str, ...]
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,7 @@ class Kernel:
 
     @cached_property
     def digest(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest(self.text)
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -265,7 +269,9 @@ def _lines(kernel: Kernel) -> list[str]:
         f"index={kernel.index}{joined}"
     ]
     for number, arg in enumerate(kernel.args):
-        lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{','.join(arg.access)}]")
+        step = f" step {arg.step}" if arg.step else ""
+        access = ",".join(arg.access)
+        lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{access}]{step}")
     for number, dtype in enumerate(kernel.scalars):
         lines.append(f"scalar {number} {dtype}")
     number = 0

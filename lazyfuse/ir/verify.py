@@ -87,10 +87,21 @@ def _verify_reach(plan: Plan, step: Launch) -> None:
                 f"{operand} over {step.extents} leaves its memory of {size} elements",
                 str(step.kernel),
             )
+    _verify_steps(step)
     if step.kernel.joined > 1:
         _verify_joined(step)
     if step.kernel.row:
         _verify_rows(step)
+
+
+def _verify_steps(step: Launch) -> None:
+    """What is read lies along the lanes as the kernel is made for."""
+    kernel = step.kernel
+    is_inner = kernel.lanes is Lanes.INNER and kernel.inner
+    lane = (kernel.outer + kernel.inner if is_inner else kernel.outer) - 1
+    for operand, arg in zip(step.operands, kernel.args, strict=False):
+        if arg.step and operand.strides[lane] != arg.step:
+            _fail(f"{operand} does not move by {arg.step}", kernel.text)
 
 
 def _verify_rows(step: Launch) -> None:

@@ -70,7 +70,11 @@ def plan_loops(
         outer.sort(key=lambda axis: -abs(reference[axis]))
     inner = _inner_axes(group)
     outer_runs = _collapse(outer, accesses, shape, fixed_axes)
-    inner_runs = _collapse(inner, accesses, shape, fixed_axes)
+    inner_runs = [
+        run
+        for axes in _spans(group, inner)
+        for run in _collapse(axes, accesses, shape, fixed_axes)
+    ]
     pairwise = (group.order is not None and group.order.pairwise) or _scans_along_memory(group)
     has_folds = bool(group.axes)
     if has_folds and not inner_runs:
@@ -223,6 +227,16 @@ def _scans_along_memory(group: Group) -> bool:
     """Whether a scan walks neighbours in memory."""
     root = next(iter(group.roots))
     return isinstance(root, Scan) and root.strides[root.axis] == 1
+
+
+def _spans(group: Group, inner: list[int]) -> list[list[int]]:
+    """The axes that repeat a pairwise run apart from its own: where elements overlap, as in
+    windows, they could go on in memory where the run ends, and would make it longer."""
+    order = group.order
+    if order is None or not order.pairwise or order.run_axes == len(order.axes):
+        return [inner]
+    run = order.axes[-order.run_axes :]
+    return [[axis for axis in inner if axis not in run], [axis for axis in inner if axis in run]]
 
 
 def _collapse(

@@ -16,6 +16,7 @@ from lazyfuse.ir.layout import IndexMap
 from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Reduce
 from lazyfuse.ops.body import Body, Value
 from lazyfuse.ops.composite import astype
+from lazyfuse.ops.shapes import size_of
 
 
 @dataclass
@@ -87,7 +88,11 @@ class PhaseBody:
         assert isinstance(node, Map), node
         values = [self._value(operand) for operand in operands]
         loop = [astype(value, dtype) for value, dtype in zip(values, node.loop, strict=True)]
-        return node.op.expand(loop, node.dtype)
+        one = size_of(node.shape) == 1  # then NumPy does not see that the others do not move
+        by_numbers = all(
+            src.shape == () or size_of(src.shape) == 1 and not one for src in node.srcs[1:]
+        )
+        return node.op.expand(loop, node.dtype, by_numbers=by_numbers)
 
     def _gather(self, base: Term | Read, index: Term | Read) -> Value:
         """The element of the memory `base` that the index picks."""

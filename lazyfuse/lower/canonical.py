@@ -96,6 +96,8 @@ def _live(phase: Phase) -> Phase:
     for number in range(len(phase.body) - 1, -1, -1):
         if number in needed:
             needed.update(phase.body[number].args)
+    if len(needed) == len(phase.body):
+        return phase
     new = {old: number for number, old in enumerate(sorted(needed))}
     body = tuple(
         instr._replace(args=tuple(new[arg] for arg in instr.args))
@@ -138,4 +140,5 @@ def _renumbered(instr: Instr, tables: Mapping[str, Mapping[int, int]]) -> Instr:
     if table is None:
         return instr
     assert isinstance(instr.attr, int)
-    return instr._replace(attr=table[instr.attr])
+    new = table[instr.attr]
+    return instr if new == instr.attr else instr._replace(attr=new)

@@ -51,8 +51,8 @@ class Body:
         self._seen: dict[tuple[object, ...], int] = {}
 
     def emit(self, op: str, dtype: str, *args: Value, attr: Literal | str | None = None) -> Value:
-        instr = Instr(op, dtype, tuple(arg.index for arg in args), attr)
-        key = (*instr[:3], repr(attr))  # repr tells 0.0 from -0.0 and 1 from True
+        instr = Instr(op, dtype, tuple([arg.index for arg in args]), attr)
+        key = instr if attr is None else (*instr[:3], repr(attr))  # which tells 0.0 from -0.0
         index = self._seen.get(key)
         if index is None:
             index = self._seen[key] = len(self.instrs)
@@ -185,6 +185,12 @@ def select(condition: Value, x: Operand, y: Operand, *, heard: bool = False) -> 
 def cast(x: Value, dtype: str) -> Value:
     """Convert the value. Float to integer needs a value in range: `composite.astype` guards it."""
     return x if x.dtype == dtype else x.body.emit("cast", dtype, x)
+
+
+def truncate(x: Value, dtype: str) -> Value:
+    """A float without its fraction, as i4 or i8. What does not fit, and NaN, gives the smallest
+    value and is invalid."""
+    return x.body.emit("truncate", dtype, x)
 
 
 def bitcast(x: Value, dtype: str) -> Value:

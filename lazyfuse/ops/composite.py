@@ -13,6 +13,7 @@ import numpy as np
 
 from lazyfuse.ops import complex_arith
 from lazyfuse.ops.body import Value, bitcast, cast, flag, real, select
+from lazyfuse.ops.extremes import clip
 from lazyfuse.ops.float_bits import MANTISSA_BITS, double_to_half, float_to_int, int_twin
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
@@ -73,49 +74,6 @@ def sign(x: Value) -> Value:
         return select(x.ne(0), x.lift(1), 0)
     signs = select(x > 0, x.lift(1), select(x < 0, x.lift(-1), 0))
     return select(is_nan(x), x, signs) if x.kind == "f" else signs
-
-
-def maximum(x: Value, y: Value) -> Value:
-    """The greater; NaN wins. Equal zeros give the second, as NumPy's SIMD loops do."""
-    better = x > y
-    return select(better | is_nan(x), x, y) if x.kind == "f" else select(better, x, y)
-
-
-def minimum(x: Value, y: Value) -> Value:
-    better = x < y
-    return select(better | is_nan(x), x, y) if x.kind == "f" else select(better, x, y)
-
-
-def fmax(x: Value, y: Value) -> Value:
-    """The greater; NaN loses."""
-    better = x > y
-    return select(better | is_nan(y), x, y) if x.kind == "f" else select(better, x, y)
-
-
-def fmin(x: Value, y: Value) -> Value:
-    better = x < y
-    return select(better | is_nan(y), x, y) if x.kind == "f" else select(better, x, y)
-
-
-def bool_maximum(x: Value, y: Value) -> Value:
-    return x | y
-
-
-def bool_minimum(x: Value, y: Value) -> Value:
-    return x & y
-
-
-def clip(x: Value, low: Value, high: Value) -> Value:
-    """NumPy's _NPY_CLIP: min(max(x, low), high), NaN of any wins; low > high gives high."""
-    if x.kind != "f":
-        lifted = select(x < low, low, x)
-        return select(high < lifted, high, lifted)
-    lifted = select(is_nan(x), x, select(x > low, x, low))
-    return select(is_nan(lifted), lifted, select(lifted < high, lifted, high))
-
-
-def bool_clip(x: Value, low: Value, high: Value) -> Value:
-    return (x | low) & high
 
 
 def where(condition: Value, x: Value, y: Value) -> Value:

@@ -3,7 +3,7 @@ to integers, to half, and their integer twins."""
 
 from __future__ import annotations
 
-from lazyfuse.ops.body import Value, bitcast, cast, flag, select
+from lazyfuse.ops.body import Value, bitcast, cast, flag, select, truncate
 from lazyfuse.ops.float_flags import INVALID
 
 MANTISSA_BITS = {"f2": 10, "f4": 23, "f8": 52}
@@ -20,22 +20,24 @@ def float_to_int(x: Value, dtype: str) -> Value:
     u8 convert x - 2**(bits-1) above the signed range."""
     width = 8 * int(dtype[1:])
     if width < 32:
-        return cast(_to_signed(x, 32), dtype)
+        return cast(truncate(x, "i4"), dtype)
     if dtype[0] == "i":
-        return _to_signed(x, width)
+        return truncate(x, dtype)
     half = 2.0 ** (width - 1)
     large = x >= half
-    signed = _to_signed(select(large, x - half, x), width)
+    signed = truncate(select(large, x - half, x), int_twin(dtype))
     flip = select(large, signed.lift(-(1 << (width - 1))), 0)
     return bitcast(signed ^ flip, dtype)
 
 
-def _to_signed(x: Value, width: int) -> Value:
+def truncated(x: Value, dtype: str) -> Value:
+    """The primitive `truncate` in other ones, for devices that have no instruction for it."""
+    width = 8 * int(dtype[1:])
     limit = 2.0 ** (width - 1)
     # f8 values in (-2**31 - 1, -2**31) truncate into i4; f4 and i8 have none between
     above = x > -limit - 1.0 if (x.dtype, width) == ("f8", 32) else x >= -limit
     fits = above & (x < limit)
-    converted = cast(select(fits, x, 0.0), f"i{width // 8}")
+    converted = cast(select(fits, x, 0.0), dtype)
     return flag(select(fits, converted, -(1 << (width - 1))), ~fits, INVALID)
 
 

@@ -10,7 +10,7 @@ time, as a call that nothing fuses with.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -31,6 +31,7 @@ class OpDef:
     bodies: operand kinds (one string may name several) -> body.
     output: which result of the ufunc this is.
     operands: how many there are, for a row without ufunc.
+    numbers: bodies where all operands but the first are numbers (0-d), if those differ.
     ulp: 0 when equal to NumPy bit for bit, else the bound on the distance between the two results.
     """
 
@@ -40,6 +41,7 @@ class OpDef:
     output: int = 0
     ulp: int = 0
     operands: int = 0
+    numbers: Mapping[str, BodyFunction] = field(default_factory=dict)
 
     @cached_property
     def by_kind(self) -> Mapping[str, BodyFunction]:
@@ -51,6 +53,15 @@ class OpDef:
 
     def body_for(self, loop: tuple[str, ...]) -> BodyFunction | None:
         """The body for operands of dtypes `loop` (without the output), or None."""
+        if loop not in self._by_loop:
+            self._by_loop[loop] = self._body_for(loop)
+        return self._by_loop[loop]
+
+    @cached_property
+    def _by_loop(self) -> dict[tuple[str, ...], BodyFunction | None]:
+        return {}
+
+    def _body_for(self, loop: tuple[str, ...]) -> BodyFunction | None:
         kinds = {_kind(dtype) for dtype in loop}
         if "e" in kinds and "e" not in self.by_kind:
             kinds = (kinds - {"e"}) | {"f"}
@@ -59,10 +70,12 @@ class OpDef:
                 return self.by_kind.get(kind)
         return None
 
-    def expand(self, operands: list[Value], out: str) -> Value:
+    def expand(self, operands: list[Value], out: str, *, by_numbers: bool = False) -> Value:
         """Emit the body; operands have the dtypes of the ufunc's loop,
-        the result has dtype `out`."""
-        function = self.body_for(tuple(value.dtype for value in operands))
+        the result has dtype `out`. by_numbers: all operands but the first are 0-d."""
+        function = self.body_for(tuple([value.dtype for value in operands]))
+        if by_numbers:
+            function = self.numbers.get(operands[0].kind, function)
         assert function is not None, (self.name, [value.dtype for value in operands])
         if "e" not in self.by_kind:
             operands = [cast(value, "f4") if value.dtype == "f2" else value for value in operands]

@@ -66,6 +66,12 @@ def _compare(symbol: str, predicate: str) -> tuple[Cells, Cells]:
     return cuda, llvm
 
 
+def _extreme(symbol: str) -> tuple[Cells, Cells]:
+    """Floats alone: integers are compared and selected, which compilers know."""
+    predicate = {">": "ogt", "<": "olt"}[symbol]
+    return {"f": f"({{0}} {symbol} {{1}} ? {{0}} : {{1}})"}, {"f": f"fcmp {predicate}"}
+
+
 def _math(
     name: str,
     function: Callable[..., Any],
@@ -122,6 +128,9 @@ _ROWS: tuple[Primitive, ...] = (
     # scale(result, y, n): `result`, which is y * 2**n; where the processor has an instruction for
     # that, `result` is not computed
     Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
+    # truncate(x): a float without its fraction, as i4 or i8; what does not fit gives the smallest
+    # value and meets INVALID, as on x86-64
+    Primitive("truncate", 1, conditions=INVALID),
     # arithmetic
     Primitive(
         "add", 2, _wrapping("+"), {"f": "fadd", "i": "add", "u": "add"}, np.add, conditions=_SUM
@@ -217,6 +226,9 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("ne", 2, *_compare("!=", "ne"), np.not_equal),
     Primitive("lt", 2, *_compare("<", "lt"), np.less),
     Primitive("le", 2, *_compare("<=", "le"), np.less_equal),
+    # max(x, y): x > y ? x : y, so y where either is NaN and where both are zeros; likewise min
+    Primitive("max", 2, *_extreme(">"), lambda x, y: np.where(x > y, x, y)),
+    Primitive("min", 2, *_extreme("<"), lambda x, y: np.where(x < y, x, y)),
     # transcendental: vector code on the CPU, libdevice on CUDA
     _math("exp", np.exp, "exp", 10, OVERFLOW | UNDERFLOW | NOISY),
     _math("exp2", np.exp2, "exp2", 10, OVERFLOW | UNDERFLOW | NOISY),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cache
 
+from lazyfuse.digests import digest
 from lazyfuse.ops import table_arith, table_logic, table_math, table_reduce
 from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.table_reduce import ReduceDef
@@ -29,5 +29,4 @@ MULTIPLE: Mapping[str, tuple[str, ...]] = {
 @cache
 def table_digest() -> str:
     """Changes when an op is added or renamed."""
-    names = " ".join([*OPS, *REDUCTIONS])
-    return hashlib.sha256(names.encode()).hexdigest()[:16]
+    return digest(" ".join([*OPS, *REDUCTIONS]))[:16]

@@ -6,8 +6,10 @@ import numpy as np
 
 from lazyfuse.ops import complex_arith as z
 from lazyfuse.ops import composite as c
+from lazyfuse.ops import extremes
 from lazyfuse.ops.body import Value, imag, make_complex, real, select
 from lazyfuse.ops.opdef import OpDef
+from lazyfuse.ops.reciprocal import floor_divide_by_number, remainder_by_number
 
 
 def _same(x: Value) -> Value:
@@ -18,6 +20,11 @@ def _rounded(name: str):  # type: ignore[no-untyped-def]  # a body function, typ
     return lambda x: x.unary(name)
 
 
+_QUOTIENTS = {"iu": c.int_floor_divide, "f": c.float_floor_divide}
+_QUOTIENTS_BY_NUMBER = {kind: floor_divide_by_number for kind in "iu"}
+_REMAINDERS = {"iu": c.int_remainder, "f": c.float_remainder}
+_REMAINDERS_BY_NUMBER = {kind: remainder_by_number for kind in "iu"}
+
 ROWS: tuple[OpDef, ...] = (
     OpDef("add", np.add, {"iuf": lambda x, y: x + y, "b": lambda x, y: x | y, "c": z.add}),
     OpDef("subtract", np.subtract, {"iuf": lambda x, y: x - y, "c": z.subtract}),
@@ -27,12 +34,10 @@ ROWS: tuple[OpDef, ...] = (
         {"iuf": lambda x, y: x * y, "b": lambda x, y: x & y, "c": z.multiply},
     ),
     OpDef("divide", np.divide, {"f": lambda x, y: x / y, "c": z.divide}),
-    OpDef("floor_divide", np.floor_divide, {"iu": c.int_floor_divide, "f": c.float_floor_divide}),
-    OpDef("remainder", np.remainder, {"iu": c.int_remainder, "f": c.float_remainder}),
-    OpDef("divmod_quotient", np.divmod, {"iu": c.int_floor_divide, "f": c.float_floor_divide}),
-    OpDef(
-        "divmod_remainder", np.divmod, {"iu": c.int_remainder, "f": c.float_remainder}, output=1
-    ),
+    OpDef("floor_divide", np.floor_divide, _QUOTIENTS, numbers=_QUOTIENTS_BY_NUMBER),
+    OpDef("remainder", np.remainder, _REMAINDERS, numbers=_REMAINDERS_BY_NUMBER),
+    OpDef("divmod_quotient", np.divmod, _QUOTIENTS, numbers=_QUOTIENTS_BY_NUMBER),
+    OpDef("divmod_remainder", np.divmod, _REMAINDERS, output=1, numbers=_REMAINDERS_BY_NUMBER),
     OpDef("fmod", np.fmod, {"iu": c.int_fmod, "f": c.fmod}),
     OpDef("negative", np.negative, {"iuf": lambda x: -x, "c": z.negative}),
     OpDef("positive", np.positive, {"iufc": _same}),
@@ -46,14 +51,41 @@ ROWS: tuple[OpDef, ...] = (
     OpDef("real", None, {"biuf": _same, "c": real}, operands=1),
     OpDef("imag", None, {"c": imag}, operands=1),
     OpDef("complex_of", None, {"f": make_complex}, operands=2),
-    OpDef("maximum", np.maximum, {"iuf": c.maximum, "b": c.bool_maximum, "c": z.maximum}),
-    OpDef("minimum", np.minimum, {"iuf": c.minimum, "b": c.bool_minimum, "c": z.minimum}),
-    OpDef("fmax", np.fmax, {"iuf": c.fmax, "b": c.bool_maximum, "c": z.fmax}),
-    OpDef("fmin", np.fmin, {"iuf": c.fmin, "b": c.bool_minimum, "c": z.fmin}),
+    OpDef(
+        "maximum",
+        np.maximum,
+        {
+            "iuf": extremes.maximum,
+            "b": extremes.bool_maximum,
+            "c": z.maximum,
+            "e": extremes.half_maximum,
+        },
+    ),
+    OpDef(
+        "minimum",
+        np.minimum,
+        {
+            "iuf": extremes.minimum,
+            "b": extremes.bool_minimum,
+            "c": z.minimum,
+            "e": extremes.half_minimum,
+        },
+    ),
+    OpDef(
+        "fmax",
+        np.fmax,
+        {"iuf": extremes.fmax, "b": extremes.bool_maximum, "c": z.fmax, "e": extremes.half_fmax},
+    ),
+    OpDef(
+        "fmin",
+        np.fmin,
+        {"iuf": extremes.fmin, "b": extremes.bool_minimum, "c": z.fmin, "e": extremes.half_fmin},
+    ),
     OpDef(
         "clip",
         np._core.umath.clip,  # type: ignore[attr-defined]  # the ufunc under np.clip is private
-        {"iuf": c.clip, "b": c.bool_clip},
+        {"iuf": extremes.clip, "b": extremes.bool_clip, "e": extremes.clip_by_numbers},
+        numbers={"f": extremes.clip_by_numbers},
     ),
     OpDef(
         "where",

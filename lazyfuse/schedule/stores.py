@@ -64,6 +64,8 @@ def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
         below = [costs[src] for src in node.srcs]
         costs[node] = cost.map_cost(node) + sum(below)
         for src in node.srcs:
+            if src.shape == node.shape and not isinstance(src, View):
+                continue  # nothing is repeated
             own = memory_of(src)
             if own in stored or is_leaf(own) or not isinstance(own, Map):
                 continue

@@ -12,7 +12,7 @@ import numpy as np
 from cuda_cases import Case, code, elementwise_case
 
 from lazyfuse.ir.kernel import FIXED, STRIDED
-from lazyfuse.ops.body import bitcast, cast, imag, make_complex, real, select
+from lazyfuse.ops.body import bitcast, cast, imag, make_complex, real, select, truncate
 from lazyfuse.ops.primitives import PRIMITIVES, Primitive
 
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
@@ -92,6 +92,7 @@ def primitive_cases() -> Iterator[Case]:
                 if dtype[0] in row.cuda:
                     yield without_packs(_table_case(row, dtype))
         yield from map(without_packs, _casts())
+        yield from map(without_packs, _truncations())
         yield from _structural()
 
 
@@ -163,6 +164,29 @@ def _casts() -> Iterator[Case]:
             yield elementwise_case(
                 f"cast_{source}_{target}", [values], lambda b, x, t=target: cast(x, t), [expected]
             )
+
+
+def _truncations() -> Iterator[Case]:
+    """Floats to integers, what does not fit too: it gives the smallest."""
+    for source in FLOATS:
+        for target in ("i4", "i8"):
+            values = np.concatenate([floats(source), around_limits(source, target)])
+            limit = 2.0 ** (8 * int(target[1:]) - 1)
+            fits = (np.trunc(values) >= -limit) & (values < limit)
+            smallest = np.iinfo(target).min
+            expected = np.where(fits, np.where(fits, values, 0).astype(target), smallest)
+            yield elementwise_case(
+                f"truncate_{source}_{target}", [values],
+                lambda b, x, t=target: truncate(x, t), [expected.astype(target)],
+            )  # fmt: skip
+
+
+def around_limits(source: str, target: str) -> np.ndarray:
+    """The ends of an integer's range and their neighbours among the floats."""
+    limit = np.array([1.0, -1.0], source) * np.array(2.0 ** (8 * int(target[1:]) - 1), source)
+    ends = np.concatenate([limit, limit - 1, limit + 1, limit - 0.5, limit + 0.5])
+    away = [np.nextafter(ends, np.array(end, source)) for end in (np.inf, -np.inf)]
+    return np.concatenate([ends, *away]).astype(source)
 
 
 def _castable(source: str, target: str) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share
-from lazyfuse.backends.cpu.compiler import Compiler, sources
+from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
 from lazyfuse.backends.cpu.emit_plan import exports
 from lazyfuse.backends.cpu.features import stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
@@ -35,11 +35,12 @@ from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.primitives import PRIMITIVES
+from lazyfuse.sources import sources
 
 __all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable", "default_threads"]
 
 _READS = {"load", "gather", "scalar", "const", "acc", "carry", "cast", "select"}
-_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag", "scale"}
+_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag", "scale", "truncate"}
 _COMPLEX = _READS | {"complex", "real", "imag"}
 _HALF = _READS | {"bitcast"}
 
@@ -77,7 +78,9 @@ class CpuBackend:
     name = "cpu"
     device = "cpu"
     exact_order = True
+    picks_lanes = True
     band_bytes = BAND_BYTES
+    keeps_plans = True  # on disk: the fingerprint covers all of this folder
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class CpuBackend:
     @cached_property
     def fingerprint(self) -> str:
         """Everything besides the kernel text that decides the compiled bits, as a digest."""
-        decisive = f"{self.compiler.version} {stream_bytes()} {sources()}"
+        decisive = f"{self.compiler.version} {stream_bytes()} {sources(FOLDER)}"
         digest = hashlib.sha256(decisive.encode())
         for row in PRIMITIVES.values():
             digest.update(f"{row.name} {row.arity} {sorted(row.llvm.items())}".encode())

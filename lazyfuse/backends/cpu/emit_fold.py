@@ -58,6 +58,11 @@ def is_extreme(acc: Accumulator) -> bool:
     return acc.op in _EXTREMES
 
 
+def waits(acc: Accumulator) -> bool:
+    """Whether a value waits for a comparison with the one before: that of an index, of float16."""
+    return is_extreme(acc) and (acc.index is not None or acc.dtype == "f2")
+
+
 def identity(acc: Accumulator, *, of_partial: bool = False) -> tuple[Literal, ...]:
     """What a fold starts from; a partial float sum from -0.0, which changes no sum, nor -0.0."""
     if acc.op == "add":
@@ -89,6 +94,8 @@ def combine(
     writer: FunctionWriter, acc: Accumulator, old: Parts, new: Parts, *, in_order: bool = False
 ) -> Parts:
     """`old` then `new`, in `writer.lanes` lanes; `in_order`: every index in `new` is larger."""
+    if acc.op in _EXTREMES and acc.index is None and acc.dtype in ("f4", "f8"):
+        return (_extreme_float(writer, acc, old[0], new[0]),)
     if acc.op in _EXTREMES:
         return _extreme(writer, acc, old, new, in_order=in_order)
     if acc.op in _BITWISE or acc.dtype == "b1":
@@ -123,6 +130,17 @@ def _multiply(writer: FunctionWriter, old: Parts, new: Parts) -> Parts:
     (a, b), (c, d) = old, new
     real = arith("sub", arith("mul", a, c), arith("mul", b, d))
     return real, arith("add", arith("mul", a, d), arith("mul", b, c))
+
+
+def _extreme_float(
+    writer: FunctionWriter, acc: Accumulator, old: Operand, new: Operand
+) -> Operand:
+    """The extreme of two floats; of NaNs the last one. What waits for `old` is one instruction."""
+    op = "max" if acc.op in _GREATEST else "min"
+    beyond = writer.write(Instr(op, old.dtype), (new, old))
+    looked_at = old if acc.op in ("fmax", "fmin") else new
+    is_number = writer.write(Instr("eq", "b1"), (looked_at, looked_at))
+    return writer.select(is_number, beyond, new)
 
 
 def _extreme(

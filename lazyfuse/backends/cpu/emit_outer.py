@@ -16,10 +16,10 @@ from lazyfuse.backends.cpu.emit_fold import (
     Parts,
     Slots,
     combine,
-    is_extreme,
     part_dtypes,
     start,
     value_parts,
+    waits,
 )
 from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, is_in_order
@@ -130,7 +130,7 @@ class _Block:
         with ExitStack() as stack:
             site = enter_axes(self.site, slow, stack)
             extent = site.extent(fast)
-            rows = self._rows(plan)
+            rows = self._rows(plan, extent)
             first = stack.enter_context(writer.loop("0", extent, rows))
             span = first, writer.least(writer.add(first, rows), extent)
             each_vector(site, *self.span, lambda at: self._descend(at, plan, nest, kept, span))
@@ -163,13 +163,15 @@ class _Block:
             fold.write(combine(self.writer, acc, fold.read(), new, in_order=in_order))
         at.store(plan, values)
 
-    def _rows(self, plan: PhasePlan) -> str:
-        """The rows to take at once: one, where a row costs, or where comparisons would wait."""
+    def _rows(self, plan: PhasePlan, extent: str) -> str:
+        """The rows to take at once: all, of one vector of columns; one, where a row costs, or
+        where comparisons would wait."""
         if _has_costly_rows(plan):
             return "1"
-        if not any(is_extreme(acc) for _, acc in plan.folds):
-            return str(BLOCK_ROWS)
         columns = self.writer.i64("sub", self.span[1], self.span[0])
+        if not any(waits(acc) for _, acc in plan.folds):
+            is_one = self.writer.value(f"icmp sle i64 {columns}, {self.writer.lanes}")
+            return self.writer.value(f"select i1 {is_one}, i64 {extent}, i64 {BLOCK_ROWS}")
         wide = (WIDE_VECTORS - 1) * self.writer.lanes
         is_wide = self.writer.value(f"icmp sgt i64 {columns}, {wide}")
         return self.writer.value(f"select i1 {is_wide}, i64 1, i64 {BLOCK_ROWS}")

@@ -78,12 +78,20 @@ def lane_count(kernel: Kernel) -> int:
 
 
 def is_strided(kernel: Kernel) -> bool:
-    """Whether an argument is strided along the lanes; what repeats is read in vectors anyway."""
+    """Whether the lanes of an argument are read or written one by one; what repeats is read in
+    vectors anyway."""
     axis = lane_axis(kernel)
     given = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
     if kernel.joined > 1:
         given = [arg for arg in given if arg.access[kernel.tiny[0] - 1] != FIXED]
-    return axis is not None and any(arg.access[axis] == STRIDED for arg in given)
+    if axis is None:
+        return False
+    return any(arg.access[axis] == STRIDED and not arg.step for arg in given)
+
+
+def has_steps(kernel: Kernel) -> bool:
+    """Whether lanes are picked from vectors (`emit_near`)."""
+    return any(arg.step for arg in kernel.args)
 
 
 def walked(kernel: Kernel, extents: tuple[int, ...]) -> tuple[int, ...]:

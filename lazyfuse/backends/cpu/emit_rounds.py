@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_memory import Tail, load_vector, memory_type, store_vector
-from lazyfuse.backends.cpu.emit_params import is_strided, lane_axis
+from lazyfuse.backends.cpu.emit_params import has_steps, is_strided, lane_axis
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_site import Site
 from lazyfuse.backends.cpu.vector import part_dtype
@@ -25,7 +25,8 @@ LONG = 40
 
 def is_in_rounds(kernel: Kernel, plan: PhasePlan) -> bool:
     """Whether a body is long, and all that it meets along the lanes can be copied."""
-    if kernel.inner or is_strided(kernel) or kernel.gathered or kernel.scattered:
+    is_one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
+    if kernel.inner or is_one_by_one or has_steps(kernel):
         return False
     pairs = zip(plan.body, plan.places, strict=True)
     if any(instr.op == "index" and place is Place.LANE for instr, place in pairs):

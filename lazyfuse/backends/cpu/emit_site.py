@@ -20,6 +20,7 @@ from lazyfuse.backends.cpu.emit_memory import (
     store_past_caches,
     store_vector,
 )
+from lazyfuse.backends.cpu.emit_near import load_near
 from lazyfuse.backends.cpu.emit_params import Params, folds_lanes, lane_axis, width
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
@@ -168,6 +169,9 @@ class Site:
         if arg in self.tiles:
             return self.tiles[arg].load(self._place_in_row())
         pointer, stride = self.cursor[arg], self._lane_stride(arg)
+        step = self.kernel.args[arg].step
+        if step and stride != FIXED:
+            return load_near(self.writer, dtype, pointer, step=step, tail=self.tail)
         return load_vector(self.writer, dtype, pointer, stride=stride, tail=self.tail)
 
     def _place_in_row(self) -> str:

@@ -33,11 +33,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lazyfuse.backends.cpu.instructions import by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides
 from lazyfuse.backends.cpu.lanes import libm_call, raise_where
-from lazyfuse.backends.cpu.scaling import scaled
 from lazyfuse.backends.cpu.vecmath import expansion
-from lazyfuse.ops.body import Instr, Literal
+from lazyfuse.ops.body import Body, Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
 _FLOATS = {"f2": "half", "f4": "float", "f8": "double"}
@@ -112,7 +112,7 @@ class VectorWriter:
         self.has_fma = bool(features & _FMA_FEATURES)
         self.has_sse = "sse2" in features
         self.has_quiet_compares = "avx" in features
-        self.has_scale = "avx512f" in features
+        self.features = features
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
         self.block = "entry"
@@ -184,8 +184,8 @@ class VectorWriter:
                 assert isinstance(instr.attr, int)
                 raise_where(self, operands[1], instr.attr)
                 return operands[0]
-            case "scale":
-                return scaled(self, operands)
+            case "scale" | "truncate" | "max" | "min":
+                return by_instruction(self, instr, operands)
             case "div" | "rem" if divides(instr, self.lanes):
                 return divide(self, instr, operands)
             case "not":
@@ -234,7 +234,7 @@ class VectorWriter:
         peer = operands[0]
         cell = PRIMITIVES[instr.op].llvm[peer.dtype[0]]
         if cell == "expand":
-            return self._expand(instr, operands)
+            return self.expand(*expansion(instr.op, peer.dtype), operands)
         if cell.startswith("lanes "):
             always = self.const(True, "b1")
             return libm_call(self, cell.removeprefix("lanes "), (always, peer, *operands))
@@ -260,10 +260,9 @@ class VectorWriter:
         how = f'metadata !"{predicate}", metadata !"fpexcept.ignore"'
         return self.assign(f"call {kinds[0]} @{symbol}({pair}, {how})", "b1")
 
-    def _expand(self, instr: Instr, operands: Sequence[Operand]) -> Operand:
-        """Write a transcendental function as the straight-line body that vecmath gives for it."""
+    def expand(self, body: Body, result: int, operands: Sequence[Operand]) -> Operand:
+        """Write a straight-line body, whose `scalar` instructions are the operands."""
         values: list[Operand] = []
-        body, result = expansion(instr.op, operands[0].dtype)
         for step in body.instrs:
             if step.op == "scalar":
                 assert isinstance(step.attr, int)

@@ -41,6 +41,15 @@ template <class T, class S> __device__ __forceinline__ T lf_bitcast(S s) {
 }
 """
 
+# The device would give the nearest integer where a float does not fit, and 0 for NaN.
+_TRUNCATE = """\
+template <class T, class S> __device__ __forceinline__ T lf_truncate(S x) {
+  const S limit = (S)(1ULL << (8 * sizeof(T) - 1));
+  const bool above = sizeof(S) > sizeof(T) ? x > -limit - 1 : x >= -limit;
+  return above && x < limit ? (T)x : (T)-limit;
+}
+"""
+
 # 16 bytes is the widest access the hardware has: a longer pack is split into several by the
 # compiler.
 _PACK = """\
@@ -91,6 +100,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "half": (("h16", "lf_half_"), _HALF),
     "complex": (("c32x2", "c64x2"), _COMPLEX),
     "bitcast": (("lf_bitcast",), _BITCAST),
+    "truncate": (("lf_truncate",), _TRUNCATE),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
     "divide": (("lf_divide",), _DIVIDE),

@@ -34,6 +34,7 @@ _STRUCTURAL = frozenset(
         "bitcast",
         "select",
         "libm",
+        "truncate",
     )
 )
 _COMPLEX_OPS = frozenset(
@@ -209,6 +210,10 @@ def cast_text(operand: str, source: str, target: str) -> str:
     return f"({CTYPES[target].value}){operand}"
 
 
+def _truncate(instr: Instr, body: Sequence[Instr], site: Site) -> str:
+    return f"lf_truncate<{CTYPES[instr.dtype].value}>(v{instr.args[0]})"
+
+
 def _bitcast(instr: Instr, body: Sequence[Instr], site: Site) -> str:
     return f"lf_bitcast<{CTYPES[instr.dtype].value}>(v{instr.args[0]})"
 
@@ -251,6 +256,7 @@ _WRITERS: Mapping[str, Callable[[Instr, Sequence[Instr], Site], str]] = {
     "acc": _acc,
     "carry": lambda instr, body, site: "carry",
     "cast": _cast,
+    "truncate": _truncate,
     "bitcast": _bitcast,
     "select": _select,
     "libm": _libm,

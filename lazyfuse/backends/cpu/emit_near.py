@@ -1,0 +1,79 @@
+"""Loads of lanes that lie a few elements apart: whole vectors of memory, from which the lanes are
+picked.
+
+    memory   r0 g0 b0 r1 | g1 b1 r2 g2 | . . b2 r3 g3 b3           4 lanes, step 3
+    lanes    r0 r1 r2 r3
+
+The last of the vectors ends where the last lane does, so nothing else is touched. A tail is
+collected one by one.
+"""
+
+from __future__ import annotations
+
+from lazyfuse.backends.cpu.emit_memory import (
+    Tail,
+    load_scalar,
+    load_vector,
+    memory_type,
+    store_vector,
+)
+from lazyfuse.backends.cpu.emit_text import FunctionWriter
+from lazyfuse.backends.cpu.vector import Operand
+from lazyfuse.ir.kernel import UNIT
+
+#: What elements of so many bytes are moved as, whatever they mean.
+_MOVED_AS = {1: "u1", 2: "u2", 4: "f4", 8: "f8"}
+
+
+def load_near(
+    writer: FunctionWriter, dtype: str, pointer: str, *, step: int, tail: Tail | None
+) -> Operand:
+    """All lanes from `pointer` on, `step` elements apart. `dtype` is not complex."""
+    size = int(dtype[1:])
+    if writer.lanes == 1:
+        return load_scalar(writer, dtype, pointer)
+    room = writer.slot(memory_type(_MOVED_AS[size], writer.lanes))
+    if tail is None:
+        picked = _picked(writer, pointer, step, size)
+        writer.line(f"store {_type(writer, size)} {picked}, ptr {room}, align {size}")
+    else:
+        _collect(writer, dtype, pointer, step, tail, room)
+    return load_vector(writer, dtype, room, stride=UNIT, tail=None)
+
+
+def _picked(writer: FunctionWriter, pointer: str, step: int, size: int) -> str:
+    """The bits of the lanes."""
+    lanes, kind = writer.lanes, _type(writer, size)
+    places = [lane * step for lane in range(lanes)]
+    starts = [*range(0, (step - 1) * lanes, lanes), places[-1] + 1 - lanes]
+    picked, known = "poison", [-1] * lanes
+    for number, start in enumerate(starts):
+        address = writer.offset(pointer, str(start), size)
+        vector = writer.value(f"load {kind}, ptr {address}, align {size}")
+        order = [
+            lanes + place - start if place // lanes == number else kept
+            for place, kept in zip(places, known, strict=True)
+        ]
+        picked = _shuffled(writer, picked, vector, order, kind)
+        known = [lane if origin >= 0 else -1 for lane, origin in enumerate(order)]
+    return picked
+
+
+def _shuffled(writer: FunctionWriter, x: str, y: str, order: list[int], kind: str) -> str:
+    mask = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in order)
+    return writer.value(f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{mask}>")
+
+
+def _collect(
+    writer: FunctionWriter, dtype: str, pointer: str, step: int, tail: Tail, room: str
+) -> None:
+    """Put the lanes of a tail into the room, the last one also where there are none."""
+    size, lanes = int(dtype[1:]), writer.lanes
+    with writer.with_lanes(1), writer.loop("0", str(lanes)) as lane:
+        place = writer.i64("mul", writer.least(lane, tail.last), str(step))
+        value = load_scalar(writer, dtype, writer.offset(pointer, place, size))
+        store_vector(writer, value, writer.offset(room, lane, size), stride=UNIT, tail=None)
+
+
+def _type(writer: FunctionWriter, size: int) -> str:
+    return memory_type(_MOVED_AS[size], writer.lanes)

@@ -1,0 +1,190 @@
+"""What one instruction of the processor does, and LLVM's own language has no word for.
+
+* scale: `y * 2**n` is one instruction of AVX-512 instead of eight.
+* truncate: where a float does not fit, x86-64 gives what NumPy gives, and raises the flag itself.
+* max, min: `x > y ? x : y`. The instructions give `y` for NaN and for equal zeros, as comparing
+  does; those of AVX-512 can be told to raise no flag for NaN.
+
+A value of several registers goes through register by register. Elsewhere other primitives say the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from lazyfuse.ops.body import Body, Instr
+from lazyfuse.ops.float_bits import truncated
+
+if TYPE_CHECKING:
+    from lazyfuse.backends.cpu.vector import Operand, VectorWriter
+
+
+class _Instruction(NamedTuple):
+    """The LLVM intrinsic of an instruction, the feature that it belongs to, and the lanes that it
+    takes. `rest`: type and value of what follows the operands; {kind} is the result's type."""
+
+    feature: str
+    lanes: int
+    symbol: str
+    rest: tuple[tuple[str, str], ...] = ()
+
+
+#: Under no mask, rounded as the control word says.
+_MASKED_16 = (("{kind}", "zeroinitializer"), ("i16", "-1"), ("i32 immarg", "4"))
+_MASKED_8 = (("{kind}", "zeroinitializer"), ("i8", "-1"), ("i32 immarg", "4"))
+#: No flags.
+_QUIET = (("i32 immarg", "8"),)
+
+_SCALES: Mapping[str, _Instruction] = {
+    "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.scalef.ps.512", _MASKED_16),
+    "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.scalef.pd.512", _MASKED_8),
+}
+_EXTREMES: Mapping[tuple[str, str], _Instruction] = {
+    ("max", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.max.ps.512", _QUIET),
+    ("max", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.max.pd.512", _QUIET),
+    ("min", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.min.ps.512", _QUIET),
+    ("min", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.min.pd.512", _QUIET),
+}
+_TRUNCATIONS: Mapping[tuple[str, str], tuple[_Instruction, ...]] = {
+    ("f4", "i4"): (
+        _Instruction("avx512f", 16, "llvm.x86.avx512.mask.cvttps2dq.512", _MASKED_16),
+        _Instruction("avx", 8, "llvm.x86.avx.cvtt.ps2dq.256"),
+        _Instruction("sse2", 1, "llvm.x86.sse.cvttss2si"),
+    ),
+    ("f8", "i4"): (
+        _Instruction("avx512f", 8, "llvm.x86.avx512.mask.cvttpd2dq.512", _MASKED_8),
+        _Instruction("avx", 4, "llvm.x86.avx.cvtt.pd2dq.256"),
+        _Instruction("sse2", 1, "llvm.x86.sse2.cvttsd2si"),
+    ),
+    ("f4", "i8"): (
+        _Instruction("avx512dq", 8, "llvm.x86.avx512.mask.cvttps2qq.512", _MASKED_8),
+        _Instruction("sse2", 1, "llvm.x86.sse.cvttss2si64"),
+    ),
+    ("f8", "i8"): (
+        _Instruction("avx512dq", 8, "llvm.x86.avx512.mask.cvttpd2qq.512", _MASKED_8),
+        _Instruction("sse2", 1, "llvm.x86.sse2.cvttsd2si64"),
+    ),
+}
+
+
+def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operand]) -> Operand:
+    """Write one of the primitives above."""
+    match instr.op:
+        case "scale":
+            return _scaled(writer, operands)
+        case "truncate":
+            return _truncated(writer, operands[0], instr.dtype)
+        case _:
+            return _extreme(writer, instr.op, operands)
+
+
+def _scaled(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
+    """`y * 2**n` from (that as the other primitives compute it, y, n); n is a whole number."""
+    result, y, n = operands
+    found = _SCALES[y.dtype]
+    return _applied(writer, found, (y, n), y.dtype) if _fits(writer, found) else result
+
+
+def _extreme(writer: VectorWriter, op: str, operands: Sequence[Operand]) -> Operand:
+    """The first operand where it is greater (max) or less (min), else the second."""
+    x, y = operands
+    found = _EXTREMES[op, x.dtype]
+    if _fits(writer, found):
+        return _applied(writer, found, operands, x.dtype)
+    is_first = writer.write(Instr("lt", "b1"), (y, x) if op == "max" else (x, y))
+    return writer.select(is_first, x, y)
+
+
+def _truncated(writer: VectorWriter, x: Operand, dtype: str) -> Operand:
+    """A float without its fraction, as i4 or i8."""
+    for found in _TRUNCATIONS[x.dtype, dtype]:
+        if _fits(writer, found):
+            return _heard(writer, _applied(writer, found, (x,), dtype))
+    body, result = _truncation(x.dtype, dtype)
+    return writer.expand(body, result, (x,))
+
+
+def _heard(writer: VectorWriter, value: Operand) -> Operand:
+    """An integer computed in every lane: LLVM would mask the lanes that a select drops, and they
+    would raise no flags."""
+    twin = f"f{value.dtype[1:]}"
+    floats = writer.write(Instr("bitcast", twin), (value,))
+    fenced = writer.intrinsic("llvm.arithmetic.fence", twin, (floats,))
+    return writer.write(Instr("bitcast", value.dtype), (fenced,))
+
+
+@cache
+def _truncation(source: str, target: str) -> tuple[Body, int]:
+    body = Body()
+    return body, truncated(body.emit("scalar", source, attr=0), target).index
+
+
+def _fits(writer: VectorWriter, found: _Instruction) -> bool:
+    """Whether the processor has an instruction, for parts of a value or for all of it."""
+    whole = writer.lanes == 1 if found.lanes == 1 else writer.lanes % found.lanes == 0
+    return found.feature in writer.features and whole
+
+
+def _applied(
+    writer: VectorWriter, found: _Instruction, operands: Sequence[Operand], dtype: str
+) -> Operand:
+    """Take a value through an instruction, register by register."""
+    parts = [
+        _call(writer, found, [_part(writer, x, first, found.lanes) for x in operands], dtype)
+        for first in range(0, writer.lanes, found.lanes)
+    ]
+    lanes = found.lanes
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [_joined(writer, *pair, lanes) for pair in pairs]
+        lanes *= 2
+    return parts[0]
+
+
+def _call(
+    writer: VectorWriter, found: _Instruction, operands: Sequence[Operand], dtype: str
+) -> Operand:
+    """One register."""
+    kind = _kind(dtype, found.lanes)
+    given = [(_register(x.dtype, found.lanes), x.name) for x in operands]
+    given += [(type_.format(kind=kind), value) for type_, value in found.rest]
+    types = ", ".join(type_ for type_, _ in given)
+    writer.declarations[found.symbol] = f"declare {kind} @{found.symbol}({types})"
+    arguments = ", ".join(f"{type_.removesuffix(' immarg')} {value}" for type_, value in given)
+    return writer.assign(f"call {kind} @{found.symbol}({arguments})", dtype)
+
+
+def _part(writer: VectorWriter, operand: Operand, first: int, lanes: int) -> Operand:
+    """The register of a value that starts at a lane."""
+    kind = _kind(operand.dtype, writer.lanes)
+    if lanes == 1:
+        whole = _register(operand.dtype, lanes)
+        text = f"insertelement {whole} poison, {kind} {operand.name}, i64 0"
+        return writer.assign(text, operand.dtype)
+    if lanes == writer.lanes:
+        return operand
+    order = ", ".join(f"i32 {lane}" for lane in range(first, first + lanes))
+    text = f"shufflevector {kind} {operand.name}, {kind} poison, <{lanes} x i32> <{order}>"
+    return writer.assign(text, operand.dtype)
+
+
+def _joined(writer: VectorWriter, low: Operand, high: Operand, lanes: int) -> Operand:
+    """Two values of so many lanes, side by side."""
+    kind, order = _kind(low.dtype, lanes), ", ".join(f"i32 {lane}" for lane in range(2 * lanes))
+    text = f"shufflevector {kind} {low.name}, {kind} {high.name}, <{2 * lanes} x i32> <{order}>"
+    return writer.assign(text, low.dtype)
+
+
+_SCALARS = {"f4": "float", "f8": "double", "i4": "i32", "i8": "i64"}
+
+
+def _kind(dtype: str, lanes: int) -> str:
+    return _SCALARS[dtype] if lanes == 1 else f"<{lanes} x {_SCALARS[dtype]}>"
+
+
+def _register(dtype: str, lanes: int) -> str:
+    """The type of an operand: instructions of one lane read it from a register of 16 bytes."""
+    return _kind(dtype, lanes if lanes > 1 else 16 // int(dtype[1:]))
