@@ -13,6 +13,7 @@ from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+import lazyfuse.sources  # noqa: F401 - the first, for it notes the time
 from lazyfuse.config import options
 from lazyfuse.errors import (
     DeviceUnavailableError,

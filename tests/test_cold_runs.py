@@ -60,6 +60,36 @@ def test_operands_that_are_not_needed_any_more_are_overwritten(
     assert taken == [x.nbytes]
 
 
+def test_writes_go_where_nobody_else_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NumPy's do; what was read before the write, and is used after it, keeps its values."""
+    x = host.arange(4000.0)
+
+    def program(np: Any, x: Any) -> Any:
+        y = x * 2.0
+        part, turned = y[1:3000], y[::-1]
+        before, all_before = part * 1.0, y + 0.0
+        y[2:2000] = y[:1998]
+        y[5:3005] += turned[:3000] * part.sum()
+        z = y * 1.0
+        z[:10] = z[10:20]
+        i = np.arange(4000) // 2
+        i[i[:100] * 3] = i[100:200]
+        i[:2000] = i[i[:2000]]
+        return y, before, all_before, z, i, part
+
+    oracle.check(program, x)
+    oracle.check(program, x[::-1])
+    lazy = lf.asarray(x)
+    pool, taken = session.backend("cpu").memory, []
+    take = pool.take
+    y = lazy * 2.0
+    for step in range(5):
+        y[step : 3000 + step] = y[1000:] + 1.0
+    monkeypatch.setattr(pool, "take", lambda nbytes: taken.append(nbytes) or take(nbytes))
+    lf.materialize(y)
+    assert taken.count(x.nbytes) == 1 and lf.stats().cold_runs
+
+
 def test_the_first_time_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel at first, then kernels, and not one bit between them."""
     rng = host.random.default_rng(1)

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lazyfuse"
 
-BASE = {"errors", "config", "events"}
+BASE = {"errors", "config", "events", "digests", "sources"}
 IR = BASE | {"ops", "ir"}
 BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
@@ -33,6 +33,8 @@ ALLOWED: dict[str, set[str]] = {
     # L0: the standard library only
     "errors": set(),
     "events": set(),
+    "digests": set(),
+    "sources": {"digests"},
     "config": {"errors"},
     # L1, L2
     "ops": BASE,
@@ -90,9 +92,9 @@ OPTIONAL_PARTS = {
     "backends.reference",
     *("integrations", "observe"),
 }
-#: Those that may be imported in functions; platformdirs, because it takes long and is seldom
-#: asked.
-OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools"}
+#: Those that may be imported in functions; platformdirs and hashlib, because they take long and
+#: are seldom asked.
+OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools"} | {"hashlib"}
 
 FILE_LINES, TABLE_LINES, FUNCTION_LINES = 400, 600, 60
 TABLES = ("ops/table", "backends/cpu/vecmath/", "frontend/namespace.py")

@@ -1,26 +1,32 @@
-"""Compiled kernels on disk: one file per key, checked when read, written whole or not at all.
+"""Compiled kernels and plans on disk: one file per key, checked when read, written whole or not.
 
-A file is a header line (magic and the sha256 of the rest) and the binary. It is written beside its
-place under a name of its own and renamed over it, so readers in other processes see the old file,
-the new one, or none. A file that does not match its header, or lies in a folder that others may
-write to, is not used. The folder is created for the user alone (mode 0700); code on disk is
-trusted as far as the user's own files are.
+A file is a header line (magic and the sha256 of key and binary) and the binary. It is written
+beside its place under a name of its own and renamed over it, so readers in other processes see the
+old file, the new one, or none. A file that does not match its header, or lies in a folder that
+others may write to, is not used. The folder is created for the user alone (mode 0700); code on
+disk is trusted as far as the user's own files are.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
-MAGIC = b"lazyfuse-kernel-1 "
+from lazyfuse.digests import digest
+
+MAGIC = b"lazyfuse-kernel-2 "
 #: Bytes kept; the files that were read or written longest ago go first.
 LIMIT = 256 << 20
-#: Writes between two checks of the limit.
-PRUNE_EVERY = 64
+#: Bytes written between two checks of the limit, on average over all processes.
+PRUNE_EVERY = LIMIT // 64
+#: How files are called while they are written, and seconds after which nobody does any more.
+_NEW, _LONGEST_WRITE = ".new-", 3600.0
+#: Bytes that a file takes at least: a block of usual file systems.
+_LEAST_ON_DISK = 4096
 
 
 class DiskCache:
@@ -28,7 +34,8 @@ class DiskCache:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder) if folder else _users_folder()
-        self._writes = 0
+        # each process begins anywhere between two checks, since most end before the next
+        self._unchecked = int.from_bytes(os.urandom(8)) % PRUNE_EVERY
 
     def read(self, key: str) -> bytes | None:
         """The binary of `key`; None when there is none that can be trusted."""
@@ -36,7 +43,7 @@ class DiskCache:
         try:
             content = path.read_bytes()
             header, _, binary = content.partition(b"\n")
-            if header != _header(binary) or not self._is_private():
+            if header != _header(key, binary) or not self._is_private():
                 return None
         except OSError:
             return None
@@ -47,18 +54,20 @@ class DiskCache:
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error:
         the kernel just stays in memory."""
+        new = self.folder / f"{_NEW}{os.urandom(8).hex()}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not self._is_private():
                 return
-            new = self.folder / f".new-{os.urandom(8).hex()}"
             with open(new, "xb", opener=_private) as file:
-                file.write(_header(binary) + b"\n" + binary)
+                file.write(_header(key, binary) + b"\n" + binary)
             os.replace(new, self._path(key))
         except OSError:
+            _unlink(new)
             return
-        self._writes += 1
-        if self._writes % PRUNE_EVERY == 0:
+        self._unchecked += max(len(binary), _LEAST_ON_DISK)
+        if self._unchecked >= PRUNE_EVERY:
+            self._unchecked = 0
             self.prune()
 
     def remove(self, key: str) -> None:
@@ -66,19 +75,23 @@ class DiskCache:
         _unlink(self._path(key))
 
     def clear(self) -> None:
-        """Remove every kernel."""
-        for path in self._files():
+        """Remove every kernel, and what was being written."""
+        for path in [*self._files(), *self._files(f"{_NEW}*")]:
             _unlink(path)
 
     def prune(self) -> None:
-        """Remove the oldest files beyond LIMIT."""
+        """Remove the oldest files beyond LIMIT, and what writers that ended have left."""
         sized = []
+        for path in self._files(f"{_NEW}*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - _LONGEST_WRITE:
+                    path.unlink()
         for path in self._files():
             try:
                 status = path.stat()
             except OSError:
                 continue
-            sized.append((status.st_mtime, status.st_size, path))
+            sized.append((status.st_mtime, max(status.st_size, _LEAST_ON_DISK), path))
         total = sum(size for _, size, _ in sized)
         for _, size, path in sorted(sized):
             if total <= LIMIT:
@@ -86,8 +99,8 @@ class DiskCache:
             _unlink(path)
             total -= size
 
-    def _files(self) -> list[Path]:
-        return list(self.folder.glob("*.kernel")) if self.folder.is_dir() else []
+    def _files(self, pattern: str = "*.kernel") -> list[Path]:
+        return list(self.folder.glob(pattern)) if self.folder.is_dir() else []
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.kernel"
@@ -127,5 +140,5 @@ def _users_folder() -> Path:
     return Path(platformdirs.user_cache_dir("lazyfuse")) / "kernels"
 
 
-def _header(binary: bytes) -> bytes:
-    return MAGIC + hashlib.sha256(binary).hexdigest().encode()
+def _header(key: str, binary: bytes) -> bytes:
+    return MAGIC + digest(key.encode() + b"\n" + binary).encode()

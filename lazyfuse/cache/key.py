@@ -3,13 +3,11 @@ compiled bits."""
 
 from __future__ import annotations
 
-import hashlib
-
+from lazyfuse.digests import digest
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ops.table import table_digest
 
 
 def kernel_key(kernel: Kernel, fingerprint: str) -> str:
     """sha256 over the kernel text, the backend's fingerprint and the op table."""
-    text = "\n".join((kernel.text, fingerprint, table_digest()))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest("\n".join((kernel.text, fingerprint, table_digest())))

@@ -4,7 +4,7 @@ kernels and plans are kept in one each."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
@@ -27,14 +27,16 @@ class Cache(Generic[K, V]):
     """`get` counts a hit or a miss; `put` evicts the least recently used entry when full.
 
     `epoch` changes whenever an entry may have gone: what was there in the same epoch still is.
+    `on_loss` is called then.
     """
 
-    def __init__(self, maxsize: int) -> None:
+    def __init__(self, maxsize: int, on_loss: Callable[[], None] = lambda: None) -> None:
         self._entries: LRUCache[K, V] = LRUCache(maxsize)
         self._lock = threading.Lock()
         self._hits = 0
         self._misses = 0
         self.epoch = 0
+        self._on_loss = on_loss
 
     def get(self, key: K) -> V | None:
         with self._lock:
@@ -45,13 +47,18 @@ class Cache(Generic[K, V]):
                 self._hits += 1
             return value
 
+    def __contains__(self, key: K) -> bool:
+        """Whether there is an entry; nothing is counted."""
+        with self._lock:
+            return key in self._entries
+
     def put(self, key: K, value: V, maxsize: int) -> None:
         """Keep `value`; `maxsize` is the bound in force now (it may have changed since)."""
         with self._lock:
             if maxsize != self._entries.maxsize:
                 self._resize(maxsize)
             if len(self._entries) >= maxsize:
-                self.epoch += 1
+                self._lose()
             if maxsize > 0:
                 self._entries[key] = value
 
@@ -64,14 +71,18 @@ class Cache(Generic[K, V]):
     def _resize(self, maxsize: int) -> None:
         kept = list(self._entries.items())[-maxsize:] if maxsize > 0 else []
         self._entries = LRUCache(maxsize)
-        self.epoch += 1
+        self._lose()
         for key, value in kept:
             self._entries[key] = value
+
+    def _lose(self) -> None:
+        self.epoch += 1
+        self._on_loss()
 
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
-            self.epoch += 1
+            self._lose()
             self._hits = self._misses = 0
 
     def info(self) -> CacheInfo:

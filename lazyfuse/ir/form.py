@@ -24,6 +24,9 @@ class Form:
         self.layout: Layout | None = Layout(shape, strides, 0)
         self.nbytes = size_of(shape) * int(dtype[1:])
 
+    def __repr__(self) -> str:
+        return repr((self.shape, self.dtype, self.strides))
+
 
 #: What nodes have before somebody asks.
 UNKNOWN = Form((), "b1", ())

@@ -43,9 +43,9 @@ class Graph:
         new: dict[Node, Node] = {}
         changed = False
         for node in self.nodes:
-            srcs = tuple(new[src] for src in node.srcs)
-            new[node] = function(node, srcs)
-            changed = changed or new[node] is not node
+            srcs = tuple([new[src] for src in node.srcs])
+            new[node] = made = function(node, srcs)
+            changed = changed or made is not node
         return Graph([new[node] for node in self.outputs]) if changed else self
 
 
@@ -59,11 +59,12 @@ def topological(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[No
     nothing below `stop`."""
     order: list[Node] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(list(outputs))]
+    stack: list[Node | None] = [*outputs]
+    stack.reverse()
     while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
+        node = stack.pop()
+        if node is None:  # the operands of the node below are done
+            order.append(stack.pop())  # type: ignore[arg-type]  # None stands above a node
             continue
         if node in seen:
             continue
@@ -71,18 +72,14 @@ def topological(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[No
         if not node.srcs or node.buffer is not None or node in stop:
             order.append(node)
             continue
-        stack.append((node, True))
-        stack.extend((src, False) for src in reversed(node.srcs) if src not in seen)
+        stack += (node, None)
+        stack += node.srcs[::-1]
     return order
 
 
 def rebuilt(node: Node, srcs: tuple[Node, ...]) -> Node:
     """The node itself when its operands are unchanged, else the same operation on the new ones."""
-    if len(srcs) == len(node.srcs) and all(
-        new is old for new, old in zip(srcs, node.srcs, strict=True)
-    ):
-        return node
-    return node.with_srcs(srcs)
+    return node if srcs == node.srcs else node.with_srcs(srcs)  # nodes are equal by identity
 
 
 def graph_text(graph: Graph) -> str:

@@ -12,26 +12,25 @@ _MOST = 1 << 16
 class MapKind:
     """What all Maps of one op, loop and form have in common; one object for each."""
 
-    __slots__ = ("op", "loop", "form", "is_costly")
+    __slots__ = ("kind", "op", "loop", "form", "is_costly")
 
-    def __init__(self, op: OpDef, loop: tuple[str, ...], form: Form) -> None:
-        self.op, self.loop, self.form = op, loop, form
+    def __init__(self, kind: type, op: OpDef, loop: tuple[str, ...], form: Form) -> None:
+        self.kind, self.op, self.loop, self.form = kind, op, loop, form
         self.is_costly = op.ulp > 0
 
     def __repr__(self) -> str:
-        form = self.form
-        return repr((self.op.name, self.loop, form.shape, form.dtype, form.strides))
+        return repr((self.kind.__name__, self.op.name, self.loop, self.form))
 
 
 _mapkinds: dict[tuple[object, ...], MapKind] = {}
 
 
-def mapkind(cls: type, op: OpDef, loop: tuple[str, ...], form: Form) -> MapKind:
-    """The kind of the Maps (of this class: Map or Masked) of an op, a loop and a form."""
-    key = (cls, op.name, loop, form)
+def mapkind(kind: type, op: OpDef, loop: tuple[str, ...], form: Form) -> MapKind:
+    """The kind of the Maps (of the class `kind`: Map or Masked) of an op, a loop and a form."""
+    key = (kind, op.name, loop, form)
     found = _mapkinds.get(key)
     if found is None:
         if len(_mapkinds) >= _MOST:
             _mapkinds.clear()
-        found = _mapkinds.setdefault(key, MapKind(op, loop, form))
+        found = _mapkinds.setdefault(key, MapKind(kind, op, loop, form))
     return found

@@ -32,6 +32,7 @@ from lazyfuse.ir.mapkind import MapKind, mapkind
 from lazyfuse.ir.order import ReductionOrder, reduction_order
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.orphans import watch
+from lazyfuse.ir.slots import slots_of
 from lazyfuse.ops.opdef import OpDef
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table_reduce import ReduceDef
@@ -93,11 +94,12 @@ class Node:
 
     def with_srcs(self, srcs: tuple[Node, ...]) -> Node:
         """The same operation on other operands."""
-        copy = object.__new__(type(self))
-        for slot in _slots(type(self)):
-            setattr(copy, slot, getattr(self, slot))
-        copy.srcs = srcs
-        copy.handle = None
+        kind = type(self)
+        copy = object.__new__(kind)
+        slots = slots_of(kind)
+        for slot, value in zip(slots.names, slots.values(self), strict=True):
+            setattr(copy, slot, value)
+        copy.srcs, copy.handle = srcs, None
         return copy
 
     def attach(self, buffer: object) -> None:
@@ -127,15 +129,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.dtype}{list(self.shape)}>"
-
-
-def _slots(kind: type) -> list[str]:
-    return [
-        slot
-        for base in kind.__mro__
-        for slot in getattr(base, "__slots__", ())
-        if slot != "__weakref__"
-    ]
 
 
 class Source(Node):

@@ -49,7 +49,7 @@ class Watch(weakref.ref[Any]):
 
 def watched(storage: Any, node: Any) -> Watch:
     """The handle of a node with memory that is the current version of a Storage."""
-    made = Watch(storage, _gone)
+    made = Watch(storage, gone)
     made.node = weakref.ref(node)
     return made
 
@@ -63,7 +63,8 @@ def watch(node: Any) -> None:
         orphaned(node)
 
 
-def _gone(watch: Any, orphaned: Any = orphaned) -> None:
+def gone(watch: Any, orphaned: Any = orphaned) -> None:
+    """The Storage of a node that has memory has gone."""
     node = watch.node()
     if node is not None and node.users:
         orphaned(node)

@@ -8,6 +8,7 @@ the kernels' own, are kernels of single operations.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -17,9 +18,9 @@ from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import topological
-from lazyfuse.ir.interp import result_memory, value_of, view_of
+from lazyfuse.ir.interp import result_memory, value_of, view_of, write
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Const, Map, Node
+from lazyfuse.ir.node import Const, Map, Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.executor import host_array
@@ -80,7 +81,8 @@ class Interpreter:
         self.conditions = self._met = 0
         self.overwritten: set[int] = set()
         self._rooms: dict[Node, Buffer] = {}
-        self._viewed: set[Node] = set()
+        self._lies_in: dict[Node, Buffer] = {}  # rooms, and views of them
+        self._values: Counter[Buffer] = Counter()  # in each room, now
         self._inputs: list[np.ndarray] = []
 
     def run(self) -> list[Buffer]:
@@ -112,36 +114,61 @@ class Interpreter:
             for src in dying:
                 del values[src]
                 self._rooms.pop(src, None)
+                if src in self._lies_in:
+                    self._values[self._lies_in.pop(src)] -= 1
         return values
 
     def _note_views(self, node: Node, values: dict[Node, Any]) -> None:
-        """Remember whose memory a value shares: that is not recycled any more."""
-        self._viewed.update(
-            src
-            for src in node.srcs
-            if src in self._rooms and np.may_share_memory(values[node], values[src])
-        )
+        """Remember in whose memory a value lies: that is not recycled while it lives."""
+        for src in node.srcs:
+            buffer = self._lies_in.get(src)
+            if buffer is not None and np.may_share_memory(values[node], values[src]):
+                self._note(node, buffer)
+                return
+
+    def _note(self, node: Node, buffer: Buffer) -> None:
+        self._lies_in[node] = buffer
+        self._values[buffer] += 1
 
     def _room(
         self, node: Node, values: dict[Node, Any], dying: Sequence[Node]
     ) -> np.ndarray | None:
-        """The value of an elementwise operation in memory of ours, whose pages are mapped already;
-        None for nodes that are evaluated otherwise."""
-        if not isinstance(node, Map) or not size_of(node.shape):
+        """The value of an elementwise operation or a write in memory of ours, whose pages are
+        mapped already; None for nodes that are evaluated otherwise."""
+        if not size_of(node.shape):
+            return None
+        if isinstance(node, Update):
+            return self._updated(node, values, dying)
+        if not isinstance(node, Map):
             return None
         kernel = op_kernel(node, self.backend.device) if _has_own_bits(node) else None
         if kernel is None and not _is_plain(node):
             return None
-        buffer = self._recycled(node, dying) or self.backend.allocate(node.nbytes)
-        flat = self.backend.to_host(buffer).view(np.dtype(node.dtype))
-        room = view_of(flat, Layout(node.shape, node.strides, 0))
+        is_rounded = node.dtype[0] == "c" and node.op.name in _ROUNDED_IN_PLACE
+        room = self._taken(node, None if is_rounded else self._recycled(node, dying))
         if kernel is None:
             operands = [np.asarray(values[src]) for src in node.srcs]
             node.op.ufunc(*operands, out=room, casting="unsafe")  # type: ignore[misc]  # is plain
         else:
             self._launch(kernel, node, values, room)
-        self._rooms[node] = buffer
         return room
+
+    def _updated(self, node: Update, values: dict[Node, Any], dying: Sequence[Node]) -> np.ndarray:
+        """The value of a write: in the memory of its base where nobody else needs that."""
+        base = node.srcs[0]
+        buffer = self._recycled(node, [base] if base in dying else [])
+        room = self._taken(node, buffer)
+        if buffer is None:
+            room[...] = values[base]
+        write(room, node, [values[src] for src in node.srcs])
+        return room
+
+    def _taken(self, node: Node, buffer: Buffer | None) -> np.ndarray:
+        """Memory for the value of a node: that which is recycled, if any, or more."""
+        room = buffer or self.backend.allocate(node.nbytes)
+        self._rooms[node] = room
+        self._note(node, room)
+        return host_array(node, room, self.backend)
 
     def _launch(
         self, kernel: OpKernel, node: Map, values: dict[Node, Any], room: np.ndarray
@@ -158,15 +185,15 @@ class Interpreter:
         self._met |= launch([*map(Address, arrays)], scalars, threads=self.options.threads)
         events.add_launch(sum(array.nbytes for array in arrays) - room.nbytes, room.nbytes)
 
-    def _recycled(self, node: Map, dying: Sequence[Node]) -> Buffer | None:
-        """The memory of an operand that nobody needs any more, laid out as the result is: as
-        NumPy does with its temporaries, each element is read before it is written."""
-        if node.dtype[0] == "c" and node.op.name in _ROUNDED_IN_PLACE:
-            return None
+    def _recycled(self, node: Node, dying: Sequence[Node]) -> Buffer | None:
+        """The memory of an operand that nobody needs any more, nor any view of it, laid out as the
+        result is: as NumPy does with its temporaries, each element is read before it is
+        written."""
         for src in dying:
             same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
-            if same and src in self._rooms and src not in self._viewed:
-                return self._rooms[src]
+            buffer = self._rooms.get(src) if same else None
+            if buffer is not None and self._values[buffer] == 1:
+                return buffer
         return None
 
     def _kept(self, node: Node, value: np.ndarray) -> Buffer:

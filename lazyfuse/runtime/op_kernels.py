@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from lazyfuse import config
 from lazyfuse.backends.base import Backend
-from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Map, Node, Source
 from lazyfuse.ir.plan import Launch
 from lazyfuse.runtime import session
 from lazyfuse.runtime.plans import make_plan
+from lazyfuse.runtime.trace import Trace
 
 #: Sizes to which a kernel is kept bound.
 _MOST_BOUND = 512
@@ -72,34 +72,26 @@ def _made(node: Map, backend: Backend, scalars: Sequence[bool]) -> OpKernel | No
         for number, src in enumerate(node.srcs)
     ]
     sample = Map(node.op, node.loop, node.dtype, (_SAMPLE,), (1,), tuple(operands))
-    graph = Graph([sample])
-    steps = make_plan(graph, config.current(), backend).steps
+    pending = Trace([sample])
+    steps = make_plan(pending, config.current(), backend).steps
     if len(steps) != 1 or not isinstance(steps[0], Launch):
         return None
     step = steps[0]
     if step.extents != (_SAMPLE,) or any(kind != "const" for kind, _ in step.scalars):
         return None
     place = {operand: number for number, operand in enumerate(operands)}
-    leaves = [place[leaf] for leaf in graph.nodes if leaf.buffer is not None]
-    consts = [place[leaf] for leaf in graph.nodes if isinstance(leaf, Const)]
+    inside = pending.graph().nodes
+    leaves = [place[leaf] for leaf in inside if leaf.buffer is not None]
+    consts = [place[leaf] for leaf in inside if isinstance(leaf, Const)]
     arrays = tuple(
         leaves[item.slot] if item.slot < len(leaves) else len(operands) for item in step.operands
     )
     numbers = tuple((consts[item], operands[consts[item]].dtype) for _, item in step.scalars)
-
-    def bind(size: int) -> Any:
-        made = session.executable(step.kernel, backend, step.name)
-        return made.bind((size,), tuple((1,) for _ in step.operands), (0,) * len(step.operands))
-
-    kernel = OpKernel(arrays, numbers, bind, {})
-    return kernel if _is_buildable(kernel) else None
-
-
-def _is_buildable(kernel: OpKernel) -> bool:
     try:
-        kernel.launch(1)
+        made = session.executable(step.kernel, backend, step.name)
     except MemoryError:
         raise
     except Exception:  # any failure of a compiler: the engine says which
-        return False
-    return True
+        return None
+    strides, offsets = ((1,),) * len(step.operands), (0,) * len(step.operands)
+    return OpKernel(arrays, numbers, lambda size: made.bind((size,), strides, offsets), {})

@@ -25,6 +25,7 @@ from lazyfuse.lower.canonical import Lowered, canonical
 from lazyfuse.lower.contract import contract
 from lazyfuse.lower.lower import lower
 from lazyfuse.lower.narrow import narrow
+from lazyfuse.lower.steps import with_steps
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
 from lazyfuse.runtime.conditions import kept_bytes
@@ -139,6 +140,8 @@ class _Planner:
             lowered = canonical(replace(lowered, kernel=contract(lowered.kernel)))
         if getattr(self.backend, "narrow_index", False):
             lowered = narrow(lowered)
+        if getattr(self.backend, "picks_lanes", False):
+            lowered = with_steps(lowered)
         unsupported = self._unsupported(lowered.kernel)
         if unsupported:
             self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))
@@ -153,12 +156,14 @@ class _Planner:
 
     def _unsupported(self, kernel: Kernel) -> str:
         """The first primitive that the backend has no code for; empty when it has all."""
+        asked: dict[tuple[str, str], None] = {}
         for phase in kernel.phases:
+            dtypes = [instr.dtype for instr in phase.body]
             for instr in phase.body:
-                for dtype in (instr.dtype, *(phase.body[arg].dtype for arg in instr.args)):
-                    if not self.backend.supports(instr.op, dtype):
-                        return f"{instr.op} on {dtype}"
-        return ""
+                asked[instr.op, instr.dtype] = None
+                asked.update([((instr.op, dtypes[arg]), None) for arg in instr.args])
+        missing = (each for each in asked if not self.backend.supports(*each))
+        return " on ".join(next(missing, ()))
 
     def _call(self, node: Node, why: WhyNot) -> None:
         reads, scalars = _needs(node, self.stored)

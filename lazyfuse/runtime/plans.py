@@ -1,17 +1,65 @@
-"""Making plans, by a planner that is imported when the first one is made: programs on small arrays
-make none, and the planner with its passes and schedules is a fifth of what there is to import."""
+"""The plan of a trace: kept on disk by an earlier process, or made now.
+
+The planner is imported when a plan is made: with its passes and schedules it is a fifth of what
+there is to import, and many programs need none.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from lazyfuse import events
 from lazyfuse.backends.base import Backend
+from lazyfuse.cache.key import kernel_key
+from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
 from lazyfuse.config import Options
-from lazyfuse.ir.graph import Graph
-from lazyfuse.ir.plan import Plan
+from lazyfuse.ir.node import Opaque
+from lazyfuse.ir.plan import Launch, Plan
+from lazyfuse.runtime.session import disk_cache, kernels
+from lazyfuse.runtime.trace import Trace
 
 
-def make_plan(graph: Graph, options: Options, backend: Backend) -> Plan:
-    """Plan the evaluation of `graph.outputs`.
-    Leaf slots follow the graph's order of memory leaves."""
+def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
+    """Plan the evaluation of the outputs of a trace.
+    Leaf slots follow the order of memory leaves in its graph."""
+    if not _is_kept(pending, options, backend):
+        return made_now(pending, options, backend)
+    disk = disk_cache(options.cache_dir)
+    name = plan_name(pending.structure, options, backend.fingerprint)
+    content = disk.read(name)
+    if content is not None:
+        try:
+            found = loaded(content)
+        except Exception:  # whatever damaged content leads to: the plan is made anew
+            disk.remove(name)
+        else:
+            events.add(plans_loaded=1)
+            return found
+    plan = made_now(pending, options, backend)
+    if _needs_kernels(plan, backend) and not pending.is_stale:
+        with suppress(UnwritableError):
+            disk.write(name, dumped(plan))
+    return plan
+
+
+def _needs_kernels(plan: Plan, backend: Backend) -> bool:
+    """Whether kernels of a plan are not there yet. Plans of kernels that are there, as for ever
+    new sizes, are made in less time than a file."""
+    launches = [step for step in plan.steps if isinstance(step, Launch)]
+    return any(kernel_key(step.kernel, backend.fingerprint) not in kernels for step in launches)
+
+
+def _is_kept(pending: Trace, options: Options, backend: Backend) -> bool:
+    """Whether a plan is one for other processes: not where all stages are to be verified, nor
+    where a function is part of the structure."""
+    if not options.disk_cache or options.check or not getattr(backend, "keeps_plans", False):
+        return False
+    return not any(type(node) is Opaque and node.buffer is None for node in pending.nodes)
+
+
+def made_now(pending: Trace, options: Options, backend: Backend) -> Plan:
+    """The plan of the outputs of a trace, whatever is kept."""
     from lazyfuse.runtime import planner
 
-    return planner.make_plan(graph, options, backend)
+    events.add(plans_built=1)
+    return planner.make_plan(pending.graph(), options, backend)

@@ -21,7 +21,8 @@ class Mode:
 
     `chance`: after a statement, an array is computed this often. `together`: all that is left is
     asked for at once, not one by one in some order. `split`: kernels share even the smallest work
-    among threads. `level`: LLVM's level of code generation.
+    among threads. `soon`: machine code runs plans that have been run once. `level`: LLVM's level
+    of code generation.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Mode:
     chance: float = 0.0
     together: bool = True
     split: bool = False
+    soon: bool = False
     level: int = 2
     seed: str = ""
 
@@ -42,7 +44,8 @@ def modes(seed: str) -> tuple[Mode, ...]:
     rng = random.Random(f"modes {seed}")
     level = 2 if rng.random() < OPTIMIZED else 0
     return (
-        Mode("fused", level=level),
+        Mode("fused", soon=True, level=level),
+        Mode("again", soon=True, level=level),
         Mode("at once by NumPy", {"eager_size": 10_000}, level=level),
         Mode(
             "random budgets",
@@ -95,6 +98,7 @@ def running(mode: Mode) -> Iterator[None]:
     with (
         oracle.options(**options),
         _split_work(mode.split),
+        _by_machine(mode.soon),
         _generation(mode.level),
         _interpreted(mode in INTERPRETED),
     ):
@@ -137,6 +141,23 @@ def _backend(level: int) -> Any:
     from lazyfuse.backends.cpu import CpuBackend
 
     return CpuBackend(level=level)
+
+
+@contextmanager
+def _by_machine(soon: bool) -> Iterator[None]:
+    """Let machine code run plans from their second run on."""
+    if not soon or not oracle.IS_ENGINE:
+        yield
+        return
+    from lazyfuse.frontend import small_methods
+    from lazyfuse.runtime import ready
+
+    small_methods.make_native(oracle.lf.LazyArray)
+    normal, ready.RUNS = ready.RUNS, 1
+    try:
+        yield
+    finally:
+        ready.RUNS = normal
 
 
 @contextmanager
