@@ -56,7 +56,7 @@ class Options:
     cache_size: int = _option(
         1024, "compiled kernels kept in memory; the least recently used go first"
     )
-    disk_cache: bool = _option(True, "keep compiled kernels on disk")
+    disk_cache: bool = _option(True, "keep compiled kernels, and their plans, on disk")
     cache_dir: str = _option("", "folder of the disk cache; empty means the user's cache folder")
     float_errors: str = _option(
         "flags",

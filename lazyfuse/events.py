@@ -19,6 +19,7 @@ class Stats:
     kernels_loaded: int = 0
     cache_hits: int = 0
     plans_built: int = 0
+    plans_loaded: int = 0
     plan_hits: int = 0
     fallbacks: int = 0
     unfused: int = 0
@@ -65,7 +66,8 @@ def count_elsewhere(counted: Callable[[], dict[str, int]]) -> None:
     _ELSEWHERE.append(counted)
 
 
-def _collect() -> None:
+def collect() -> None:
+    """Add what others have counted by themselves so far."""
     for counted in _ELSEWHERE:
         add(**counted())
 
@@ -110,14 +112,14 @@ def fallbacks() -> dict[str, int]:
 
 def stats() -> Stats:
     """A snapshot of the counters."""
-    _collect()
+    collect()
     with _LOCK:
         return replace(_TOTAL)
 
 
 def reset_stats() -> None:
     """Set all counters to zero."""
-    _collect()
+    collect()
     with _LOCK:
         for item in fields(Stats):
             setattr(_TOTAL, item.name, item.default)

@@ -16,8 +16,12 @@ def materialize(*arrays: Any) -> Any:
     argument, or a tuple of them. Raises: MemoryError when there is no memory; the arrays stay
     pending then.
     """
-    if len(arrays) == 1 and isinstance(arrays[0], Handle) and arrays[0]._host is not None:
-        return arrays[0]  # a small array has been computed at once
+    if len(arrays) == 1 and isinstance(arrays[0], Handle):
+        if arrays[0]._host is None:  # a small array has been computed at once
+            storage = arrays[0]._storage
+            engine.flush([storage.current()], storage.device)
+            session.backend(storage.device).synchronize()
+        return arrays[0]
     pending: dict[str, list[Any]] = {}
     stack = list(reversed(arrays))
     while stack:

@@ -32,8 +32,9 @@ from lazyfuse.frontend.small_methods import native_sample
 from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import engine, replay_code, session
+from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime import replay as machine
+from lazyfuse.runtime.replay_run import Run
 
 #: Elements of the largest argument up to which a replay in Python does not pay; and calls of a
 #: signature before it is recorded, of more elements and of at most so many.
@@ -194,7 +195,7 @@ class Fused(Itself):
         if _can_enter(self):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
             self._machine.add(key, call, run)
-            if isinstance(run, machine.Run) and call.may_be_pending:
+            if isinstance(run, Run) and call.may_be_pending:
                 self._machine.add(key, call, self._replayer(found))
         return self._function(*args, **kwargs)
 
@@ -276,11 +277,7 @@ def _can_enter(fused: Fused) -> bool:
         "STORAGE": (large, storage), "LAYOUT": (large, large._layout), "NODE": (storage, node),
         "DEVICE": (storage, storage.device), "THREAD": (storage, storage._thread),
         "IS_SHARED": (storage, False), "FORM": (node, node.formed()),
-        "BUFFER": (node, node.buffer), "POINTER": (node.buffer, node.buffer.pointer),
-        "ENTRIES": (fused, fused._entries),
+        "BUFFER": (node, node.buffer), "ENTRIES": (fused, fused._entries),
     }  # fmt: skip
-    objects = {
-        "CLASS": Handle._concrete, "MARKER": plain_mark, "MEMORY": type(node.buffer),
-        "ALLOCATE": session.backend("cpu").allocate,
-    }  # fmt: skip
+    objects = {"CLASS": Handle._concrete, "MARKER": plain_mark}
     return replay_code.install(Fused, parts, objects, Fused.__call__.__doc__ or "")

@@ -18,9 +18,10 @@ from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.plan import Launch
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import engine, replay, session
+from lazyfuse.runtime import engine, replay_run, session
 from lazyfuse.runtime.arithmetic import Numbers, Scalar, computed
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.replay_code import teller
 from lazyfuse.runtime.replay_numbers import is_written
 from lazyfuse.runtime.sequence import sequence
@@ -40,7 +41,7 @@ class Recording(NamedTuple):
     an `np.errstate` inside the function wants told; and the numbers that differ each time, whose
     scalars are 0 here."""
 
-    known: engine.Known
+    known: Known
     leaves: tuple[int, ...]
     scalars: tuple[Any, ...]
     results: tuple[Result, ...]
@@ -161,14 +162,14 @@ def rebuilt(whole: Any, items: Sequence[Any]) -> Any:
 # ---- for machine code
 
 
-def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.Run | None:
+def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay_run.Run | None:
     """How machine code replays a recording: kernels on the CPU; None for other recordings."""
     if found.known.device != "cpu" or not all(result.form.nbytes for result in found.results):
         return None
     if found.numbers is not None and not is_written(found.numbers):
         return None
     steps = sequence(found.known.plan, session.backend("cpu"), found.scalars)
-    launches = None if steps is None else replay.prepare(steps, threads)
+    launches = None if steps is None else replay_run.prepare(steps, threads)
     if steps is None or launches is None:
         return None
     is_host = takes_hosts(found, given)
@@ -178,7 +179,7 @@ def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.R
     whole = found.whole
     is_tuple = type(whole) is tuple and list(whole) == list(range(len(results)))
     is_plain = is_tuple and all(type(place) is _Place for place in whole)
-    return replay.Run(
+    return replay_run.Run(
         steps,
         launches,
         found.leaves,
@@ -190,14 +191,14 @@ def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay.R
     )
 
 
-def _made(result: Result, is_host: bool) -> replay.Result:
+def _made(result: Result, is_host: bool) -> replay_run.Result:
     """How machine code makes a result."""
     form = result.form
     if is_small(result, eager_size(), is_host) and form.strides == c_strides(form.shape):
         dtype = np.dtype(form.dtype)
-        return replay.Result(form.shape, dtype, result.is_scalar, form.nbytes)
+        return replay_run.Result(form.shape, dtype, result.is_scalar, form.nbytes)
     make = partial(engine_array, result, "cpu")
-    return replay.Result(form.shape, None, result.is_scalar, form.nbytes, make)
+    return replay_run.Result(form.shape, None, result.is_scalar, form.nbytes, make)
 
 
 def takes_hosts(found: Recording, given: Sequence[Any]) -> bool:
@@ -226,7 +227,7 @@ def engine_array(result: Result, device: str, buffer: Any) -> Any:
 _REPLAY, _OPERATION, _FUNCTION, _THOUSAND = 12.0, 0.8, 6.0, 0.25
 
 
-def is_faster_unfused(known: engine.Known) -> bool:
+def is_faster_unfused(known: Known) -> bool:
     """Whether operations on small arrays, one by one, cost less than a replay in Python."""
     nodes: list[Node] = []
     for step in known.plan.steps:

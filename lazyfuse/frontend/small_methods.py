@@ -17,7 +17,7 @@ from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
-from lazyfuse.runtime import native, session, trace
+from lazyfuse.runtime import native, ready, session, trace
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 from lazyfuse.runtime.recorder import Recording
@@ -101,6 +101,7 @@ def make_native(kind: type, *, compiles: bool = True) -> bool:
         found = native.install(native_sample(), _recording(kind), compiles=compiles)
         if found is not None:
             trace.walks.append(found.pop("traced"))
+            ready.use(found.pop("flushed"))
             rerecord.use(found)
         return found is not None
 

@@ -101,6 +101,12 @@ def kept_bytes(nodes: Iterable[Node], float_errors: str) -> int:
     return maxsize if once & VAGUE else KEPT_BYTES if twice or masked else 0
 
 
+def are_wanted(nodes: Iterable[Node], bits: int) -> bool:
+    """Whether the lines that recorded nodes may want to hear of any of the conditions `bits`; else
+    there is nothing to find."""
+    return any(node.origin is not None and node.origin[2].reported & bits for node in nodes)
+
+
 def find(
     graph: Graph, bits: int, *, memory: Callable[[], Mapping[Node, np.ndarray]], lost: set[Node]
 ) -> list[Finding]:

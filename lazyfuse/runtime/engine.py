@@ -16,8 +16,7 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.backends.base import Buffer
 from lazyfuse.config import Options
-from lazyfuse.ir.graph import Graph
-from lazyfuse.ir.node import Const, Node
+from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.orphans import BYTES
 from lazyfuse.ir.plan import Plan
@@ -26,10 +25,11 @@ from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, cost_ns, is_cold
-from lazyfuse.runtime.conditions import Finding, can_meet, find
+from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
-from lazyfuse.runtime.plans import make_plan
+from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
+from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.trace import Trace, trace
 
 
@@ -164,15 +164,60 @@ def flush(nodes: Sequence[Node], device: str) -> None:
     """
     count_asked()
     with session.flush_lock:
-        wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
-        if not wanted:
-            return
-        pending = trace(wanted)
-        if unfinished.runs and unfinished.finish(pending.nodes):
-            pending = trace([node for node in wanted if node.buffer is None])
-        findings = _run(pending, device) if pending.outputs else []
+        if len(nodes) == 1:
+            wanted = nodes if nodes[0].buffer is None else ()
+        else:
+            wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
+        session.nested[0] += 1
+        try:
+            findings = _flushed(wanted, device) if wanted else ()
+        finally:
+            session.nested[0] -= 1
     for finding in findings:
         tell(*finding)
+
+
+class Machine(NamedTuple):
+    """Machine code for known plans. flush: of nodes, device and options, as `lf_flushed` of
+    `backends/cpu/record_flush_text.py`. learn: is told before each run of a plan by Python.
+    decoded: the conditions by the CPU's flags."""
+
+    flush: Callable[[Sequence[Node], str, Options], Any]
+    learn: Callable[[Trace, Known, Options], None]
+    decoded: Sequence[int]
+
+
+#: The one in use is the last.
+machines: list[Machine] = []
+
+
+def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
+    """Compute pending nodes, each there once."""
+    walked, started = None, session.runs[0]
+    if session.ready and not unfinished.runs and session.nested[0] == 1:
+        found = machines[-1].flush(wanted, device, config.current())
+        if found is True:
+            return ()
+        if found is not None:
+            walked = found[:3]
+            if len(found) > len(walked):
+                return _told(Trace(wanted, walked, started), *found[3:])
+    if session.runs[0] != started:  # code of the user has run in the middle
+        walked, wanted = None, [node for node in wanted if node.buffer is None]
+    pending = trace(wanted, walked, started)
+    if unfinished.runs and unfinished.finish(pending.nodes):
+        pending = trace([node for node in wanted if node.buffer is None])
+    return _run(pending, device) if pending.outputs else ()
+
+
+def _told(pending: Trace, ready: Any, flags: int, results: list[Buffer]) -> list[Finding]:
+    """Finish a run of machine code that has met conditions: the CPU's flags."""
+    known: Known = ready.known
+    backend = session.backend(known.device)
+    executor = Executor(known.plan, backend, ready.options, (), lambda leaf: False)
+    executor.conditions = machines[-1].decoded[flags]
+    leaves = [pending.nodes[place] for place in known.leaves]
+    return _complete(pending, leaves, executor, lambda: results)
 
 
 def _run(pending: Trace, device: str) -> list[Finding]:
@@ -187,15 +232,19 @@ def _run(pending: Trace, device: str) -> list[Finding]:
             leaves = [node for node in nodes if node.buffer is not None]
             interpreter = Interpreter(pending, session.backend(device), options)
             return _complete(pending, leaves, interpreter, interpreter.run)
-        known = _planned(pending, key)
+        known = planned(pending, key)
+        if known is None:
+            return _again(pending, device)
     else:
         events.add_plan_hit()
+    if machines:
+        machines[-1].learn(pending, known, options)
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
 
     def is_dead(leaf: int) -> bool:
         nonlocal dying
-        if leaves[leaf].is_held:
+        if leaves[leaf].is_held or session.nested[0] > 1:  # the outer run may still read it
             return False
         if dying is None:
             dying = dead_leaves(pending.graph())
@@ -205,6 +254,12 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
     buffers = [leaf.buffer for leaf in leaves]
     return _complete(pending, leaves, executor, lambda: executor.run(buffers))
+
+
+def _again(pending: Trace, device: str) -> list[Finding]:
+    """Compute what is still pending of a trace that is stale."""
+    wanted = [node for node in pending.outputs if node.buffer is None]
+    return _run(trace(wanted), device) if wanted else []
 
 
 def _remember(key: Hashable, spent: float) -> None:
@@ -239,6 +294,7 @@ def _complete(
         node.seen = True
     for node, buffer in zip(pending.outputs, results, strict=True):
         node.attach(buffer)
+    session.runs[0] += 1
     return findings
 
 
@@ -258,7 +314,7 @@ def _findings(
     """What a run that is over has to say about floating point conditions."""
     mode = executor.options.float_errors
     met = ALL if mode == "check" else executor.conditions
-    if not met or mode == "off":
+    if not met or mode == "off" or not are_wanted(pending.nodes, met):
         return []
     backend, graph = executor.backend, pending.graph()
 
@@ -281,24 +337,19 @@ def _mark_shared(buffers: Sequence[Buffer]) -> None:
         seen.add(id(buffer))
 
 
-class Known(NamedTuple):
-    """A plan, and where in a trace of its structure its leaves and scalars stand."""
-
-    plan: Plan
-    leaves: tuple[int, ...]
-    constants: tuple[int, ...]
-    device: str
-
-
 def plan_for(nodes: Sequence[Node], device: str) -> Plan:
-    """The plan by which these pending nodes would be computed now."""
-    return _known(trace(nodes), config.current(), device).plan
+    """The plan by which these pending nodes would be computed now, for people: its nodes are
+    these, with the lines that recorded them."""
+    return made_now(trace(nodes), config.current(), session.backend(device))
 
 
 def prepare(nodes: Sequence[Node], device: str) -> tuple[Trace, Known]:
     """What is pending under nodes, and the plan that computes them and nothing else."""
-    pending = Trace(nodes)
-    return pending, _known(pending, config.current(), device)
+    while True:
+        pending = Trace(nodes)
+        found = known_plan(pending, config.current(), device)
+        if found is not None:
+            return pending, found
 
 
 def replay(
@@ -328,56 +379,3 @@ class _Counts(threading.local):
 
 
 _counts = _Counts()
-
-
-def _known(pending: Trace, options: Options, device: str) -> Known:
-    """The plan of this structure: a known one, else made now."""
-    key = (pending.structure, options, device)
-    found: Known | None = session.plans.get(key)
-    if found is not None:
-        events.add_plan_hit()
-        return found
-    return _planned(pending, key)
-
-
-def _planned(pending: Trace, key: tuple[object, Options, str]) -> Known:
-    """The plan of a structure that has none, kept under its key."""
-    _, options, device = key
-    graph = pending.graph()
-    plan = make_plan(graph, options, session.backend(device))
-    place = {_identity(node): number for number, node in enumerate(pending.nodes)}
-    scalars = [_identity(node) for node in graph.nodes if isinstance(node, Const)]
-    found = Known(
-        plan,
-        tuple(place[node] for node in graph.nodes if node.buffer is not None),
-        tuple(place[scalar] for scalar in dict.fromkeys(scalars)),
-        device,
-    )
-    events.add(plans_built=1)
-    if len(session.plans) >= session.PLANS:
-        session.plans.clear()
-    session.plans[key] = found
-    return found
-
-
-def _identity(node: Node) -> object:
-    """What tells the nodes of a trace apart."""
-    return node.identity if isinstance(node, Const) else node
-
-
-def dead_leaves(graph: Graph) -> set[Node]:
-    """Memory leaves that nobody can read after this run:
-    no array holds them, and every reader goes away.
-
-    A reader goes away when it is computed now, or when nobody holds it and its own readers all go
-    away.
-    """
-    readers = graph.users()
-    outputs = set(graph.outputs)
-    survives: dict[Node, bool] = {}
-    for node in reversed(graph.nodes):
-        known = readers[node]
-        held = node.is_held or node.users > len(known)
-        stays = held or any(survives[reader] for reader in known if reader not in outputs)
-        survives[node] = stays
-    return {node for node in graph.nodes if node.buffer is not None and not survives[node]}

@@ -313,12 +313,13 @@ def _warn_unbuilt(step: Launch, error: Exception) -> None:
     names = ", ".join(dict.fromkeys(label(node) for node in step.nodes))
     places = {line_of(node.origin) for node in step.nodes if node.origin is not None}
     lines = ", ".join(f"{file}:{line}" for file, line in sorted(places))
+    recorded = f" (recorded at {lines})" if lines else ""  # no lines: planned by another process
     with _LOCK:
         if step.kernel.digest in _WARNED:
             return
         _WARNED.add(step.kernel.digest)
     warnings.warn(
-        f"the kernel of {names} (recorded at {lines}) could not be built and runs op by op: "
+        f"the kernel of {names}{recorded} could not be built and runs op by op: "
         f"{type(error).__name__}: {error}",
         UnfusedWarning,
         stacklevel=2,

@@ -13,11 +13,12 @@ from lazyfuse.ir import form
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
-from lazyfuse.ir.node import Const, Map, View
-from lazyfuse.ir.orphans import BYTES, orphaned
+from lazyfuse.ir.node import Const, Map, Node, View
+from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.runtime import caller, engine, error_modes, session, trace
+from lazyfuse.runtime.conditions import are_wanted
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _new = object.__new__
@@ -43,7 +44,7 @@ def places(
         "node": View, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
         "storage": Storage,
         "handle": recording.array, "form": Form, "modes": type(error_modes._known),
-        "options": config.Options,
+        "options": config.Options, "watch": Watch,
     }  # fmt: skip
     found = {
         name(kind, attribute): _offset(classes[kind], attribute)
@@ -62,8 +63,8 @@ def places(
 
 def _offset(kind: type, attribute: str) -> int:
     """At which byte objects of a class keep an attribute."""
-    sample: Any = _new(kind)
     value = object()
+    sample: Any = Watch(_storage()) if kind is Watch else _new(kind)
     object.__setattr__(sample, attribute, value)
     words = (ctypes.c_uint64 * (kind.__basicsize__ // _WORD)).from_address(id(sample))
     return [*words].index(id(value)) * _WORD
@@ -81,7 +82,15 @@ def objects(recording: Recording) -> dict[str, Any]:
         "MAP": Map, "CONST_CLASS": Const, "SIGNATURE": "signature", "IS_COSTLY": "is_costly",
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
+        "MEMORY": type(session.backend("cpu").allocate(1)), "READY": session.ready,
+        "WATCH": Watch, "GONE": gone, "WANTED": _are_wanted,
+        "RUNS": session.runs,
     }  # fmt: skip
+
+
+def _are_wanted(nodes: list[Node], flags: int) -> bool:
+    """Whether somebody may want to hear of the CPU's flags."""
+    return are_wanted(nodes, session.backend("cpu").compiler.calls.decoded[flags])  # type: ignore[attr-defined]  # LLVM's
 
 
 def _constant() -> Const:

@@ -18,16 +18,8 @@ import numpy as np
 
 from lazyfuse.config import Options
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime.arithmetic import NO_NUMBERS, Numbers
-from lazyfuse.runtime.replay_code import copy_address, hire, layout
-from lazyfuse.runtime.replay_numbers import registers_of, scalars_of, values_of
-from lazyfuse.runtime.sequence import Sequence
-
-#: Nanoseconds of a kernel from which other threads of Python may go on meanwhile.
-LONG_NS = 20_000.0
-
-#: More calls than will ever run at one time.
-MANY = 1 << 40
+from lazyfuse.runtime.replay_code import hire, layout
+from lazyfuse.runtime.replay_run import Run, Words
 
 ARGUMENT, NAME, CELL = range(3)
 #: What a name stands for that a module has not (one of Python's own), and a cell without content.
@@ -84,58 +76,10 @@ class Call(NamedTuple):
         """Whether there are arrays of the engine among the arguments."""
         return any(type(seen.value) is Storage for seen in self.seen)
 
-
-class Result(NamedTuple):
-    """What a kernel gives: a C-contiguous array of NumPy's, or its only element (is_scalar); or,
-    where `dtype` is None, what `make` makes of `nbytes` bytes of the engine's memory."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype | None
-    is_scalar: bool
-    nbytes: int
-    make: Callable[[Any], Any] | None = None
-
-    @property
-    def row(self) -> tuple[int, int, int]:
-        """The words for machine code."""
-        if self.dtype is None:
-            return id(self.nbytes), 0, id(self.make)
-        return id(self.shape), id(self.dtype), int(self.is_scalar)
-
-
-class Run(NamedTuple):
-    """Kernels for the arguments of a call.
-
-    sequence, launches: what is run, and each step prepared. arguments: the number of the argument
-    that each leaf is. rebuild: makes what the call gives of the tuple of all results; None for the
-    tuple itself, or the only one (is_single). is_told: whether somebody wants to hear of the CPU's
-    flags. numbers: those that differ from call to call, each an argument.
-    """
-
-    sequence: Sequence
-    launches: Items[Any]
-    arguments: Items[int]
-    results: Items[Result]
-    rebuild: Callable[[tuple[Any, ...]], Any] | None
-    is_single: bool
-    is_told: Callable[[int], bool]
-    numbers: Numbers | None = None
-
-    @property
-    def helpers(self) -> int:
-        """How many workers take part at most."""
-        return max(int(launch.helpers) for launch in self.launches)
-
-
-def prepare(sequence: Sequence, threads: int) -> list[Any] | None:
-    """The launches of a sequence, for machine code; None when one needs Python."""
-    found = []
-    for step in sequence.steps:
-        if step.pieces is not None:
-            found.append(layout().copying(copy_address(), step.pieces))
-        else:
-            found.append(step.launch.prepared(threads))
-    return found if found and None not in found else None
+    def is_memory(self, number: int) -> bool:
+        """Whether an argument is an array of the engine."""
+        value = next(seen.value for seen in self.seen if seen[:2] == (ARGUMENT, number))
+        return type(value) is Storage
 
 
 _adding = threading.Lock()
@@ -148,7 +92,7 @@ class Entries:
         self.head = np.zeros(1, np.int64)
         self._entries: list[np.ndarray] = []
         self._crews: dict[Hashable, int] = {}
-        self._kept: list[Any] = []
+        self._words = Words()
         self._last = self.head
 
     @property
@@ -159,26 +103,27 @@ class Entries:
     def add(self, key: Hashable, call: Call, does: Run | Callable[..., Any]) -> None:
         """Let calls like this one be done so."""
         codes = layout()
-        entry = self._words(len(codes.ENTRY))
         read = set(does.arguments) if isinstance(does, Run) else set()
         checks = [_check(seen, read) for seen in call.seen]
         pairs = list(zip(checks, call.seen, strict=True))
         pairs.sort(key=lambda pair: pair[0] == codes.MARK)  # dear ones last
-        guards = [_guard(seen, check, self._kept) for check, seen in pairs]
+        guards = [_guard(seen, check, self._words.kept) for check, seen in pairs]
         words = {
             "OPTIONS": id(call.options),
             "POSITIONAL": call.positional,
             "NAMES": id(call.names) if call.names else 0,
             "GUARD_COUNT": len(guards),
-            "GUARDS": self._table(guards),
+            "GUARDS": self._words.table(guards),
         }
-        words |= self._run(does, call) if isinstance(does, Run) else {"CALLABLE": id(does)}
-        for name, word in words.items():
-            entry[codes.ENTRY[name]] = word
-        if isinstance(does, Run) and does.helpers:
-            self._crews[key] = does.helpers
-            hire(does.helpers)
-        self._kept += [call, does]
+        if isinstance(does, Run):
+            words |= self._words.run(does, call.is_memory)
+            if does.helpers:
+                self._crews[key] = does.helpers
+                hire(does.helpers)
+        else:
+            words["CALLABLE"] = id(does)
+        entry = self._words.filled(codes.ENTRY, words)
+        self._words.kept += [call, does]
         with _adding:
             self._entries.append(entry)
             self._last[0], self._last = entry.ctypes.data, entry  # NEXT is the first word
@@ -187,116 +132,6 @@ class Entries:
         """Have the workers of a call, which a forked child has not."""
         if key in self._crews:
             hire(self._crews[key])
-
-    def _words(self, count: int) -> np.ndarray:
-        words = np.zeros(count, np.int64)
-        self._kept.append(words)
-        return words
-
-    def _table(self, rows: Items[Items[int]]) -> int:
-        """The address of rows, one after the other."""
-        flat = [word for row in rows for word in row]
-        words = self._words(len(flat))
-        words[:] = flat
-        return int(words.ctypes.data)
-
-    def _run(self, run: Run, call: Call) -> dict[str, int]:
-        """The words of an entry that runs kernels."""
-        sequence = run.sequence
-        between = sorted(set(range(len(sequence.memory))) - set(sequence.outputs))
-        rows = [item.row for item in run.results]
-        for piece in between:
-            memory = _memory(sequence.memory[piece])
-            self._kept.append(memory)
-            rows.append(memory.row)
-        order = {piece: number for number, piece in enumerate((*sequence.outputs, *between))}
-        numbers = NO_NUMBERS if run.numbers is None else run.numbers
-        steps = [
-            self._step(
-                launch,
-                [self._operand(place, run, call, rows, order) for place in step.operands],
-                values_of(step.constants, launch.scalars, numbers),
-            )
-            for launch, step in zip(run.launches, sequence.steps, strict=True)
-        ]
-        registers, scalars = registers_of(numbers, self._kept), scalars_of(numbers)
-        rebuild = 0 if run.is_single else 1 if run.rebuild is None else id(run.rebuild)
-        return {
-            "TURNS": 1 if any(launch.job for launch in run.launches) else MANY,
-            "OUTPUT_COUNT": len(run.results),
-            "MEMORY_COUNT": len(rows),
-            "OUTPUTS": self._table(rows),
-            "STEP_COUNT": len(steps),
-            "STEPS": self._table(steps),
-            "HELPERS": run.helpers,
-            "WHOLE": rebuild,
-            "TOLD": id(run.is_told),
-            "REGISTER_COUNT": len(registers),
-            "REGISTERS": self._table(registers),
-            "SCALAR_COUNT": len(scalars),
-            "SCALARS": self._table(scalars),
-            "NUMBER_COUNT": len(numbers.results),
-            "NUMBERS": self._table([numbers.results]),
-            "LAUNCHES": len(steps) - sequence.copies,
-            "COPIES": sequence.copies,
-            "READS": sequence.read,
-            "WRITES": sequence.written,
-        }
-
-    def _operand(
-        self, place: int, run: Run, call: Call, rows: Items[Items[int]], order: dict[int, int]
-    ) -> tuple[int, int]:
-        """What machine code calls an operand: its role, and its number."""
-        codes = layout()
-        if place >= 0:
-            number = run.arguments[place]
-            value = next(seen.value for seen in call.seen if seen[:2] == (ARGUMENT, number))
-            return codes.OF_MEMORY * (type(value) is Storage), number
-        number = order[~place]
-        return codes.OF_RESULT | codes.OF_MEMORY * (rows[number][1] == 0), number
-
-    def _step(
-        self, launch: Any, operands: Items[tuple[int, int]], values: Items[Items[int]]
-    ) -> Items[int]:
-        """The words of a kernel; `values` are those of scalars that differ from call to call."""
-        codes, scratch = layout(), 0
-        rows = [
-            (slot, *operand, offset)
-            for (slot, offset), operand in zip(launch.pointers, operands, strict=True)
-        ]
-        for slot, nbytes in launch.scratch:
-            rows.append((slot, codes.OF_SCRATCH, 0, scratch))
-            scratch += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        words = {
-            "JOB": launch.job,
-            "BLOCK_WORDS": 0 if launch.job else len(launch.block),
-            "BLOCK": ctypes.addressof(launch.block),
-            "OPERAND_COUNT": len(rows),
-            "OPERANDS": self._table(rows),
-            "KERNEL": launch.kernel,
-            "END": launch.end,
-            "GRAIN": launch.grain,
-            "STEP_HELPERS": launch.helpers,
-            "STEP_WAKES": launch.wakes,
-            "PARTICIPANTS": launch.helpers + 1 if scratch and not launch.job else 1,
-            "SCRATCH_BYTES": scratch,
-            "IS_LONG": int(launch.work_ns > LONG_NS),
-            "VALUE_COUNT": len(values),
-            "VALUES": self._table(values),
-        }
-        return [words[name] for name in list(codes.STEP)[:-1]]
-
-
-def _memory(nbytes: int) -> Result:
-    """Memory between two kernels: as an array while that is cheaper."""
-    if nbytes <= MOST_NUMPY:
-        return Result((nbytes,), np.dtype(np.uint8), False, nbytes)
-    return Result((), None, False, nbytes)
-
-
-#: Bytes up to which new memory of NumPy's is cheap: of more, its pages are new each time.
-MOST_NUMPY = 240_000
-_ALIGNMENT = 64
 
 
 def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:

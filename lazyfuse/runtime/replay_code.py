@@ -1,4 +1,5 @@
-"""Loads the call of fused functions (`backends/cpu/replay.py`), and gives it to their class.
+"""Loads the code that runs known kernels (`backends/cpu/replay.py`), and gives its call to the
+class of fused functions.
 
 As for the operators of small arrays (`native.py`), the layout of objects is looked at first, and
 where something is not as it is known, the Python method stays.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -33,7 +34,7 @@ def layout() -> Any:
 
 def is_installed() -> bool:
     """Whether calls of fused functions look at their entries."""
-    return "table" in _state
+    return "kind" in _state
 
 
 def is_possible() -> bool:
@@ -64,31 +65,73 @@ Parts: TypeAlias = dict[str, tuple[Any, Any]]
 
 def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> None:
     """Raises: LookupError where objects are not laid out as the code believes, and others."""
-    compiler = getattr(session.backend("cpu"), "compiler", None)
+    _load()
+    places = {name: _known_place(*pair) for name, pair in parts.items()}
+    objects = objects | {"METHOD": vars(kind)["__call__"]}
+    _write(_state["table"], places | {name: id(value) for name, value in objects.items()})
+    code = _state["code"]
+    native.set_method(kind, "__call__", code.address("lf_replay"), native.METH_KEYWORDS, doc)
+    _state.update(kind=kind, objects=objects)
+
+
+def load() -> int | None:
+    """The address of `lf_perform`, which runs kernels for other machine code; None where it cannot
+    be had. The caller holds the lock of a flush."""
+    with _lock:
+        if not is_possible():
+            return None
+        try:
+            _load()
+        except MemoryError:
+            raise
+        except Exception as error:  # any failure of a compiler: Python does the same
+            _state["failure"] = error.with_traceback(None)
+            return None
+        address: int = _state["code"].address("lf_perform")
+        return address
+
+
+def _load() -> None:
+    """Have the code, and in its table all that it needs but for calls of fused functions. Raises:
+    as `_install`."""
+    if _is_loaded():
+        return
+    backend: Any = session.backend("cpu")
+    compiler = getattr(backend, "compiler", None)
     known = native.is_known_python() and native.is_known_numpy() and _is_known_array()
     if compiler is None or not known:
         raise LookupError("not CPython, NumPy and LLVM as they are known")
-    places = {name: _known_place(*pair) for name, pair in parts.items()}
     codes = layout()
     binary = compiler.module("replay", codes.text)
-    code = compiler.link(binary, ["lf_open", "lf_replay", "lf_copy"])
+    code = compiler.link(binary, ["lf_open", "lf_replay", "lf_perform", "lf_copy"])
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
     table = (ctypes.c_int64 * len(codes.TABLE)).from_address(opened)
-    objects = objects | {
+    memory = backend.allocate(1)
+    known_objects = {
         "NDARRAY": np.ndarray, "NONE": None, "TRUE": True, "NO_KEY": (), "EMPTY": np.empty,
-        "METHOD": vars(kind)["__call__"], "VARIABLE": config.variable, "EXCEPTION": Exception,
+        "VARIABLE": config.variable, "EXCEPTION": Exception, "ALLOCATE": backend.allocate,
+        "MEMORY": type(memory),
     }  # fmt: skip
-    words = places | {name: id(value) for name, value in objects.items()}
     calls = compiler.calls
-    words |= {"LAUNCHER": calls.addresses["lf_launch"], "CONDITIONS": _conditions(calls)}
-    words["RECORDING"] = _recordings[0]
-    for name, word in words.items():
-        table[codes.TABLE[name]] = word
-    _state.update(code=code, objects=objects, table=table)
-    native.set_method(kind, "__call__", code.address("lf_replay"), native.METH_KEYWORDS, doc)
+    _write(table, {name: id(value) for name, value in known_objects.items()} | {
+        "POINTER": _known_place(memory, memory.pointer),
+        "LAUNCHER": calls.addresses["lf_launch"], "CONDITIONS": _conditions(calls),
+        "RECORDING": _recordings[0],
+    })  # fmt: skip
+    _state.update(code=code, known=known_objects, table=table)  # the last that may fail is over
     events.count_elsewhere(_counted)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_workers)
+
+
+def _is_loaded() -> bool:
+    return "table" in _state
+
+
+def _write(table: Any, words: dict[str, int]) -> None:
+    """Put words into the table of the code."""
+    for name, word in words.items():
+        table[layout().TABLE[name]] = word
 
 
 def _known_place(whole: Any, part: Any) -> int:
@@ -119,12 +162,14 @@ def _counted() -> dict[str, int]:
     for name, event in _EVENTS.items():
         found[event] = table[places[name]]
         table[places[name]] = 0
+    session.kernels.count_hits(found["cache_hits"])
     return found
 
 
 _EVENTS = MappingProxyType({
-    "ALL_LAUNCHES": "kernels_launched", "ALL_COPIES": "copies", "ALL_READS": "bytes_read",
-    "ALL_WRITES": "bytes_written",
+    "ALL_LAUNCHES": "kernels_launched", "ALL_COPIES": "copies", "ALL_DONATIONS": "donations",
+    "ALL_READS": "bytes_read", "ALL_WRITES": "bytes_written", "ALL_HITS": "cache_hits",
+    "ALL_PLANS": "plan_hits",
 })  # fmt: skip
 
 
@@ -164,16 +209,22 @@ _recordings = [0]
 def _pause(by: int) -> None:
     with _lock:
         _recordings[0] += by
-        if is_installed():
+        if _is_loaded():
             _state["table"][layout().TABLE["RECORDING"]] = _recordings[0]
 
 
 def teller(told: int) -> Callable[[int], bool]:
     """Whether somebody wants to hear of the CPU's flags: the user now, or an errstate inside the
     function, which wants `told`."""
-    decoded = session.backend("cpu").compiler.calls.decoded  # type: ignore[attr-defined]  # LLVM's
+    known = decoded()
 
     def is_told(flags: int) -> bool:
-        return bool(decoded[flags] & (current_modes().reported | told))
+        return bool(known[flags] & (current_modes().reported | told))
 
     return is_told
+
+
+def decoded() -> Sequence[int]:
+    """The conditions of `ops/float_flags.py` by the CPU's flags."""
+    found: Sequence[int] = session.backend("cpu").compiler.calls.decoded  # type: ignore[attr-defined]  # LLVM's
+    return found

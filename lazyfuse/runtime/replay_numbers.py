@@ -49,6 +49,8 @@ def scalars_of(numbers: Numbers) -> list[Words]:
 
 def _scalar(scalar: Scalar) -> list[Words]:
     codes, dtype = layout(), np.dtype(scalar.dtype)
+    if dtype.kind == "b":
+        return [(scalar.register, codes.SIGNED, 0, 1, 0)]
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
         if bounds.max >= 1 << 63:

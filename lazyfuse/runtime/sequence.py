@@ -36,13 +36,14 @@ class Step(NamedTuple):
 
 class Sequence(NamedTuple):
     """`memory`: the bytes of each piece of new memory. `outputs`: the pieces of the results.
-    `read`, `written`: bytes."""
+    `read`, `written`: bytes. `donations`: operands whose memory a result takes."""
 
     steps: tuple[Step, ...]
     memory: tuple[int, ...]
     outputs: tuple[int, ...]
     read: int
     written: int
+    donations: int
 
     @property
     def copies(self) -> int:
@@ -76,7 +77,7 @@ def sequence(plan: Plan, backend: Backend, constants: Items[Any]) -> Sequence | 
     if len(set(outputs)) < len(outputs) or any(place >= 0 for place in outputs):
         return None
     pieces = tuple(~place for place in outputs)
-    return Sequence(tuple(steps), tuple(memory.sizes), pieces, read, written)
+    return Sequence(tuple(steps), tuple(memory.sizes), pieces, read, written, memory.donations)
 
 
 class _Memory:
@@ -85,6 +86,7 @@ class _Memory:
     def __init__(self, leaves: int) -> None:
         self.places = {slot: slot for slot in range(leaves)}
         self.sizes: list[int] = []
+        self.donations = 0
         self._free: dict[int, list[int]] = defaultdict(list)
         self._users: Counter[int] = Counter()
 
@@ -121,6 +123,7 @@ def _launch(step: Launch, backend: Backend, constants: Items[Any], memory: _Memo
         donor = given.get(slot)
         if donor is not None and donor in step.frees and memory.may_reuse(donor, nbytes):
             memory.share(slot, memory.places[donor])
+            memory.donations += 1
         else:
             memory.take(slot, nbytes)
     scalars = [constants[item] if kind == "const" else item for kind, item in step.scalars]

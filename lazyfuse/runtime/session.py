@@ -3,7 +3,6 @@ the lock of a flush."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from lazyfuse.backends.driver import has_driver
 from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
+from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.ir.kernel import Kernel
 
@@ -31,13 +31,21 @@ if hasattr(os, "register_at_fork"):  # a child in which it is taken would wait f
         after_in_parent=flush_lock.release,
         after_in_child=flush_lock.release,
     )
+#: How many runs have given nodes their memory so far, as the only element. Code of the user may
+#: run in the middle of a flush (a finalizer, a handler of a signal) and flush by itself; what the
+#: outer one has found out is of another graph then.
+runs = [0]
+#: How many flushes are under way in the thread that has the lock, one inside the other.
+nested = [0]
 #: What the engine keeps by structure, options and device; forgotten when there are too many.
 plans: dict[Hashable, Any] = {}
+#: By structure, those of them that machine code runs (`ready.py`), as their last options have it.
+ready: dict[Hashable, Any] = {}
 #: Structures that were not worth a plan so far, and the nanoseconds that running them took.
 met: dict[Hashable, float] = {}
 #: Kernels of single operations (`runtime/op_kernels.py`).
 op_kernels: dict[Hashable, Any] = {}
-kernels: Cache[str, Executable] = Cache(config.Options().cache_size)
+kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear)
 
 
 @cache
@@ -160,7 +168,7 @@ def object_code(key: str, make: Callable[[], bytes]) -> bytes:
     if not config.current().disk_cache:
         return make()
     disk = disk_cache(config.current().cache_dir)
-    name = hashlib.sha256(key.encode()).hexdigest()
+    name = digest(key)
     found = disk.read(name)
     if found is None:
         found = make()
@@ -170,11 +178,14 @@ def object_code(key: str, make: Callable[[], bytes]) -> bytes:
 
 def cache_info() -> CacheInfo:
     """Hits, misses, bound and size of the in-memory kernel cache."""
+    events.collect()
     return kernels.info()
 
 
 _on_clear: list[Callable[[], None]] = [
+    events.collect,
     plans.clear,
+    ready.clear,
     met.clear,
     op_kernels.clear,
     kernels.clear,

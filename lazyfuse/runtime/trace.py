@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph, is_leaf
 from lazyfuse.ir.node import Const, Fill, Map, Node, View
+from lazyfuse.runtime import session
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
@@ -62,21 +63,31 @@ class Trace:
     is, count as one node. `is_plain`: nothing inside is worth keeping.
     """
 
-    __slots__ = ("outputs", "nodes", "structure", "is_plain")
+    __slots__ = ("outputs", "nodes", "structure", "is_plain", "_runs")
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
+    def __init__(
+        self, outputs: Sequence[Node], walked: Walk | None = None, walked_at: int = 0
+    ) -> None:
+        """`walked`: what a walk has found for these outputs already, after so many runs."""
         self.outputs = outputs
-        found = walks[-1](list(outputs)) or walk(list(outputs))
+        self._runs = session.runs[0] if walked is None else walked_at
+        found = walked or walks[-1](list(outputs)) or walk(list(outputs))
         self.nodes, self.structure, self.is_plain = found
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether there has been a run since, so that the nodes may not be pending any more."""
+        return self._runs != session.runs[0]
 
     def graph(self) -> Graph:
         """The same nodes, operands before users."""
         return Graph(self.outputs)
 
 
-def trace(wanted: Sequence[Node]) -> Trace:
-    """The trace of nodes; those inside that are better stored are outputs of it as well."""
-    found = Trace(wanted)
+def trace(wanted: Sequence[Node], walked: Walk | None = None, walked_at: int = 0) -> Trace:
+    """The trace of nodes; those inside that are better stored are outputs of it as well. `walked`
+    and `walked_at` as in Trace."""
+    found = Trace(wanted, walked, walked_at)
     if found.is_plain:
         return found
     kept = _kept(Graph(wanted))

@@ -11,7 +11,8 @@ of huge pages, which the operating system hands out in a quarter of the time.
 
 Invariants
 - A block returns to the pool only when no Python object can reach it: a NumPy view of a buffer has
-  the buffer as its base.
+  the buffer as its base, and a buffer that dies in a cycle of garbage, where other destructors may
+  bring it back to life, lets its block go.
 - The destructor never blocks: it may run in the middle of any other pool operation of the same
   thread.
 """
@@ -24,6 +25,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from functools import lru_cache
+from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +38,8 @@ HUGE_PAGE = 2 << 20
 POOL_BYTES = 256 << 20
 #: A kept block counts as at least so many bytes: as an object of Python it takes memory, too.
 LEAST_COUNTED = 4096
+#: Blocks of at most so many bytes wait to be filed, so many of them: most are taken again at once.
+_SMALL, _WAITING = 1 << 20, 16
 
 
 class Block(NamedTuple):
@@ -51,20 +55,35 @@ class BufferPool:
 
     def __init__(self, limit: int = POOL_BYTES) -> None:
         self.limit = limit
-        self.held = 0
+        self._held = 0
         self._free: dict[int, list[Block]] = {}
         self._returned: deque[Block] = deque()
         self._lock = threading.Lock()
 
+    @property
+    def held(self) -> int:
+        """Bytes of free blocks."""
+        with self._lock:
+            self._sort_returned()
+            return self._held
+
     def take(self, nbytes: int) -> Block:
         """A block of at least `nbytes` bytes. Raises: MemoryError."""
-        capacity = size_class(nbytes)
+        capacity, returned = size_class(nbytes), self._returned
+        if returned:
+            try:
+                block = returned.pop()  # which the processor still has in its cache
+            except IndexError:  # another thread has taken it
+                return self.take(nbytes)
+            if block.capacity == capacity:
+                return block
+            returned.append(block)
         with self._lock:
             if self._returned:
                 self._sort_returned()
             blocks = self._free.get(capacity)
             if blocks:
-                self.held -= max(capacity, LEAST_COUNTED)
+                self._held -= max(capacity, LEAST_COUNTED)
                 return blocks.pop()
         return _new_block(capacity)
 
@@ -73,6 +92,8 @@ class BufferPool:
         if block.capacity > self.limit:
             return
         self._returned.append(block)
+        if block.capacity <= _SMALL and len(self._returned) < _WAITING:
+            return
         if self._lock.acquire(blocking=False):
             try:
                 self._sort_returned()
@@ -84,15 +105,18 @@ class BufferPool:
         with self._lock:
             self._returned.clear()
             self._free.clear()
-            self.held = 0
+            self._held = 0
 
     def _sort_returned(self) -> None:
         """File what destructors left; what exceeds the limit is dropped, and so freed."""
-        while self._returned:
-            block = self._returned.popleft()
+        while True:
+            try:
+                block = self._returned.popleft()
+            except IndexError:  # the last one; another thread may have taken it
+                return
             counted = max(block.capacity, LEAST_COUNTED)
-            if self.held + counted <= self.limit:
-                self.held += counted
+            if self._held + counted <= self.limit:
+                self._held += counted
                 self._free.setdefault(block.capacity, []).append(block)
 
 
@@ -124,8 +148,28 @@ class CpuBuffer:
         return np.asarray(self)
 
     def __del__(self) -> None:
-        if self._pool is not None:
+        # of what a collection of garbage destroys, other destructors may still take hold of
+        if self._pool is not None and getrefcount(self) <= _DYING[0]:
             self._pool.give(self._block)
+
+
+class _Probe(CpuBuffer):
+    """Measures how many references a destructor sees of a buffer that nobody refers to."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        _DYING[0] = getrefcount(self)
+
+
+_DYING = [0]
+
+
+def _measure() -> None:
+    _Probe(Block(np.empty(0, np.uint8), 0, 0), 0, None)
+
+
+_measure()
 
 
 def allocate(pool: BufferPool, nbytes: int) -> CpuBuffer:

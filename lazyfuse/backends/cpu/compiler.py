@@ -8,12 +8,8 @@ Code is unloaded when its `Code` is garbage collected.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import secrets
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lazyfuse.backends.cpu.features import feature_names
@@ -22,10 +18,13 @@ from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.backends.cpu.loader import Image
 from lazyfuse.backends.cpu.object_file import Unknown
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
+from lazyfuse.sources import sources
 
 if TYPE_CHECKING:
     from lazyfuse.backends.cpu.jit import Jit
 
+#: This folder of the package.
+FOLDER = "backends/cpu"
 #: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
 _SSE_BITS = (INVALID, 0, DIVIDE, OVERFLOW, UNDERFLOW, 0)
 _FENV_BITS = (INVALID, DIVIDE, OVERFLOW, UNDERFLOW, 0)
@@ -132,7 +131,7 @@ class Compiler:
                 return self.compile(source(), level=0)
             raise NotKept(name)
 
-        return self._kept(f"{name} {self.version} but 0 {sources()}", make)
+        return self._kept(f"{name} {self.version} but 0 {sources(FOLDER)}", make)
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
@@ -157,17 +156,3 @@ class Compiler:
 
                 self._jit = jit.Jit(self.triple, self.cpu, self.flags, self.level)
             return self._jit
-
-
-@cache
-def sources() -> str:
-    """Which version of this folder is there: a digest of the sizes and times of its files, since
-    to read them would cost more than to load a kernel. Of this run alone where there are none (a
-    package in one file): nothing is found again then."""
-    digest = hashlib.sha256()
-    here = Path(__file__).parent
-    found = sorted([*here.rglob("*.py"), *here.glob("*.pyc")])
-    for path in found:
-        status = path.stat()
-        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
-    return digest.hexdigest() if found else secrets.token_hex()

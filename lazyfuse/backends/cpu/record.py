@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lazyfuse.backends.cpu import (
+    record_attach_text,
+    record_flush_text,
+    record_guard_text,
     record_nodes_text,
     record_results_text,
     record_text,
@@ -23,6 +26,7 @@ OBJECTS = (
     *("CONST", "VIEW", "STORAGE", "TUPLE_NEW", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),
     *("OPTIONS", "ORPHAN_BYTES", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
+    *("MEMORY", "READY", "WATCH", "GONE", "WANTED", "RUNS"),
 )
 #: Attributes of which the text has to know the place, by the class that has them.
 ATTRIBUTES: Mapping[str, str] = {
@@ -36,6 +40,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "form": "shape dtype strides layout",
     "modes": "state filters first modes",
     "options": "max_pending_nodes max_pending_bytes",
+    "watch": "node",
 }
 #: Their names in the text, where these are others.
 _NAMES = {
@@ -43,7 +48,7 @@ _NAMES = {
     "options_max_pending_nodes": "options_nodes",
     "options_max_pending_bytes": "options_bytes",
 }
-FUNCTIONS = ("recorded", "written", "traced")
+FUNCTIONS = ("recorded", "written", "traced", "flushed")
 
 
 def place_name(kind: str, attribute: str) -> str:
@@ -55,10 +60,14 @@ def place_name(kind: str, attribute: str) -> str:
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM: places of attributes, and entries of the table."""
     parts = (
-        record_text.HEAD, record_text.MARKS, record_text.PLACE, record_nodes_text.NODES,
+        record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_text.PLACE,
+        record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES,
-        record_views_text.VIEWS, record_trace_text.TRACE,
+        record_views_text.VIEWS, record_trace_text.TRACE, record_attach_text.ATTACH,
+        record_flush_text.FLUSH,
     )  # fmt: skip
     scratch = 8 * places["most_operands"]
-    known = {**places, "letter_f": ord("f"), "scalar_bytes": scratch}
+    ready = {f"ready_{name}": place for name, place in record_flush_text.READY.items()}
+    ready["leaf_words"] = record_flush_text.LEAF_WORDS
+    known = {**places, **ready, "letter_f": ord("f"), "scalar_bytes": scratch}
     return "\n".join(part.format(**known) for part in parts)

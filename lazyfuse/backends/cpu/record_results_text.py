@@ -49,8 +49,10 @@ limits:
   br i1 %ask, label %enforce, label %fine
 enforce:
   %function = call ptr @object(i64 {ENFORCE})
+  call void @resume()
   %answer = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %function, ptr %storage, ptr null)
+  call void @stop()
   %raised = icmp eq ptr %answer, null
   br i1 %raised, label %fail, label %asked
 asked:
@@ -113,6 +115,14 @@ found:
 
 ; the result of an operation on operands whose recipe is known; null, with or without an exception
 define internal ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
+  call void @stop()
+  %made = call ptr @made(ptr %known, ptr %operands, i64 %count, ptr %extra)
+  call void @resume()
+  ret ptr %made
+}}
+
+; the same without collections
+define internal ptr @made(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
   %scalars = alloca [{most_operands} x ptr]
   %many = icmp ugt i64 %count, {most_operands}
   br i1 %many, label %no, label %marks
@@ -183,8 +193,9 @@ unknown:
 
 WRITES = (
     """
-; a version that is none any more, whose reference it takes: an orphan, if it has memory
-define internal void @forsake(ptr %node) {{
+; a version that is none any more, whose reference it takes: an orphan, if it has memory; puts an
+; exception aside
+define internal void @forsake(ptr %node, ptr %raised) {{
   %buffer = call ptr @get(ptr %node, i64 {node_buffer})
   %none = call ptr @none()
   %pending = icmp eq ptr %buffer, %none
@@ -194,9 +205,9 @@ orphan:
   %answer = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
   %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %clear, label %drop
-clear:
-  call void @PyErr_Clear()
+  br i1 %failed, label %keep, label %drop
+keep:
+  call void @keep_raised(ptr %raised)
   br label %done
 drop:
   call void @Py_DecRef(ptr %answer)
@@ -208,6 +219,16 @@ done:
 
 ; whether a write into the first operand has been recorded: 1, 0, or -1 with an exception
 define internal i32 @written(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
+  call void @stop()
+  %is_done = call i32 @replaced(ptr %known, ptr %operands, i64 %count, ptr %extra)
+  call void @resume()
+  ret i32 %is_done
+}}
+
+; the same without collections
+define internal i32 @replaced(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
+  %raised_at = alloca [3 x ptr]
+  store [3 x ptr] zeroinitializer, ptr %raised_at
   %scalars = alloca [{most_operands} x ptr]
   %target = load ptr, ptr %operands
   %is_array = call i1 @is(ptr %target, i64 {class_})
@@ -263,7 +284,9 @@ cut:
   br i1 %raised, label %drop_origin, label %lock
 lock:
   %acquire = call ptr @object(i64 {ACQUIRE})
+  call void @resume()
   %locked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %acquire, ptr null)
+  call void @stop()
   %no_lock = icmp eq ptr %locked, null
   br i1 %no_lock, label %drop_origin, label %make
 make:
@@ -281,16 +304,20 @@ replace:
   %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
   call void @put(ptr %new, i64 {node_handle}, ptr %handle)
   call void @set(ptr %storage, i64 {storage_node}, ptr %new)
-  call void @forsake(ptr %old)
+  call void @resume()
+  call void @forsake(ptr %old, ptr %raised_at)
+  call void @stop()
   br label %unlock
 unlock:
   %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
   %release = call ptr @object(i64 {RELEASE})
   %unlocked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
   call void @Py_DecRef(ptr %unlocked)
+  %has_raised = call i1 @raise_kept(ptr %raised_at)
+  %outcome = select i1 %has_raised, i32 -1, i32 %is_done
   br label %drop_origin
 drop_origin:
-  %from_origin = phi i32 [ 0, %prepare ], [ -1, %cut ], [ -1, %lock ], [ %is_done, %unlock ]
+  %from_origin = phi i32 [ 0, %prepare ], [ -1, %cut ], [ -1, %lock ], [ %outcome, %unlock ]
   call void @release(ptr %scalars, i64 {most_operands})
   call void @Py_DecRef(ptr %origin)
   br label %drop_recipe

@@ -312,6 +312,9 @@ define internal i1 @is_in(ptr %names, i64 %set) {{
   ret i1 %is
 }}
 
+; the code that was the user's last, which is kept so that no other has its address
+@lf_users = internal global ptr null
+
 ; the user's code, instruction and modes as a tuple; null where there is none
 define internal ptr @origin() {{
   %modes = call ptr @modes()
@@ -326,22 +329,33 @@ next:
   %none = icmp eq ptr %frame, null
   br i1 %none, label %no, label %look
 look:
+  %code = call ptr @PyFrame_GetCode(ptr %frame)
+  %users_last = load ptr, ptr @lf_users
+  %is_last = icmp eq ptr %code, %users_last
+  br i1 %is_last, label %found, label %ask
+ask:
   %names = call ptr @PyFrame_GetGlobals(ptr %frame)
   call void @Py_DecRef(ptr %names)
   %is_ours = call i1 @is_in(ptr %names, i64 {OURS})
   br i1 %is_ours, label %ours, label %users
 ours:
+  call void @Py_DecRef(ptr %code)
   %back = call ptr @PyFrame_GetBack(ptr %frame)
   call void @Py_DecRef(ptr %frame)
   br label %next
 users:
   %is_theirs = call i1 @is_in(ptr %names, i64 {THEIRS})
-  br i1 %is_theirs, label %found, label %unknown
+  br i1 %is_theirs, label %keep, label %unknown
+keep:
+  call void @Py_IncRef(ptr %code)
+  store ptr %code, ptr @lf_users
+  call void @Py_DecRef(ptr %users_last)
+  br label %found
 unknown:
+  call void @Py_DecRef(ptr %code)
   call void @Py_DecRef(ptr %frame)
   ret ptr null
 found:
-  %code = call ptr @PyFrame_GetCode(ptr %frame)
   %last = call i32 @PyFrame_GetLasti(ptr %frame)
   %wide = sext i32 %last to i64
   %instruction = call ptr @PyLong_FromLong(i64 %wide)

@@ -1,7 +1,8 @@
 """The walk of `runtime/trace.py` in machine code, as LLVM text (see `record_text.py`).
 
 lf_traced(outputs)   (nodes, structure, whether nothing inside is worth keeping) of a new list
-                     of nodes; None where Python has to do it
+                     of nodes; None where Python has to do it. Where a node has to be asked for its
+                     signature, anything may happen meanwhile; `session.runs` tells.
 """
 
 TRACE = """
@@ -58,7 +59,9 @@ known:
   ret i1 true
 other:
   %name = call ptr @object(i64 {SIGNATURE})
+  call void @resume()
   %found = call ptr @PyObject_GetAttr(ptr %node, ptr %name)
+  call void @stop()
   %raised = icmp eq ptr %found, null
   br i1 %raised, label %fail, label %add
 add:
@@ -93,8 +96,8 @@ yes:
   ret i1 true
 }}
 
-; whether an array whose current version a node is still exists
-define internal i1 @is_held(ptr %node) {{
+; the Storage whose current version a node is, as a new reference; null where it has gone
+define internal ptr @holder(ptr %node) {{
   %none = call ptr @none()
   %handle = call ptr @get(ptr %node, i64 {node_handle})
   %alone = icmp eq ptr %handle, %none
@@ -106,13 +109,22 @@ ask:
 look:
   %current = call ptr @get(ptr %storage, i64 {storage_node})
   %same = icmp eq ptr %current, %node
-  br label %drop
+  br i1 %same, label %yes, label %drop
 drop:
-  %held = phi i1 [ false, %ask ], [ %same, %look ]
   call void @Py_DecRef(ptr %storage)
-  ret i1 %held
+  br label %no
 no:
-  ret i1 false
+  ret ptr null
+yes:
+  ret ptr %storage
+}}
+
+; whether an array whose current version a node is still exists
+define internal i1 @is_held(ptr %node) {{
+  %storage = call ptr @holder(ptr %node)
+  call void @Py_DecRef(ptr %storage)
+  %held = icmp ne ptr %storage, null
+  ret i1 %held
 }}
 
 ; the place of an operand that has none yet: that of an equal scalar, or a new one
@@ -147,6 +159,7 @@ node:
 ; adds the places of the operands of a node
 define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node) {{
   %srcs = call ptr @get(ptr %node, i64 {node_srcs})
+  call void @Py_IncRef(ptr %srcs)
   %count = call i64 @PyTuple_Size(ptr %srcs)
   br label %next
 next:
@@ -170,6 +183,7 @@ more:
   %after = add i64 %i, 1
   br label %next
 done:
+  call void @Py_DecRef(ptr %srcs)
   ret void
 }}
 
@@ -215,6 +229,14 @@ fail:
 
 define ptr @lf_traced(ptr %self, ptr %args, i64 %given) {{
   %nodes = load ptr, ptr %args
+  call void @stop()
+  %traced = call ptr @walked(ptr %nodes)
+  call void @resume()
+  ret ptr %traced
+}}
+
+; the same without collections
+define internal ptr @walked(ptr %nodes) {{
   %number = call ptr @PyDict_New()
   %scalars = call ptr @PyDict_New()
   %lines = call ptr @PyList_New(i64 0)
@@ -257,12 +279,14 @@ done:
   call void @Py_DecRef(ptr %structure)
   br label %drop
 fail:
-  call void @PyErr_Clear()
   %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
+  %raised = call ptr @PyErr_Occurred()
+  %is_calm = icmp eq ptr %raised, null
+  %left = select i1 %is_calm, ptr %none, ptr null
+  call void @Py_IncRef(ptr %left)
   br label %drop
 drop:
-  %result = phi ptr [ %found, %done ], [ %none, %fail ]
+  %result = phi ptr [ %found, %done ], [ %left, %fail ]
   call void @Py_DecRef(ptr %lines)
   call void @Py_DecRef(ptr %scalars)
   call void @Py_DecRef(ptr %number)

@@ -12,6 +12,9 @@ Whatever fits no entry is given to the Python method, and so is a call that has 
 which somebody wants told. Entries and the table of what the code refers to are filled in by
 `runtime/replay.py`. Sources of the layouts: as in `methods.py`.
 
+`lf_perform` runs the kernels of one entry for other machine code, which has found the memory and
+the numbers by itself (`record_flush_text.py`).
+
 Two short forms are written out before LLVM reads the text: `%x = get TYPE %p[N]` loads the N-th
 word from `%p` on, and `put TYPE %x, %p[N]` stores one; N is a register or a name from below.
 """
@@ -51,7 +54,8 @@ TABLE = _numbered(
     "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
     "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER",
     "CONDITIONS", "WORKERS", "RECORDING",
-    "ALL_LAUNCHES", "ALL_COPIES", "ALL_READS", "ALL_WRITES",
+    "ALL_LAUNCHES", "ALL_COPIES", "ALL_DONATIONS", "ALL_READS", "ALL_WRITES", "ALL_HITS",
+    "ALL_PLANS",
 )  # fmt: skip
 
 #: An entry. CALLABLE is null for one that runs kernels; TURNS, how many calls may run them at one
@@ -65,9 +69,9 @@ ENTRY = _numbered(
     "NEXT", "REPLAYS", "OPTIONS", "POSITIONAL", "NAMES", "GUARD_COUNT", "GUARDS", "CALLABLE",
     "TURNS", "OUTPUT_COUNT", "MEMORY_COUNT", "OUTPUTS", "STEP_COUNT", "STEPS", "HELPERS", "WHOLE",
     "TOLD", "REGISTER_COUNT", "REGISTERS", "SCALAR_COUNT", "SCALARS", "NUMBER_COUNT", "NUMBERS",
-    "LAUNCHES", "COPIES", "READS", "WRITES",
+    "LAUNCHES", "COPIES", "DONATIONS", "READS", "WRITES", "HITS", "PLANS",
 )  # fmt: skip
-COUNTERS = 4
+COUNTERS = 7
 
 #: A kernel. JOB is one that uses BLOCK as it is, which then has no words to copy; PARTICIPANTS
 #: have parameters of their own, and each SCRATCH_BYTES; IS_LONG: other threads of Python go on
@@ -163,7 +167,8 @@ def text() -> str:
     """The module, for LLVM."""
     parts = (
         replay_text.HEAD, replay_arrays_text.ARRAYS, replay_calls_text.GUARDS, replay_text.LAUNCH,
-        replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_calls_text.CALL,
+        replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_results_text.PERFORM,
+        replay_calls_text.CALL,
     )  # fmt: skip
     source = "\n".join(re.sub(";.*", "", part) for part in parts)
     source = source.replace("TABLE_WORDS", str(len(TABLE)))

@@ -254,3 +254,36 @@ run:
   ret ptr %result
 }
 """
+
+PERFORM = """
+; run the kernels of an entry on memory of the engine: the conditions met, as the CPU's flags; -1
+; for an exception, and -2 where Python has to do it, before anything has happened. `outputs` gets
+; the references of the results and of what is needed between kernels, also with an exception.
+define i64 @lf_perform(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs) {
+  %count = get i64 %entry[MEMORY_COUNT]
+  call void @clear(ptr %outputs, i64 %count)
+  %helpers = get i64 %entry[HELPERS]
+  %workers = get i64 @table[WORKERS]
+  %is_staffed = icmp sle i64 %helpers, %workers
+  br i1 %is_staffed, label %convert, label %python
+convert:
+  %scalar_count = get i64 %entry[SCALAR_COUNT]
+  %values = alloca i64, i64 %scalar_count
+  %is_taken = call i1 @scalars(ptr %entry, ptr %numbers, ptr %values)
+  br i1 %is_taken, label %allocate, label %python
+allocate:
+  %is_ready = call i1 @allocate(ptr %entry, ptr %outputs)
+  br i1 %is_ready, label %launch, label %fail
+launch:
+  %met = call i64 @launches(ptr %entry, ptr %memory, ptr %outputs, ptr %values)
+  %failed = icmp slt i64 %met, 0
+  br i1 %failed, label %fail, label %done
+done:
+  call void @count(ptr %entry)
+  ret i64 %met
+fail:
+  ret i64 -1
+python:
+  ret i64 -2
+}
+"""

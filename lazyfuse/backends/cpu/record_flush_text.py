@@ -1,0 +1,356 @@
+"""Computing pending nodes by a known plan in machine code, as LLVM text (see `record_text.py`).
+
+lf_flushed(nodes, device, options)   compute a list of pending nodes, each there once
+
+It gives True when that is done. When conditions were met that somebody wants to hear of, it gives
+what `lf_traced` gives, and after that what was known of the plan, the CPU's flags, and the list of
+results, which are attached to nothing so far. Else it gives what `lf_traced` gives, or None where
+another run was completed meanwhile, by a finalizer or a signal handler; and has changed nothing.
+
+What it knows of plans, `runtime/ready.py` has written: by the structure of a trace a tuple whose
+first item is an array of the words READY.
+"""
+
+#: Places of the words.
+READY = {
+    name: place
+    for place, name in enumerate((
+        "perform", "entry", "options", "device", "leaf_count", "leaves", "constant_count",
+        "constants", "output_count", "sizes", "memory_count",
+    ))
+}  # fmt: skip
+#: Of a leaf: its place in the trace, and whether its memory is better reused when it is dead.
+LEAF_WORDS = 2
+
+FLUSH = """
+declare ptr @PySequence_List(ptr)
+
+define internal i64 @word(ptr %words, i64 %place) alwaysinline {{
+  %at = getelementptr i64, ptr %words, i64 %place
+  %word = load i64, ptr %at
+  ret i64 %word
+}}
+
+define internal ptr @address(ptr %words, i64 %place) alwaysinline {{
+  %word = call i64 @word(ptr %words, i64 %place)
+  %address = inttoptr i64 %word to ptr
+  ret ptr %address
+}}
+
+; drops references
+define internal void @drop_all(ptr %places, i64 %count) {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %drop ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %drop
+drop:
+  %object = call ptr @address(ptr %places, i64 %i)
+  call void @Py_DecRef(ptr %object)
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+; takes the memory of leaves, with references; how many were taken, all of them if this may run
+define internal i64 @take_leaves(ptr %words, ptr %nodes, ptr %memory) {{
+  %count = call i64 @word(ptr %words, i64 {ready_leaf_count})
+  %begin = call ptr @address(ptr %words, i64 {ready_leaves})
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %take ]
+  %row = phi ptr [ %begin, %0 ], [ %row_after, %take ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %place = call i64 @word(ptr %row, i64 0)
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %place)
+  %buffer = call ptr @get(ptr %node, i64 {node_buffer})
+  %is_known = call i1 @is(ptr %buffer, i64 {MEMORY})
+  br i1 %is_known, label %ask, label %done
+ask:
+  %is_reused = call i64 @word(ptr %row, i64 1)
+  %is_free = icmp eq i64 %is_reused, 0
+  br i1 %is_free, label %take, label %hold
+hold:
+  %held = call i1 @is_held(ptr %node)
+  br i1 %held, label %take, label %done
+take:
+  call void @Py_IncRef(ptr %buffer)
+  %at = getelementptr ptr, ptr %memory, i64 %i
+  store ptr %buffer, ptr %at
+  %after = add i64 %i, 1
+  %row_after = getelementptr i64, ptr %row, i64 {leaf_words}
+  br label %next
+done:
+  ret i64 %i
+}}
+
+; takes the values of scalars
+define internal void @take_numbers(ptr %words, ptr %nodes, ptr %numbers) {{
+  %count = call i64 @word(ptr %words, i64 {ready_constant_count})
+  %places = call ptr @address(ptr %words, i64 {ready_constants})
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %take ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %take
+take:
+  %place = call i64 @word(ptr %places, i64 %i)
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %place)
+  %value = call ptr @get(ptr %node, i64 {const_value})
+  %at = getelementptr ptr, ptr %numbers, i64 %i
+  store ptr %value, ptr %at
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+define internal void @see(ptr %nodes) {{
+  %count = call i64 @PyList_Size(ptr %nodes)
+  %true = call ptr @object(i64 {TRUE})
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %set ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %set
+set:
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
+  call void @Py_IncRef(ptr %true)
+  call void @put(ptr %node, i64 {node_seen}, ptr %true)
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+; what is known of a structure, borrowed; null where Python has to run it
+define internal ptr @plan_of(ptr %traced, ptr %device, ptr %options) {{
+  %plain = call ptr @PyTuple_GetItem(ptr %traced, i64 2)
+  %true = call ptr @object(i64 {TRUE})
+  %is_plain = icmp eq ptr %plain, %true
+  br i1 %is_plain, label %find, label %no
+find:
+  %structure = call ptr @PyTuple_GetItem(ptr %traced, i64 1)
+  %known = call ptr @object(i64 {READY})
+  %found = call ptr @PyDict_GetItem(ptr %known, ptr %structure)
+  %is_unknown = icmp eq ptr %found, null
+  br i1 %is_unknown, label %no, label %check
+check:
+  %words = call ptr @words(ptr %found)
+  %known_options = call ptr @address(ptr %words, i64 {ready_options})
+  %known_device = call ptr @address(ptr %words, i64 {ready_device})
+  %same_options = icmp eq ptr %options, %known_options
+  %same_device = icmp eq ptr %device, %known_device
+  %same = and i1 %same_options, %same_device
+  br i1 %same, label %yes, label %no
+yes:
+  ret ptr %found
+no:
+  ret ptr null
+}}
+
+; the memory of the array that is the first item of a tuple
+define internal ptr @words(ptr %found) {{
+  %array = call ptr @PyTuple_GetItem(ptr %found, i64 0)
+  %words = call ptr @get(ptr %array, i64 16)
+  ret ptr %words
+}}
+
+define ptr @lf_flushed(ptr %self, ptr %args, i64 %given) {{
+  %wanted = load ptr, ptr %args
+  %device = call ptr @address(ptr %args, i64 1)
+  %options = call ptr @address(ptr %args, i64 2)
+  %started = call i64 @runs()
+  %outputs = call ptr @PySequence_List(ptr %wanted)
+  %unlisted = icmp eq ptr %outputs, null
+  br i1 %unlisted, label %python, label %walk
+walk:
+  call void @stop()
+  %found_now = call ptr @walked(ptr %outputs)
+  call void @resume()
+  call void @Py_DecRef(ptr %outputs)
+  %raised = icmp eq ptr %found_now, null
+  br i1 %raised, label %python, label %look
+look:
+  %none = call ptr @none()
+  %untraced = icmp eq ptr %found_now, %none
+  %now = call i64 @runs()
+  %is_same = icmp eq i64 %now, %started
+  %is_over = xor i1 %is_same, true
+  %unusable = or i1 %untraced, %is_over
+  br i1 %unusable, label %unknown, label %find
+unknown:
+  call void @Py_DecRef(ptr %found_now)
+  call void @Py_IncRef(ptr %none)
+  br label %python
+python:
+  %traced = phi ptr [ null, %0 ], [ null, %walk ], [ %none, %unknown ], [ %found_now, %find ]
+  ret ptr %traced
+find:
+  %found = call ptr @plan_of(ptr %found_now, ptr %device, ptr %options)
+  %is_unknown = icmp eq ptr %found, null
+  br i1 %is_unknown, label %python, label %run
+run:
+  call void @Py_IncRef(ptr %found)
+  %result = call ptr @run(ptr %found, ptr %found_now, i64 %started)
+  call void @Py_DecRef(ptr %found)
+  ret ptr %result
+}}
+
+; whether somebody may want to hear of the flags that operations have raised: 1, 0, -1 for an
+; exception
+define internal i32 @is_wanted(ptr %nodes, i64 %flags) {{
+  %function = call ptr @object(i64 {WANTED})
+  %number = call ptr @PyLong_FromLong(i64 %flags)
+  %answer = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %nodes, ptr %number, ptr null)
+  call void @Py_DecRef(ptr %number)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %fail, label %look
+fail:
+  ret i32 -1
+look:
+  %true = call ptr @object(i64 {TRUE})
+  %is_true = icmp eq ptr %answer, %true
+  call void @Py_DecRef(ptr %answer)
+  %found = zext i1 %is_true to i32
+  ret i32 %found
+}}
+
+; runs a plan on the nodes of a trace, whose reference it takes, while so many runs have been
+; completed: the result of `lf_flushed`
+define internal ptr @run(ptr %found, ptr %traced, i64 %started) {{
+  %raised = alloca [3 x ptr]
+  store [3 x ptr] zeroinitializer, ptr %raised
+  %words = call ptr @words(ptr %found)
+  %nodes = call ptr @PyTuple_GetItem(ptr %traced, i64 0)
+  %leaf_count = call i64 @word(ptr %words, i64 {ready_leaf_count})
+  %memory = alloca ptr, i64 %leaf_count
+  call void @stop()
+  %taken = call i64 @take_leaves(ptr %words, ptr %nodes, ptr %memory)
+  %all_taken = icmp eq i64 %taken, %leaf_count
+  br i1 %all_taken, label %perform, label %python
+perform:
+  %constant_count = call i64 @word(ptr %words, i64 {ready_constant_count})
+  %numbers = alloca ptr, i64 %constant_count
+  call void @take_numbers(ptr %words, ptr %nodes, ptr %numbers)
+  call void @resume()
+  %memory_count = call i64 @word(ptr %words, i64 {ready_memory_count})
+  %outputs = alloca ptr, i64 %memory_count
+  %function = call ptr @address(ptr %words, i64 {ready_perform})
+  %entry = call ptr @address(ptr %words, i64 {ready_entry})
+  %met = call i64 %function(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs)
+  %unmet = icmp eq i64 %met, 0
+  br i1 %unmet, label %check, label %other
+other:
+  %has_met = icmp sgt i64 %met, 0
+  br i1 %has_met, label %ask, label %leave
+ask:
+  %wanted = call i32 @is_wanted(ptr %nodes, i64 %met)
+  %unasked = icmp slt i32 %wanted, 0
+  br i1 %unasked, label %leave, label %check
+check:
+  %is_wanted = phi i32 [ 0, %perform ], [ %wanted, %ask ]
+  call void @stop()
+  %now = call i64 @runs()
+  %is_current = icmp eq i64 %now, %started
+  br i1 %is_current, label %choose, label %stale
+choose:
+  %is_told = icmp eq i32 %is_wanted, 1
+  br i1 %is_told, label %tell, label %finish
+stale:
+  call void @resume()
+  call void @drop_all(ptr %outputs, i64 %memory_count)
+  call void @drop_all(ptr %memory, i64 %taken)
+  call void @Py_DecRef(ptr %traced)
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+leave:
+  call void @drop_all(ptr %outputs, i64 %memory_count)
+  %is_left = icmp eq i64 %met, -2
+  br i1 %is_left, label %python, label %fail
+python:
+  call void @resume()
+  call void @drop_all(ptr %memory, i64 %taken)
+  ret ptr %traced
+fail:
+  call void @drop_all(ptr %memory, i64 %taken)
+  call void @Py_DecRef(ptr %traced)
+  ret ptr null
+
+finish:
+  call void @add_run()
+  call void @see(ptr %nodes)
+  %output_count = call i64 @word(ptr %words, i64 {ready_output_count})
+  %sizes = call ptr @address(ptr %words, i64 {ready_sizes})
+  br label %next
+next:
+  %i = phi i64 [ 0, %finish ], [ %after, %more ]
+  %is_over = icmp sge i64 %i, %output_count
+  br i1 %is_over, label %done, label %one
+one:
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
+  %result = call ptr @address(ptr %outputs, i64 %i)
+  %size = call ptr @address(ptr %sizes, i64 %i)
+  %own = call ptr @get(ptr %node, i64 {node_buffer})
+  %no_own = call ptr @none()
+  %is_pending = icmp eq ptr %own, %no_own
+  br i1 %is_pending, label %attach, label %late
+late:
+  call void @let_go(ptr %result)
+  br label %more
+attach:
+  call void @attach(ptr %node, ptr %result, ptr %size, ptr %raised)
+  br label %more
+more:
+  %after = add i64 %i, 1
+  br label %next
+done:
+  call void @resume()
+  %rest = getelementptr ptr, ptr %outputs, i64 %output_count
+  %rest_count = sub i64 %memory_count, %output_count
+  call void @drop_all(ptr %rest, i64 %rest_count)
+  call void @drop_all(ptr %memory, i64 %taken)
+  call void @Py_DecRef(ptr %traced)
+  %true = call ptr @object(i64 {TRUE})
+  %has_raised = call i1 @raise_kept(ptr %raised)
+  %answered = select i1 %has_raised, ptr null, ptr %true
+  call void @Py_IncRef(ptr %answered)
+  ret ptr %answered
+
+tell:
+  %told_count = call i64 @word(ptr %words, i64 {ready_output_count})
+  %results = call ptr @PyList_New(i64 0)
+  %no_results = icmp eq ptr %results, null
+  br i1 %no_results, label %lose, label %each
+each:
+  %j = phi i64 [ 0, %tell ], [ %j_after, %add ]
+  %is_full = icmp sge i64 %j, %told_count
+  br i1 %is_full, label %give, label %add
+add:
+  %item = call ptr @address(ptr %outputs, i64 %j)
+  %added = call i32 @PyList_Append(ptr %results, ptr %item)
+  %j_after = add i64 %j, 1
+  br label %each
+give:
+  %flags = call ptr @PyLong_FromLong(i64 %met)
+  %structure = call ptr @PyTuple_GetItem(ptr %traced, i64 1)
+  %plain = call ptr @PyTuple_GetItem(ptr %traced, i64 2)
+  %answer = call ptr (i64, ...) @PyTuple_Pack(i64 6, ptr %nodes, ptr %structure, ptr %plain,
+                                              ptr %found, ptr %flags, ptr %results)
+  call void @Py_DecRef(ptr %flags)
+  call void @Py_DecRef(ptr %results)
+  br label %lose
+lose:
+  %given_answer = phi ptr [ null, %tell ], [ %answer, %give ]
+  call void @resume()
+  call void @drop_all(ptr %outputs, i64 %memory_count)
+  call void @drop_all(ptr %memory, i64 %taken)
+  call void @Py_DecRef(ptr %traced)
+  ret ptr %given_answer
+}}
+"""

@@ -1,0 +1,132 @@
+"""Known plans in words, for machine code: what `backends/cpu/record_flush_text.py` runs.
+
+A plan that has been run a few times, and is launches of kernels on the CPU, is written down here
+as a recording of `fuse` is (`replay_run.py`): its scalars are numbers that differ from run to run.
+Then a flush takes some 3 us instead of 15. Everything out of the ordinary is left to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from lazyfuse.config import Options
+from lazyfuse.ir.node import Const
+from lazyfuse.ir.plan import Launch, Plan, Renew
+from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.arithmetic import Given, Numbers, Scalar
+from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.replay_code import decoded, hire, layout, load
+from lazyfuse.runtime.replay_numbers import is_written
+from lazyfuse.runtime.replay_run import Result, Run, Words, prepare
+from lazyfuse.runtime.sequence import sequence
+from lazyfuse.runtime.trace import Trace
+
+#: Times that Python runs a plan before it is written down, which takes as long as thirty runs by
+#: machine code save.
+RUNS = 16
+#: Operands, scalars and results of a plan: they are on the stack.
+MOST = 1024
+#: Bytes of a dead input from which taking its memory for a result is worth a run by Python.
+LEAST_REUSED = 128 << 10
+
+
+class Ready(NamedTuple):
+    """A plan in words, and what they refer to. `epoch` is that of the kernel cache; `helpers` the
+    workers that take part."""
+
+    words: Any
+    kept: Words
+    known: Known
+    options: Options
+    epoch: int
+    helpers: int
+
+
+def use(flushed: Callable[..., Any]) -> None:
+    """Let machine code run what is ready."""
+    engine.machines.append(engine.Machine(flushed, learn, decoded()))
+
+
+def learn(pending: Trace, known: Known, options: Options) -> None:
+    """Python runs a plan once more: have it run by machine code soon, if it can be."""
+    known.runs += 1
+    found = known.ready
+    if found is not None and found.epoch != session.kernels.epoch:
+        known.runs, known.ready = 0, None  # its kernels may be gone
+        return
+    if known.runs < RUNS or known.is_unfit or not options.native or pending.is_stale:
+        return
+    if found is None:
+        found = known.ready = _written(pending, known, options)
+        known.is_unfit = found is None
+    if found is not None:
+        hire(found.helpers)  # which a forked child has not
+        session.ready[pending.structure] = found
+
+
+def _written(pending: Trace, known: Known, options: Options) -> Ready | None:
+    """A plan in words; None where machine code cannot run it."""
+    if known.device != "cpu" or options.float_errors == "check":
+        return None
+    epoch, perform = session.kernels.epoch, load()
+    constants: list[Const] = [pending.nodes[place] for place in known.constants]  # type: ignore[misc]  # Consts
+    numbers = Numbers(
+        tuple(map(Given, range(len(constants)))),
+        {place: Scalar(place, node.dtype) for place, node in enumerate(constants)},
+        (),
+    )
+    many = max(len(known.leaves), len(constants), len(known.plan.slots))
+    if perform is None or many > MOST or not is_written(numbers):
+        return None
+    steps = sequence(known.plan, session.backend("cpu"), [node.value for node in constants])
+    launches = None if steps is None else prepare(steps, options.threads)
+    if steps is None or launches is None:
+        return None
+    sizes = [node.nbytes for node in pending.outputs]
+    if sizes != [steps.memory[piece] for piece in steps.outputs]:
+        return None
+    results = [Result((), None, False, size) for size in sizes]
+    leaves = range(len(known.leaves))
+    run = Run(steps, launches, leaves, results, None, True, None, numbers)
+    return _in_words(perform, run, known, options, epoch)
+
+
+def _in_words(perform: int, run: Run, known: Known, options: Options, epoch: int) -> Ready:
+    from lazyfuse.backends.cpu.record_flush_text import READY
+
+    codes, words = layout(), Words()
+    entry = words.run(run, lambda leaf: True)
+    entry |= {"HITS": entry["LAUNCHES"], "PLANS": 1}
+    reused = {slot for slot, nbytes in _reused(known.plan) if nbytes >= LEAST_REUSED}
+    leaves = [(place, int(slot in reused)) for slot, place in enumerate(known.leaves)]
+    sizes = [id(result.nbytes) for result in run.results]
+    words.kept.append(known.device)
+    record = words.filled(READY, {
+        "perform": perform,
+        "entry": words.filled(codes.ENTRY, entry).ctypes.data,
+        "options": id(options),
+        "device": id(known.device),
+        "leaf_count": len(known.leaves),
+        "leaves": words.table(leaves),
+        "constant_count": len(known.constants),
+        "constants": words.table([known.constants]),
+        "output_count": len(sizes),
+        "sizes": words.table([sizes]),
+        "memory_count": entry["MEMORY_COUNT"],
+    })  # fmt: skip
+    return Ready(record, words, known, options, epoch, run.helpers)
+
+
+def _reused(plan: Plan) -> Iterator[tuple[int, int]]:
+    """The leaves whose memory a run takes for a result when they are dead, and their bytes."""
+    for step in plan.steps:
+        pairs: list[tuple[int, int]] = []
+        if isinstance(step, Launch):
+            sizes = dict(step.allocates)
+            pairs = [(slot, sizes[target]) for target, slot in step.donors if slot in step.frees]
+        elif isinstance(step, Renew) and step.base is not None and step.in_place:
+            pairs = [(step.base, step.nbytes)] if step.base_dies else []
+        for slot, nbytes in pairs:
+            if slot < plan.leaves and nbytes > plan.kept_bytes:
+                yield slot, nbytes
