@@ -25,6 +25,8 @@ halves: NumPy has written the variance when it refuses to write its root.
 frozen: `ufunc.at` writes into read-only arrays.
 elements: a computed element is NumPy's scalar; where its methods and indices give an array it is
     NumPy's, which `asarray` copies, and they know no output but NumPy's.
+compared: a complex number of Python's on the left compares itself with an element of float64, and
+    gives Python's bool; which side it was on, a pending scalar is not told.
 inexact: the modulus of a complex number is right to some ULP; variables u... hold such results,
     and nothing may read them.
 """
@@ -49,7 +51,7 @@ _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "d
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
     r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
-    r"|\] [^ ]*= |\.(real|imag|flat)\b.* = |\*|@|\bu\d|\]\.\w+\(|\]\["
+    r"|\] [^ ]*= |\.(real|imag|flat)\b.* = |j\)? [!=]= |\*|@|\bu\d|\]\.\w+\(|\]\["
 )
 
 
@@ -71,6 +73,7 @@ def excluded(line: str, names: dict[str, Any]) -> str:
         _halves,
         _frozen,
         _elements,
+        _compared,
         _inexact,
     ):
         if rule(tree, lambda node: _value(node, names)):
@@ -311,6 +314,15 @@ def _elements(tree: ast.stmt, read: Read) -> bool:
         and (isinstance(read(whole), host.ndarray) or "out=" in ast.unparse(whole))
         for whole, of in pairs
     )
+
+
+def _compared(tree: ast.stmt, read: Read) -> bool:
+    pairs = [
+        (read(node.left), read(node.comparators[0]))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+    ]
+    return any(type(x) is complex and type(y) is host.float64 for x, y in pairs)
 
 
 def _lies_between(seen: Any) -> bool:
