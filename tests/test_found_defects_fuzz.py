@@ -700,3 +700,16 @@ def test_numbers_that_a_loop_cannot_hold(dtype: str) -> None:
                 assert _errors(np, lambda c=call: c(np)) == _errors(host, lambda c=call: c(host))
                 if _errors(host, lambda c=call: c(host)) == ["nothing"]:
                     oracle.check(call)
+
+
+def test_a_cast_to_a_foreign_dtype_that_is_refused() -> None:
+    """The TypeError of NumPy came as an error of ours."""
+    x = host.array([1 + 2j, 3.0], "c8")
+    with np.options(eager_size=0):
+        calls = [
+            lambda m: m.true_divide(m.asarray(x), m.asarray(x), dtype="g"),
+            lambda m: m.add(m.asarray(x), 300, dtype="g"),
+        ]
+        for call in calls:
+            raised = _errors(np, lambda c=call: c(np))
+            assert raised == _errors(host, lambda c=call: c(host)) == ["TypeError"]

@@ -8,6 +8,7 @@ when the dtypes are foreign (object, string, long double...).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -69,7 +70,8 @@ def apply(
         return _foreign(name, values, options)
     except TypeError:
         if types is not None:  # NumPy looks at integers before it looks at casts
-            _check_types(name, operands, None, casting="unsafe", types=types)
+            with suppress(ForeignError):
+                _check_types(name, operands, None, casting="unsafe", types=types)
         raise
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
