@@ -18,9 +18,8 @@ def materialize(*arrays: Any) -> Any:
     """
     if len(arrays) == 1 and isinstance(arrays[0], Handle):
         if arrays[0]._host is None:  # a small array has been computed at once
-            storage = arrays[0]._storage
-            engine.flush([storage.current()], storage.device)
-            session.backend(storage.device).synchronize()
+            arrays[0]._flush()
+            session.backend(arrays[0]._storage.device).synchronize()
         return arrays[0]
     pending: dict[str, list[Any]] = {}
     stack = list(reversed(arrays))

@@ -20,6 +20,7 @@ from lazyfuse.frontend.convert import as_float, limits
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Fill, Map, Masked, Node, Reduce, Update, View
 from lazyfuse.ir.origin import Origin
+from lazyfuse.ir.slots import slots_of
 
 #: Steps and operands of recipes: machine code has room for so many.
 MOST_STEPS, MOST_OPERANDS = 24, 8
@@ -120,13 +121,12 @@ def _map_like(prototype: Map) -> Node:
 
 
 #: What a prototype lacks.
-_OPEN = frozenset(("srcs", "depth", "held", "origin", "__weakref__"))
+_OPEN = frozenset(("srcs", "depth", "held", "origin"))
 
 
 def _taken_over(kind: type[Node]) -> tuple[tuple[str, ...], Callable[[Node], tuple[Any, ...]]]:
     """What nodes of a class take over from a prototype: the names, and what gets the values."""
-    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-    names = tuple(name for name in slots if name not in _OPEN)
+    names = tuple(name for name in slots_of(kind).names if name not in _OPEN)
     return names, attrgetter(*names)
 
 

@@ -221,6 +221,18 @@ class Kernel:
         return tuple(i for i, arg in enumerate(self.args) if arg.role is Role.OUT)
 
     @property
+    def folds_lanes(self) -> bool:
+        """Whether lanes run along a reduced axis."""
+        return self.lanes is Lanes.INNER and self.inner > 0
+
+    @property
+    def lane_axis(self) -> int | None:
+        """The axis that runs across lanes; None for a kernel of one point."""
+        if self.folds_lanes:
+            return self.outer + self.inner - 1
+        return self.outer - 1 if self.outer else None
+
+    @property
     def tiny(self) -> range:
         """The joined axes but the first; none where nothing is joined."""
         return range(self.outer - self.joined + 1, self.outer)

@@ -97,10 +97,9 @@ def _verify_reach(plan: Plan, step: Launch) -> None:
 def _verify_steps(step: Launch) -> None:
     """What is read lies along the lanes as the kernel is made for."""
     kernel = step.kernel
-    is_inner = kernel.lanes is Lanes.INNER and kernel.inner
-    lane = (kernel.outer + kernel.inner if is_inner else kernel.outer) - 1
+    lane = kernel.lane_axis
     for operand, arg in zip(step.operands, kernel.args, strict=False):
-        if arg.step and operand.strides[lane] != arg.step:
+        if arg.step and (lane is None or operand.strides[lane] != arg.step):
             _fail(f"{operand} does not move by {arg.step}", kernel.text)
 
 

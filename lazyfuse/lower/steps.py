@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyfuse.ir.kernel import STEPS, Arg, Kernel, Lanes, Role
+from lazyfuse.ir.kernel import STEPS, Arg, Role
 from lazyfuse.lower.canonical import Binding, Lowered
 
 #: Bytes from lane to lane up to which that pays. Measured with steps of 2, 3 and 4: bytes take a
@@ -21,20 +21,14 @@ STEP_BYTES = 16
 def with_steps(lowered: Lowered) -> Lowered:
     """The kernel with the steps of what it reads; the same object where there are none."""
     kernel = lowered.kernel
-    lane = _lane(kernel)
-    if lane < 0 or kernel.gathered or kernel.scattered or any(p.scan for p in kernel.phases):
+    lane = kernel.lane_axis
+    if lane is None or kernel.gathered or kernel.scattered or any(p.scan for p in kernel.phases):
         return lowered
     pairs = zip(kernel.args, lowered.bindings, strict=False)
     args = tuple(_with_step(arg, binding, lane) for arg, binding in pairs)
     if args == kernel.args[: len(args)]:
         return lowered
     return replace(lowered, kernel=replace(kernel, args=args + kernel.args[len(args) :]))
-
-
-def _lane(kernel: Kernel) -> int:
-    """The axis that runs across lanes, or -1."""
-    is_inner = kernel.lanes is Lanes.INNER and kernel.inner
-    return (kernel.outer + kernel.inner if is_inner else kernel.outer) - 1
 
 
 def _with_step(arg: Arg, binding: Binding, lane: int) -> Arg:

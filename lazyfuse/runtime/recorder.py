@@ -90,7 +90,7 @@ def objects(recording: Recording) -> dict[str, Any]:
 
 def _are_wanted(nodes: list[Node], flags: int) -> bool:
     """Whether somebody may want to hear of the CPU's flags."""
-    return are_wanted(nodes, session.backend("cpu").compiler.calls.decoded[flags])  # type: ignore[attr-defined]  # LLVM's
+    return are_wanted(nodes, engine.machines[-1].decoded[flags])
 
 
 def _constant() -> Const:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.emit_params import folds_lanes
 from lazyfuse.backends.cpu.vecmath import VECMATH, expansion
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ops.body import Instr
@@ -64,7 +63,7 @@ def has_long_chains(kernel: Kernel) -> bool:
     if kernel.inner:
         waits = any(acc.index is not None for acc in kernel.accumulators)
         waits |= any(depth >= FOLD_CHAIN for _, depth in sizes)
-        return waits and folds_lanes(kernel)
+        return waits and kernel.folds_lanes
     ops = {instr.op for phase in kernel.phases for instr in phase.body}
     if any(PRIMITIVES[op].transcendental for op in ops):
         return any(total < SIDE_BY_SIDE * depth for total, depth in sizes)

@@ -34,7 +34,6 @@ from lazyfuse.backends.cpu.emit_params import (
     START,
     STATE_BYTES,
     Params,
-    folds_lanes,
     is_staged,
     lane_count,
     params,
@@ -95,7 +94,7 @@ class _Module:
         site = with_streams(site, self.plans)
         if self.kernel.scan is not None:
             emit_scan(site, self.plans[0], entries[0])
-        elif folds_lanes(self.kernel):
+        elif self.kernel.folds_lanes:
             emit_rows(site, self.plans, entries)
         elif self.kernel.lanes is Lanes.ROWS:
             emit_rows_in_lanes(site, self.plans, entries)
@@ -160,7 +159,7 @@ class _Module:
 
 def _entry(site: Site, plan: PhasePlan) -> Values:
     values: Values = {}
-    if plan.level is Level.INNER or not folds_lanes(site.kernel):
+    if plan.level is Level.INNER or not site.kernel.folds_lanes:
         site.evaluate(plan, Place.ENTRY, values)
     return values
 

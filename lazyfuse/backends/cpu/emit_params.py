@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Lanes, Role
+from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Role
 
 #: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
 BLOCK_VECTORS = 16
@@ -71,7 +71,7 @@ def lane_count(kernel: Kernel) -> int:
     dtypes |= {instr.dtype for phase in kernel.phases for instr in phase.body}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
     lanes = 64 // max(map(width, dtypes))
-    if kernel.scan is not None and folds_lanes(kernel):
+    if kernel.scan is not None and kernel.folds_lanes:
         return min(lanes, SCAN_LANES)
     one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
     return min(lanes, 16) if one_by_one else lanes
@@ -80,7 +80,7 @@ def lane_count(kernel: Kernel) -> int:
 def is_strided(kernel: Kernel) -> bool:
     """Whether the lanes of an argument are read or written one by one; what repeats is read in
     vectors anyway."""
-    axis = lane_axis(kernel)
+    axis = kernel.lane_axis
     given = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
     if kernel.joined > 1:
         given = [arg for arg in given if arg.access[kernel.tiny[0] - 1] != FIXED]
@@ -109,18 +109,6 @@ def width(dtype: str) -> int:
     return size // 2 if dtype[0] == "c" else size
 
 
-def lane_axis(kernel: Kernel) -> int | None:
-    """The axis that runs across lanes; None for a kernel of one point."""
-    if folds_lanes(kernel):
-        return kernel.outer + kernel.inner - 1
-    return kernel.outer - 1 if kernel.outer else None
-
-
-def folds_lanes(kernel: Kernel) -> bool:
-    """Whether lanes run along a reduced axis."""
-    return kernel.lanes is Lanes.INNER and kernel.inner > 0
-
-
 def is_staged(kernel: Kernel) -> bool:
     """Whether each phase is a function of its own, so that threads can share the inner axis."""
-    return kernel.outer == 0 and folds_lanes(kernel) and kernel.scan is None
+    return kernel.outer == 0 and kernel.folds_lanes and kernel.scan is None

@@ -16,7 +16,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.emit_params import folds_lanes, is_staged, lane_axis
+from lazyfuse.backends.cpu.emit_params import is_staged
 from lazyfuse.ir.kernel import FIXED, Accumulator, Kernel, Level, Phase, Role, Scan, Store
 from lazyfuse.ops.body import Instr
 
@@ -130,7 +130,7 @@ Folds = tuple[tuple[int, Accumulator], ...]
 
 def _split(kernel: Kernel, phase: Phase, folds: Folds) -> list[tuple[Folds, tuple[Store, ...]]]:
     """Stores go last: they may overwrite what the folds read."""
-    if not folds_lanes(kernel):
+    if not kernel.folds_lanes:
         return [(folds, phase.stores)]
     classes = {tree_class(acc) for _, acc in folds} - {None}
     if len(classes) < 2:
@@ -188,14 +188,14 @@ def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
 
 
 def _place(kernel: Kernel, level: Level, moved: frozenset[int]) -> Place:
-    lane = lane_axis(kernel)
-    if lane is None or (level is Level.OUTER and folds_lanes(kernel)):
+    lane = kernel.lane_axis
+    if lane is None or (level is Level.OUTER and kernel.folds_lanes):
         return Place.LANE
     if not moved:
         return Place.ENTRY
     if kernel.joined > 1:
         return _joined_place(kernel, moved)
-    is_column = level is Level.INNER and not folds_lanes(kernel)
+    is_column = level is Level.INNER and not kernel.folds_lanes
     if is_column and all(axis < kernel.outer for axis in moved):
         return Place.BLOCK if lane in moved else Place.NEST
     return Place.LANE if lane in moved else Place.ROW

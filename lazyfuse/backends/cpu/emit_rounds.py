@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_memory import Tail, load_vector, memory_type, store_vector
-from lazyfuse.backends.cpu.emit_params import has_steps, is_strided, lane_axis
+from lazyfuse.backends.cpu.emit_params import has_steps, is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_site import Site
 from lazyfuse.backends.cpu.vector import part_dtype
@@ -38,7 +38,7 @@ def each_in_rounds(
     site: Site, plan: PhasePlan, span: tuple[str, str], run: Callable[[Site], object]
 ) -> None:
     """Run at every vector of a span of the lane axis."""
-    writer, axis = site.writer, lane_axis(site.kernel)
+    writer, axis = site.writer, site.kernel.lane_axis
     assert axis is not None
     low, high = span
     length = writer.i64("sub", high, low)
@@ -73,7 +73,7 @@ def _reads(plan: PhasePlan) -> list[int]:
 
 
 def _is_dense(site: Site, arg: int) -> bool:
-    axis = lane_axis(site.kernel)
+    axis = site.kernel.lane_axis
     assert axis is not None
     return site.kernel.args[arg].access[axis] == UNIT
 

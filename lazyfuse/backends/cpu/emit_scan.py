@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from lazyfuse.backends.cpu.emit_memory import parts_of
-from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, folds_lanes
+from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_site import (
     Site,
@@ -29,7 +29,7 @@ def emit_scan(site: Site, plan: PhasePlan, entry: Values) -> None:
     """Write the nest. `entry` has the ENTRY values of the plan."""
     assert plan.scan is not None
     nest = _Nest(site, plan, plan.scan)
-    if folds_lanes(site.kernel):
+    if site.kernel.folds_lanes:
         nest.rows(site, entry)
     else:
         nest.columns(site, entry)

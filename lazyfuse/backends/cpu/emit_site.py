@@ -21,7 +21,7 @@ from lazyfuse.backends.cpu.emit_memory import (
     store_vector,
 )
 from lazyfuse.backends.cpu.emit_near import load_near
-from lazyfuse.backends.cpu.emit_params import Params, folds_lanes, lane_axis, width
+from lazyfuse.backends.cpu.emit_params import Params, width
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.emit_tile import Tile
@@ -60,7 +60,7 @@ class Site:
 
     def at_vector(self, position: str, tail: Tail | None) -> Site:
         """Move to a vector that starts at `position` of the lane axis."""
-        axis = lane_axis(self.kernel)
+        axis = self.kernel.lane_axis
         assert axis is not None
         return replace(self.enter(axis, position), vector=position, tail=tail)
 
@@ -180,7 +180,7 @@ class Site:
     def _index(self, axis: int) -> Operand:
         writer = self.writer
         name = writer.splat(self.indexes[axis], "i8")
-        if self.vector is not None and axis == lane_axis(self.kernel) and writer.lanes > 1:
+        if self.vector is not None and axis == self.kernel.lane_axis and writer.lanes > 1:
             steps = ", ".join(f"i64 {lane}" for lane in range(writer.lanes))
             name = writer.value(f"add {writer.type('i8')} {name}, <{steps}>")
             if self.tail is not None:
@@ -196,7 +196,7 @@ class Site:
 
     def _lane_stride(self, arg: int) -> str:
         """How `load_vector` names the step from lane to lane."""
-        axis = lane_axis(self.kernel)
+        axis = self.kernel.lane_axis
         if self.vector is None or axis is None:
             return FIXED
         if self.kernel.args[arg].role is Role.SCRATCH:
@@ -225,12 +225,12 @@ class Site:
         """Scratch is C-ordered over the inner axes, with a block of columns (if any) inside."""
         writer, pointer = self.writer, self.cursor[number]
         size = int(self.kernel.args[number].dtype[1:])
-        if axis == lane_axis(self.kernel):
+        if axis == self.kernel.lane_axis:
             return writer.offset(pointer, index, size)
         if axis < self.kernel.outer:
             return pointer
         inside = [self.extent(k) for k in range(axis + 1, self.kernel.outer + self.kernel.inner)]
-        if not folds_lanes(self.kernel):
+        if not self.kernel.folds_lanes:
             inside.append(writer.parameter(self.params.block))
         for extent in inside:
             index = writer.i64("mul", index, extent)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_memory import Tail
-from lazyfuse.backends.cpu.emit_params import is_strided, lane_axis
+from lazyfuse.backends.cpu.emit_params import is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan
 from lazyfuse.backends.cpu.emit_site import Site
 from lazyfuse.backends.cpu.features import stream_bytes
@@ -86,7 +86,7 @@ def each_streamed(
 
 def _with_alignment(site: Site, plan: PhasePlan, low: str) -> str:
     """`streams`, where all results also start at whole lines."""
-    writer, axis = site.writer, lane_axis(site.kernel)
+    writer, axis = site.writer, site.kernel.lane_axis
     assert axis is not None and site.streams is not None
     flag, there = site.streams, site.enter(axis, low)
     for arg in {store.arg for store in plan.stores}:
@@ -98,7 +98,7 @@ def _with_alignment(site: Site, plan: PhasePlan, low: str) -> str:
 
 
 def _streamed(kernel: Kernel, plan: PhasePlan) -> bool:
-    axis = lane_axis(kernel)
+    axis = kernel.lane_axis
     if axis is None or is_strided(kernel) or kernel.scattered or kernel.scan is not None:
         return False
     stored = [kernel.args[store.arg] for store in plan.stores]

@@ -21,7 +21,6 @@ from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_
 from lazyfuse.backends.cpu.compiler import Code
 from lazyfuse.backends.cpu.emit_params import (
     BLOCK_VECTORS,
-    folds_lanes,
     is_staged,
     lane_count,
     params,
@@ -288,7 +287,7 @@ def _scratch_slots(
     kernel = program.kernel
     if kernel.lanes is Lanes.ROWS:
         return []  # on the stack
-    points = math.prod(extents[kernel.outer :]) * (1 if folds_lanes(kernel) else columns)
+    points = math.prod(extents[kernel.outer :]) * (1 if kernel.folds_lanes else columns)
     slots = zip(program.params.pointers, kernel.args, strict=True)
     given = [(slot, arg) for slot, arg in slots if arg.role is Role.SCRATCH]
     return [(slot, size_class(points * int(arg.dtype[1:]))) for slot, arg in given]
@@ -310,7 +309,7 @@ def _split_axis(program: Program, extents: tuple[int, ...]) -> tuple[int, int]:
     if not kernel.outer:
         return 0, 1
     units = [1] * kernel.outer
-    if not folds_lanes(kernel):
+    if not kernel.folds_lanes:
         is_heavy = kernel.inner and program.ns_per_point >= HEAVY_NS
         units[-1] = program.lanes if is_heavy else UNIT_ELEMENTS
     counts = [-(-extent // unit) for extent, unit in zip(extents, units, strict=False)]

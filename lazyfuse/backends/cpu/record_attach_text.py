@@ -12,17 +12,7 @@ alone:
   %unread = icmp eq i64 %readers, 0
   br i1 %unread, label %done, label %tell
 tell:
-  call void @resume()
-  %orphaned = call ptr @object(i64 {ORPHANED})
-  %told = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %orphaned, ptr %node, ptr null)
-  call void @stop()
-  %untold = icmp eq ptr %told, null
-  br i1 %untold, label %keep, label %tidy
-keep:
-  call void @keep_raised(ptr %raised)
-  br label %done
-tidy:
-  call void @Py_DecRef(ptr %told)
+  call void @tell_orphan(ptr %node, ptr %raised)
   br label %done
 make:
   %kind = call ptr @object(i64 {WATCH})

@@ -37,22 +37,6 @@ define internal ptr @address(ptr %words, i64 %place) alwaysinline {{
   ret ptr %address
 }}
 
-; drops references
-define internal void @drop_all(ptr %places, i64 %count) {{
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %drop ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %drop
-drop:
-  %object = call ptr @address(ptr %places, i64 %i)
-  call void @Py_DecRef(ptr %object)
-  %after = add i64 %i, 1
-  br label %next
-done:
-  ret void
-}}
-
 ; takes the memory of leaves, with references; how many were taken, all of them if this may run
 define internal i64 @take_leaves(ptr %words, ptr %nodes, ptr %memory) {{
   %count = call i64 @word(ptr %words, i64 {ready_leaf_count})
@@ -263,22 +247,22 @@ choose:
   br i1 %is_told, label %tell, label %finish
 stale:
   call void @resume()
-  call void @drop_all(ptr %outputs, i64 %memory_count)
-  call void @drop_all(ptr %memory, i64 %taken)
+  call void @release(ptr %outputs, i64 %memory_count)
+  call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
   %none = call ptr @none()
   call void @Py_IncRef(ptr %none)
   ret ptr %none
 leave:
-  call void @drop_all(ptr %outputs, i64 %memory_count)
+  call void @release(ptr %outputs, i64 %memory_count)
   %is_left = icmp eq i64 %met, -2
   br i1 %is_left, label %python, label %fail
 python:
   call void @resume()
-  call void @drop_all(ptr %memory, i64 %taken)
+  call void @release(ptr %memory, i64 %taken)
   ret ptr %traced
 fail:
-  call void @drop_all(ptr %memory, i64 %taken)
+  call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
   ret ptr null
 
@@ -313,8 +297,8 @@ done:
   call void @resume()
   %rest = getelementptr ptr, ptr %outputs, i64 %output_count
   %rest_count = sub i64 %memory_count, %output_count
-  call void @drop_all(ptr %rest, i64 %rest_count)
-  call void @drop_all(ptr %memory, i64 %taken)
+  call void @release(ptr %rest, i64 %rest_count)
+  call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
   %true = call ptr @object(i64 {TRUE})
   %has_raised = call i1 @raise_kept(ptr %raised)
@@ -348,8 +332,8 @@ give:
 lose:
   %given_answer = phi ptr [ null, %tell ], [ %answer, %give ]
   call void @resume()
-  call void @drop_all(ptr %outputs, i64 %memory_count)
-  call void @drop_all(ptr %memory, i64 %taken)
+  call void @release(ptr %outputs, i64 %memory_count)
+  call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
   ret ptr %given_answer
 }}

@@ -60,6 +60,23 @@ clear:
   ret void
 }}
 
+; `orphaned` of `ir/orphans.py`; puts an exception aside
+define internal void @tell_orphan(ptr %node, ptr %raised) {{
+  %function = call ptr @object(i64 {ORPHANED})
+  call void @resume()
+  %answer = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
+  call void @stop()
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %keep, label %drop
+keep:
+  call void @keep_raised(ptr %raised)
+  ret void
+drop:
+  call void @Py_DecRef(ptr %answer)
+  ret void
+}}
+
 ; raises what was put aside, and whether there was anything
 define internal i1 @raise_kept(ptr %raised) {{
   %type = load ptr, ptr %raised

@@ -211,7 +211,7 @@ clear:
   ret ptr null
 }}
 
-; forgets nodes
+; drops references, and null
 define internal void @release(ptr %nodes, i64 %count) {{
   br label %next
 next:

@@ -201,19 +201,10 @@ define internal void @forsake(ptr %node, ptr %raised) {{
   %pending = icmp eq ptr %buffer, %none
   br i1 %pending, label %done, label %orphan
 orphan:
-  %function = call ptr @object(i64 {ORPHANED})
-  %answer = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %keep, label %drop
-keep:
-  call void @keep_raised(ptr %raised)
-  br label %done
-drop:
-  call void @Py_DecRef(ptr %answer)
+  call void @tell_orphan(ptr %node, ptr %raised)
   br label %done
 done:
-  call void @Py_DecRef(ptr %node)
+  call void @let_go(ptr %node)
   ret void
 }}
 
@@ -304,9 +295,7 @@ replace:
   %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
   call void @put(ptr %new, i64 {node_handle}, ptr %handle)
   call void @set(ptr %storage, i64 {storage_node}, ptr %new)
-  call void @resume()
   call void @forsake(ptr %old, ptr %raised_at)
-  call void @stop()
   br label %unlock
 unlock:
   %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
