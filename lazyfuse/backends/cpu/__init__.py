@@ -16,7 +16,6 @@ reordered: the bits are NumPy's, and the same on one thread as on many.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -31,6 +30,7 @@ from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
 from lazyfuse.backends.cpu.threads import Workers, default_threads
+from lazyfuse.digests import digest
 from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
@@ -97,11 +97,10 @@ class CpuBackend:
     @cached_property
     def fingerprint(self) -> str:
         """Everything besides the kernel text that decides the compiled bits, as a digest."""
-        decisive = f"{self.compiler.version} {stream_bytes()} {sources(FOLDER)}"
-        digest = hashlib.sha256(decisive.encode())
+        decisive = [f"{self.compiler.version} {stream_bytes()} {sources(FOLDER)}"]
         for row in PRIMITIVES.values():
-            digest.update(f"{row.name} {row.arity} {sorted(row.llvm.items())}".encode())
-        return digest.hexdigest()
+            decisive.append(f"{row.name} {row.arity} {sorted(row.llvm.items())}")
+        return digest("".join(decisive))
 
     def supports(self, op: str, dtype: str) -> bool:
         """Whether primitive `op` producing or reading `dtype` can be spelled here."""

@@ -12,7 +12,6 @@ Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lazyfuse.backends.cpu.pages import Pages
+from lazyfuse.digests import digest
 
 #: Gives object code by all that decides it: from where it is kept, else by calling and keeping.
 Kept = Callable[[str, Callable[[], bytes]], bytes]
@@ -78,7 +78,7 @@ def _llvmlite() -> str | None:
         status = (folder / "binding" / "libllvmlite.so").stat()
     except OSError:
         return None
-    written = hashlib.sha256(version).hexdigest()
+    written = digest(version)
     return f"{folder} {status.st_size} {status.st_mtime_ns} {written}"
 
 

@@ -8,13 +8,14 @@ everything that decides them.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from lazyfuse.digests import digest
 
 HEADER = Path(__file__).with_name("lf_cuda_host.h")
 #: Without `-fno-gnu-unique` the shared memory of a template (a static variable there) would be one
@@ -58,7 +59,7 @@ def build_library(
 
 def load_library(binary: bytes, directory: Path) -> ctypes.CDLL:
     """Load a library from its bytes."""
-    path = directory / f"{hashlib.sha256(binary).hexdigest()[:32]}.loaded.so"
+    path = directory / f"{digest(binary)[:32]}.loaded.so"
     if not path.exists():
         _write(path, binary)
     return ctypes.CDLL(str(path))
@@ -117,4 +118,4 @@ def _write(path: Path, content: bytes) -> None:
 
 def _digest(text: str, level: int) -> str:
     everything = "\0".join([text, HEADER.read_text(), *FLAGS, str(level)])
-    return hashlib.sha256(everything.encode()).hexdigest()[:32]
+    return digest(everything)[:32]
