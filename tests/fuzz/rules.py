@@ -51,7 +51,7 @@ _PRODUCTS = {"multiply", "square", "prod", "cumprod", "var", "std", "matmul", "d
 _INTERESTING = re.compile(
     rf"\b({'|'.join(sorted(_TIES | _SIGNS | _CASTS | _PRODUCTS))})\b"
     r"|dtype=|\bout=|\bwhere=|\b(abs|sign|sqrt|reciprocal|std|var|at)\b"
-    r"|\] [^ ]*= |\.(real|imag|flat)\b.* = |j\)? [!=]= |\*|@|\bu\d|\]\.\w+\(|\]\["
+    r"|\] [^ ]*= |\.(real|imag|flat)\b.* = |j\)? [!=]= |\*|@|\bu\d|(\]|\)|\bv\d+)\.\w+\(|\]\["
 )
 
 
