@@ -28,6 +28,11 @@ class Options:
     eager_size: int = _option(
         30_000, "arrays of at most so many elements are computed at once, by NumPy; 0 means none"
     )
+    defer: bool = _option(
+        True,
+        "put off operations on such arrays where a program repeats them, and run them as one "
+        "kernel when they are asked for",
+    )
     cold_size: int = _option(
         100_000,
         "a structure on at most so many elements is run by NumPy, not compiled, until that has "

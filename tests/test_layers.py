@@ -87,7 +87,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 #: Own parts that are chosen when they are needed, most of which import an optional package at
 #: their top; they may be imported in functions.
 OPTIONAL_PARTS = {
-    "runtime.planner",  # which many programs do not need
+    *("runtime.planner", "frontend.deferred", "frontend.fused"),  # which many programs do not need
     *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.cuda_ptx"),
     "backends.reference",
     *("integrations", "observe"),

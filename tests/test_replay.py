@@ -40,7 +40,7 @@ from lazyfuse.runtime.sequence import (  # noqa: E402 - likewise
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Record the second call, also on few elements; small arrays are small."""
-    monkeypatch.setattr(frontend, "_CALLS_OF_FEW", 1)
+    monkeypatch.setattr(frontend, "CALLS_OF_FEW", 1)
     with lf.options(eager_size=1000):
         yield
 
@@ -648,7 +648,7 @@ def test_few_elements_are_not_looked_at_for_ever(monkeypatch: pytest.MonkeyPatch
 
 
 def test_few_elements_are_recorded_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontend, "_CALLS_OF_FEW", 15)
+    monkeypatch.setattr(frontend, "CALLS_OF_FEW", 15)
     fused = lf.fuse(lambda a: a * 2 + 1)
     a = lf.asarray(_numbers(10))
     for _ in range(20):

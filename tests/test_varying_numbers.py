@@ -36,7 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Record as soon as may be, as if NumPy were never faster."""
-    monkeypatch.setattr(frontend, "_CALLS_OF_FEW", 1)
+    monkeypatch.setattr(frontend, "CALLS_OF_FEW", 1)
     monkeypatch.setattr("lazyfuse.frontend.recording._REPLAY", 0.0)
     yield
 

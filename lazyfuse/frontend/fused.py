@@ -26,8 +26,9 @@ from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
 from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
 from lazyfuse.frontend.recording import Recording, UnfitError, is_faster_unfused, kernel_run
+from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.replaying import replay
-from lazyfuse.frontend.signature import Itself, Reads, array_mark, plain_mark
+from lazyfuse.frontend.signature import Reads, array_mark, plain_mark
 from lazyfuse.frontend.small_methods import native_sample
 from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
 from lazyfuse.ir.storage import Storage
@@ -39,7 +40,7 @@ from lazyfuse.runtime.replay_run import Run
 #: Elements of the largest argument up to which a replay in Python does not pay; and calls of a
 #: signature before it is recorded, of more elements and of at most so many.
 FEW = 4096
-_CALLS, _CALLS_OF_FEW = 1, 15
+_CALLS, CALLS_OF_FEW = 1, 15
 #: Calls on few elements that were in vain before no more of them are looked at: an argument is
 #: another number each time.
 _IN_VAIN = 100
@@ -67,9 +68,16 @@ class Fused(Itself):
 
     __slots__ = ("_entries",)  # where machine code looks
 
-    def __init__(self, function: Callable[..., Any], signatures: int) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signatures: int,
+        instead: Callable[..., Any] | None = None,
+    ) -> None:
+        """`instead` is called where the function would be for a result, not to record it."""
         update_wrapper(self, function)
         self._function = function
+        self._instead = function if instead is None else instead
         self._signatures = signatures
         self._reads = Reads(function)
         self._known: dict[Any, Any] = {}
@@ -95,7 +103,7 @@ class Fused(Itself):
         given = (*args, *kwargs.values()) if kwargs else args
         size = _most_elements(given)
         if size <= FEW and (not size or self._in_vain > _IN_VAIN or not replay_code.is_possible()):
-            return self._function(*args, **kwargs)
+            return self._instead(*args, **kwargs)
         numbers = numbers_in(given)
         signature = self._signature(given, tuple(kwargs), numbers)
         key: Key | None = None
@@ -110,19 +118,19 @@ class Fused(Itself):
             return self._replay(found, args, kwargs)
         if key is not None and (found or len(self._known) < self._signatures):
             if found is not _UNFIT:
-                if found >= (_CALLS if size > FEW else _CALLS_OF_FEW):
+                if found >= (_CALLS if size > FEW else CALLS_OF_FEW):
                     return self._record(key, args, kwargs)
                 self._known[key] = found + 1
         else:
             self._in_vain += 1
-        return self._function(*args, **kwargs)
+        return self._instead(*args, **kwargs)
 
     def _replay(self, found: Recording, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The result of a recording, or of the function where conditions have to be told."""
         engine.count_asked()  # for a recording around this one
         result = replay(found, (*args, *kwargs.values()) if kwargs else args)
         if result is None:
-            return self._function(*args, **kwargs)
+            return self._instead(*args, **kwargs)
         self._replayed += 1
         return result[0]
 
@@ -176,7 +184,7 @@ class Fused(Itself):
         seen = seen_arguments(given, varying)  # before the function changes it
         reads = self._reads.seen()
         found: Any = _UNFIT
-        run: Any = self._function
+        run: Any = self._instead
         try:
             found = recorded(self._function, Arguments(given, tuple(kwargs)), varying)
             run = self._fastest(found, given)
@@ -185,19 +193,19 @@ class Fused(Itself):
         except AskedError as asked:
             self._families[key.signature].fix(asked.places)
             self.reason = "it wants to know a number that differs from call to call"
-            return self._function(*args, **kwargs)
+            return self._instead(*args, **kwargs)
         except UnfitError as unfit:
             found, self.reason = _UNFIT, str(unfit)
         except Exception as error:  # noqa: BLE001  # the function raises it, or engine's copies do
             self.reason = f"it raises {type(error).__name__}: {error}"
-            return self._function(*args, **kwargs)
+            return self._instead(*args, **kwargs)
         self._known[key] = found
         if _can_enter(self):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
             self._machine.add(key, call, run)
             if isinstance(run, Run) and call.may_be_pending:
                 self._machine.add(key, call, self._replayer(found))
-        return self._function(*args, **kwargs)
+        return self._instead(*args, **kwargs)
 
     def _fastest(self, found: Recording, given: Sequence[Any]) -> Any:
         """What replays a recording on arguments like these: a kernel that machine code runs, or

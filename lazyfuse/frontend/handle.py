@@ -36,7 +36,8 @@ class Handle:
     own that in-place operators replace, not write. `_owner` is the array whose view this is, None
     for an array with memory of its own. `_cast` says how a view reads the memory as
     another dtype than the storage has; its layout counts in elements of that dtype. `_host` is the
-    NumPy array of a small array (`small.py`), which has none of the others.
+    NumPy array of a small array (`small.py`), which has none of the others; it is missing where
+    it is put off (`deferred.py`), until somebody asks.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class Handle:
     _concrete: ClassVar[type[Handle]]
     _scalar: ClassVar[type[Handle]]
     _node_of: ClassVar[Callable[[np.ndarray], Node]]
+    _host_of: ClassVar[Callable[[Handle], np.ndarray]]
     _storage: Storage
     _layout: Layout
     _writeable: bool | int

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.signature import DEEPEST, MOST_INSIDE, Itself, plain_mark, seen_plain
+from lazyfuse.frontend.registry import Itself
+from lazyfuse.frontend.signature import DEEPEST, MOST_INSIDE, plain_mark, seen_plain
 from lazyfuse.frontend.varying import KINDS
-from lazyfuse.runtime.replay import ARGUMENT, Seen
+from lazyfuse.runtime.replay import ARGUMENT, Large, Seen, Small
 
 Path: TypeAlias = tuple[Any, ...]
 
@@ -119,10 +120,9 @@ def seen_arguments(values: Sequence[Any], varying: Collection[Path]) -> list[See
     for number, value in enumerate(values):
         inside = [path for path in varying if path[0] == number]
         if isinstance(value, Handle):
-            host = value._host
-            found.append(Seen(ARGUMENT, number, value._storage if host is None else host))
+            found.append(Seen(ARGUMENT, number, _large(value) or _small(value._host)))
         elif isinstance(value, np.ndarray):
-            found.append(Seen(ARGUMENT, number, value))
+            found.append(Seen(ARGUMENT, number, _small(value)))
         elif inside == [(number,)]:
             found.append(Seen(ARGUMENT, number, value, is_any=True))
         elif inside:
@@ -131,3 +131,14 @@ def seen_arguments(values: Sequence[Any], varying: Collection[Path]) -> list[See
         else:
             found += seen_plain(ARGUMENT, number, value)
     return found
+
+
+def _small(array: np.ndarray) -> Small:
+    return Small(array.shape, array.dtype)
+
+
+def _large(array: Handle) -> Large | None:
+    """What an array of the engine is like; None for a small one."""
+    if array._host is not None:
+        return None
+    return Large(array._storage.node.formed(), array._storage.device)

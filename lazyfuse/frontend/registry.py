@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+
+class Itself:
+    """Objects of which a recording depends on which one it is alone."""
+
+
 NATIVE: dict[str, Any] = {}
+#: What puts operations off (`deferred.py`), where there is machine code.
+DEFER: list[Callable[..., Any]] = []
 #: What makes those that are made when they are asked for.
 MADE_LATE: dict[str, Callable[[str], Any]] = {}
 

@@ -21,14 +21,11 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime.replay import ARGUMENT, CELL, MISSING, NAME, Seen, own_names
-
-
-class Itself:
-    """Objects of which a recording depends on which one it is alone."""
 
 
 def array_mark(array: Any) -> Any:

@@ -185,7 +185,10 @@ def fits(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def missing(array: Any, name: str) -> Any:
-    """What the engine asks of a small array: the parts of a copy that it may read."""
+    """What the engine asks of a small array: the parts of a copy that it may read; and NumPy's
+    array where that is put off."""
+    if name == "_host":
+        return Handle._host_of(array)
     if name == "_writeable":
         return array._host.flags.writeable
     if name == "_cast":

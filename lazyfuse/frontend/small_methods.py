@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import index
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -15,6 +14,7 @@ from lazyfuse.frontend.convert import FLOATS, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.keys import at_hand, is_basic
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
 from lazyfuse.runtime import native, ready, session, trace
@@ -100,10 +100,17 @@ def make_native(kind: type, *, compiles: bool = True) -> bool:
             return True  # they are there
         found = native.install(native_sample(), _recording(kind), compiles=compiles)
         if found is not None:
-            trace.walks.append(found.pop("traced"))
-            ready.use(found.pop("flushed"))
-            rerecord.use(found)
+            _use(found)
         return found is not None
+
+
+def _use(code: native.Code) -> None:
+    from lazyfuse.frontend import deferred  # long to import
+
+    trace.walks.append(code.functions["traced"])
+    ready.use(code.functions["flushed"])
+    rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
+    deferred.use(code)
 
 
 def native_sample() -> native.Sample:
@@ -216,32 +223,14 @@ def item(engine: Method) -> Method:
         host = self._host
         if host is None:
             return engine(self, key)
-        if not _is_basic(key):
-            return general(self, _at_hand(key))
+        if not is_basic(key):
+            return general(self, at_hand(key))
         found = host[key]
         if type(found) is not np.ndarray:
             return found
         return small_array(found, self if self._owner is None else self._owner)
 
     return _named(call, engine)
-
-
-def _is_basic(key: Any) -> bool:
-    """Whether a key is made of integers, slices, ... and None: what it picks is a view, or an
-    element."""
-    kind = type(key)
-    return kind in _BASIC or kind is tuple and _BASIC.issuperset(map(type, key))
-
-
-_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
-
-
-def _at_hand(key: Any) -> Any:
-    """A key with integers in place of pending scalars: what makes a view in NumPy makes one."""
-    if type(key) is tuple:
-        return tuple(map(_at_hand, key))
-    is_integer = type(key) is Handle._scalar and key._code[0] in "iu"
-    return index(key) if is_integer else key
 
 
 def set_item(engine: Method) -> Method:
@@ -253,7 +242,7 @@ def set_item(engine: Method) -> Method:
         if host is None:
             engine(self, key, value)
             return
-        if not _is_basic(key):
+        if not is_basic(key):
             general(self, key, value)
             return
         kind = type(value)
@@ -296,6 +285,10 @@ def power(engine: Method) -> Method:
     at_once = direct("power")
 
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
+        if registry.DEFER and not modulus:
+            deferred = registry.DEFER[0]("__pow__", self, exponent)
+            if deferred is not None:
+                return deferred
         host = self._host
         if host is None or modulus:
             return engine(self, exponent, *modulus)

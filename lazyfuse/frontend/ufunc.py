@@ -87,11 +87,11 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class _Exactly:
+class _Exactly(registry.Itself):
     """What NumPy computes on small arrays as it stands: a ufunc of one result whose bits are the
     kernels', None for others; and the recipes of calls without keywords, if any."""
 
-    __slots__ = ("_exact", "_recipes")
+    __slots__ = ("_exact", "_recipes", "_code")
 
 
 class Ufunc(_Exactly, metaclass=UfuncType):
@@ -110,6 +110,7 @@ class Ufunc(_Exactly, metaclass=UfuncType):
         self._recipes = getattr(self._short.method, "recipes", None)
         is_plain = self._is_exact and self._short.nin > 0 and name != "absolute"
         self._exact = ufunc if is_plain else None
+        self._code: int | None = None  # of `deferred.py`
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

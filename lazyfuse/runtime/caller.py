@@ -10,8 +10,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
+
+from lazyfuse.ir.origin import Origin, line_of
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -113,10 +115,29 @@ def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     code, stand_in = _stand_ins.get(place, _NONE)
     if code is not frame.f_code:
         stand_in = _stand_in(frame)
-        if len(_stand_ins) >= _REMEMBERED:
-            _stand_ins.clear()
-        _stand_ins[place] = frame.f_code, stand_in
+        _remember(place, frame.f_code, stand_in)
     return FunctionType(stand_in, frame.f_globals)(function, args, kwargs)
+
+
+def call_from(origin: Origin, function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)`, called from a frame that has the file, the line and the globals of where
+    an operation was recorded."""
+    code, instruction, _ = origin
+    place = id(code), instruction
+    known, stand_in = _stand_ins.get(place, _NONE)
+    if known is not code:
+        file, line = line_of(origin)
+        stand_in = _call.__code__.replace(
+            co_filename=file, co_firstlineno=line - 1, co_name=code.co_name
+        )
+        _remember(place, code, stand_in)
+    return FunctionType(stand_in, globals_of(code))(function, args, {})
+
+
+def _remember(place: tuple[int, int], code: CodeType, stand_in: CodeType) -> None:
+    if len(_stand_ins) >= _REMEMBERED:
+        _stand_ins.clear()
+    _stand_ins[place] = code, stand_in
 
 
 #: Places in users' code that are remembered.
@@ -138,3 +159,29 @@ def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 _NONE = (None, _call.__code__)
 #: The user's code, held so that its address stays its own, and what stands in for it, by place.
 _stand_ins: dict[tuple[int, int], tuple[CodeType | None, CodeType]] = {}
+
+
+# ---- code that has no frame any more
+
+
+def globals_of(code: CodeType) -> dict[str, Any]:
+    """The names of the module that code comes from; of __main__ for code without a file."""
+    file, count = code.co_filename, len(sys.modules)
+    name, counted = _modules.get(file, ("", 0))
+    found = sys.modules.get(name)
+    if found is None or getattr(found, "__file__", None) != file and counted != count:
+        found = _module_of(file)
+        _modules[file] = found.__name__, count
+    return vars(found)
+
+
+def _module_of(file: str) -> ModuleType:
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == file:
+            return module
+    return sys.modules["__main__"]
+
+
+#: Module names by file, and how many modules there were: code of no file (a notebook's) is looked
+#: for again when there are others.
+_modules: dict[str, tuple[str, int]] = {}

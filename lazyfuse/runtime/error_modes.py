@@ -11,7 +11,6 @@ import re
 import sys
 import warnings
 from enum import Enum
-from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy._core import umath
 
 from lazyfuse.ir.origin import Origin, line_of
 from lazyfuse.ops.float_flags import BITS, WORDS, ErrorModes
+from lazyfuse.runtime.caller import globals_of
 
 #: NumPy's ContextVar behind `np.errstate` (2.0 and later); its values are opaque, but new for
 #: every state.
@@ -113,7 +113,7 @@ def keyword_of(message: str) -> str:
 def warn(origin: Origin, message: str, category: type[Warning] = RuntimeWarning) -> None:
     """Give a warning at the line that recorded an operation, once per line as Python does."""
     file, line = line_of(origin)
-    names = _globals_of(origin[0])
+    names = globals_of(origin[0])
     module = names.get("__name__", "__main__")
     registry = names.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, file, line, module=module, registry=registry)
@@ -138,7 +138,7 @@ def outlook(origin: Origin, message: str) -> Outlook:
     if mode != "warn":
         return Outlook.SILENT if mode == "ignore" else Outlook.ALWAYS
     file, line = line_of(origin)
-    action = _action(message, _globals_of(origin[0]).get("__name__", "__main__"), line)
+    action = _action(message, globals_of(origin[0]).get("__name__", "__main__"), line)
     if action == "ignore":
         return Outlook.SILENT
     if action in ("error", "always", "all"):
@@ -167,26 +167,3 @@ def _matches(pattern: Any, text: str) -> bool:
     if isinstance(pattern, str):  # as the interpreter itself writes its first filters
         return pattern == text
     return isinstance(pattern, re.Pattern) and pattern.match(text) is not None
-
-
-def _globals_of(code: CodeType) -> dict[str, Any]:
-    """The names of the module that code comes from; of __main__ for code without a file."""
-    file, count = code.co_filename, len(sys.modules)
-    name, counted = _modules.get(file, ("", 0))
-    found = sys.modules.get(name)
-    if found is None or getattr(found, "__file__", None) != file and counted != count:
-        found = _module_of(file)
-        _modules[file] = found.__name__, count
-    return vars(found)
-
-
-def _module_of(file: str) -> ModuleType:
-    for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) == file:
-            return module
-    return sys.modules["__main__"]
-
-
-#: Module names by file, and how many modules there were: code of no file (a notebook's) is looked
-#: for again when there are others.
-_modules: dict[str, tuple[str, int]] = {}

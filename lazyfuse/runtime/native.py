@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ _kept: list[Any] = []
 
 class Sample(NamedTuple):
     """An object of the class of arrays that wraps `array` and refers to `owner`; and a ufunc,
-    which wraps `np.add` and has `recipes`."""
+    which wraps `np.add` and has `recipes`, and a `_code`."""
 
     wrapper: Any
     array: np.ndarray
@@ -49,51 +49,78 @@ class Sample(NamedTuple):
     recipes: Any
 
 
-def install(
-    sample: Sample, recording: Recording, *, compiles: bool = True
-) -> dict[str, Callable[..., Any]] | None:
-    """Give the classes of a sample the operators and the call. The functions of
-    `backends/cpu/record.py` by name; None where that is not possible, or where they would have to
-    be compiled and are not to be."""
+class Code(NamedTuple):
+    """The functions of `backends/cpu/record.py` and `defer_text.py` by name; and of the latter the
+    words of its state and their places, the codes of operations, and what operands and codes are
+    made of."""
+
+    functions: dict[str, Callable[..., Any]]
+    state: Any
+    places: Mapping[str, int]
+    codes: Mapping[str, int]
+    first_row: int
+    binary: int
+
+
+def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
+    """Give the classes of a sample the operators and the call. What else there is; None where
+    that is not possible, or where it would have to be compiled and is not to be."""
     compiler = getattr(session.backend("cpu"), "compiler", None)
     if not config.current().native or not is_known_python() or compiler is None:
         return None
-    from lazyfuse.backends.cpu import methods, record
+    from lazyfuse.backends.cpu import defer, defer_text, methods, record
 
-    specials = {name: f"__{name}__" for name in methods.FUNCTIONS} | {"item": "__getitem__"}
+    specials = {name: f"__{name}__" for name in methods.FUNCTIONS} | {
+        "item": "__getitem__", "missing": "__getattr__",
+    }  # fmt: skip
     wrapper, ufunc = sample.wrapper, sample.ufunc
     places = [
         place_of(wrapper, sample.array), place_of(wrapper, sample.owner),
         place_of(ufunc, np.add), place_of(ufunc, sample.recipes),
+        recorder.offset(type(ufunc), "_code"),
     ]  # fmt: skip
     if None in places or not is_known_numpy():
         return None
     owners = {name: type(ufunc if name == "call" else wrapper) for name in specials}
     slow = [vars(owners[name])[special] for name, special in specials.items()]
     attributes = recorder.places(recording, record.ATTRIBUTES, record.place_name)
-    functions = (*methods.FUNCTIONS, *record.FUNCTIONS)
+    functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
         binary = compiler.module(
             f"methods {attributes}", lambda: methods.text(attributes), compiles=compiles
         )
     except LookupError:
         return None
-    code = compiler.link(binary, ["lf_open", *(f"lf_{name}" for name in functions)])
+    names = ("open", "deferral", *functions)
+    code = compiler.link(binary, [f"lf_{name}" for name in names])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name) for name in methods.FUNCTIONS]
     objects = recorder.objects(recording)
     known = [*kinds, *slow, *recipes, *(objects[name] for name in record.OBJECTS)]
     entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(id, known)]
-    opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
-    table = (ctypes.c_int64 * len(entries)).from_address(opened)
+    table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
-        table[number] = entry  # type: ignore[assignment]  # no None in it
+        table[number] = entry
     _kept.extend((code, known))
     for name, special in specials.items():
         flags = METH_NOARGS if name in methods.UNARY else METH_O
         flags = METH_KEYWORDS if name == "call" else flags
-        set_method(owners[name], special, code.address(f"lf_{name}"), flags)
-    return {name: _function(name, code.address(f"lf_{name}")) for name in record.FUNCTIONS}
+        doc = "" if name == "missing" else None
+        set_method(owners[name], special, code.address(f"lf_{name}"), flags, doc)
+    made = {
+        name: _function(name, code.address(f"lf_{name}"))
+        for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
+    }
+    state = _words(code, "lf_deferral", len(defer_text.STATE))
+    return Code(
+        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.BINARY
+    )
+
+
+def _words(code: Any, name: str, count: int) -> Any:
+    """The words whose address a function gives."""
+    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address(name))()
+    return (ctypes.c_int64 * count).from_address(address)
 
 
 def _function(name: str, address: int) -> Callable[..., Any]:

@@ -47,7 +47,7 @@ def places(
         "options": config.Options, "watch": Watch,
     }  # fmt: skip
     found = {
-        name(kind, attribute): _offset(classes[kind], attribute)
+        name(kind, attribute): offset(classes[kind], attribute)
         for kind, names in attributes.items()
         for attribute in names.split()
     }
@@ -61,8 +61,8 @@ def places(
     return found
 
 
-def _offset(kind: type, attribute: str) -> int:
-    """At which byte objects of a class keep an attribute."""
+def offset(kind: type, attribute: str) -> int:
+    """At which byte objects of a class keep an attribute that is not in their dict."""
     value = object()
     sample: Any = Watch(_storage()) if kind is Watch else _new(kind)
     object.__setattr__(sample, attribute, value)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.config import Options
-from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.form import Form
 from lazyfuse.runtime.replay_code import hire, layout
 from lazyfuse.runtime.replay_run import Run, Words
 
@@ -26,11 +26,25 @@ ARGUMENT, NAME, CELL = range(3)
 MISSING = object()
 
 
+class Small(NamedTuple):
+    """What NumPy's arrays are like, and small arrays. The arrays themselves are not kept."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Large(NamedTuple):
+    """What arrays of the engine are like."""
+
+    form: Form
+    device: str
+
+
 class Seen(NamedTuple):
     """One value that a call depends on, and where it was found.
 
     source, where: ARGUMENT and its number; NAME, and a dict and the name in it; CELL and the cell.
-    value: NumPy's array of a small array, the Storage of an array of the engine, else the object.
+    value: what an array is like, else the object.
     mark: what is equal for values that do as well, as `marker` gives it (None: as usual).
     is_fixed: the object itself always does. names: of an object that does while its attributes do,
     which are seen by themselves, their dict. is_any: all others of its type do.
@@ -74,12 +88,12 @@ class Call(NamedTuple):
     @property
     def may_be_pending(self) -> bool:
         """Whether there are arrays of the engine among the arguments."""
-        return any(type(seen.value) is Storage for seen in self.seen)
+        return any(type(seen.value) is Large for seen in self.seen)
 
     def is_memory(self, number: int) -> bool:
         """Whether an argument is an array of the engine."""
         value = next(seen.value for seen in self.seen if seen[:2] == (ARGUMENT, number))
-        return type(value) is Storage
+        return type(value) is Large
 
 
 _adding = threading.Lock()
@@ -142,12 +156,12 @@ def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
         names, where = seen.where
         space = id(names)
     if check == codes.SMALL:
-        expected, extents = value.dtype, value.ndim
+        expected, extents = value.dtype, len(value.shape)
         words = np.array(value.shape, np.int64)
         shape = int(words.ctypes.data)
         kept.append(words)
     elif check in (codes.LARGE, codes.READY):
-        expected, extents = value.node.formed(), id(value.device)
+        expected, extents = value.form, id(value.device)
         shape = id(expected.layout)
         kept.append(value.device)
     elif check == codes.OWN:
@@ -167,9 +181,9 @@ def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
 def _check(seen: Seen, read: set[int]) -> int:
     """How machine code looks at a value; `read` are the arguments that a kernel reads."""
     codes, kind = layout(), type(seen.value)
-    if kind is np.ndarray:
+    if kind is Small:
         return int(codes.SMALL)
-    if kind is Storage:
+    if kind is Large:
         return int(codes.READY if seen.where in read else codes.LARGE)
     if seen.is_any:
         return int(codes.ANY)

@@ -192,6 +192,11 @@ _on_clear: list[Callable[[], None]] = [
 ]
 
 
+def on_clear(function: Callable[[], None]) -> None:
+    """Have a function called when plans and kernels are forgotten."""
+    _on_clear.append(function)
+
+
 def cache_clear(*, disk: bool = False) -> None:
     """Forget compiled kernels and plans; with `disk`, the files too."""
     for clear in _on_clear:

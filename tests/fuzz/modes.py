@@ -13,6 +13,8 @@ from tests import oracle
 
 #: Programs whose kernels are compiled as users' are; others are in a third of the time.
 OPTIMIZED = 1 / 8
+#: Programs whose operations on small arrays are put off.
+DEFERRED = 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,9 @@ class Mode:
 
     `chance`: after a statement, an array is computed this often. `together`: all that is left is
     asked for at once, not one by one in some order. `split`: kernels share even the smallest work
-    among threads. `soon`: machine code runs plans that have been run once. `level`: LLVM's level
-    of code generation.
+    among threads. `soon`: machine code runs plans that have been run once. `defers`: operations on
+    small arrays are put off at once, and fused the second time. `level`: LLVM's level of code
+    generation.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Mode:
     together: bool = True
     split: bool = False
     soon: bool = False
+    defers: bool = False
     level: int = 2
     seed: str = ""
 
@@ -46,7 +50,8 @@ def modes(seed: str) -> tuple[Mode, ...]:
     return (
         Mode("fused", soon=True, level=level),
         Mode("again", soon=True, level=level),
-        Mode("at once by NumPy", {"eager_size": 10_000}, level=level),
+        Mode("at once by NumPy", {"eager_size": 10_000, "defer": False}, level=level),
+        *_deferring(rng, level),
         Mode(
             "random budgets",
             _options(rng),
@@ -57,6 +62,15 @@ def modes(seed: str) -> tuple[Mode, ...]:
             seed=seed,
         ),
     )
+
+
+def _deferring(rng: random.Random, level: int) -> list[Mode]:
+    """Run some programs three times, which fuses what repeats."""
+    if rng.random() > DEFERRED:
+        return []
+    options = {"eager_size": 10_000}
+    names = ("deferred", "deferred and recorded", "deferred and fused")
+    return [Mode(name, options, defers=True, level=level) for name in names]
 
 
 #: Nothing is compiled: what recording decides (shapes, memory orders, aliasing, errors) is looked
@@ -99,6 +113,7 @@ def running(mode: Mode) -> Iterator[None]:
         oracle.options(**options),
         _split_work(mode.split),
         _by_machine(mode.soon),
+        _putting_off(mode.defers),
         _generation(mode.level),
         _interpreted(mode in INTERPRETED),
     ):
@@ -158,6 +173,18 @@ def _by_machine(soon: bool) -> Iterator[None]:
         yield
     finally:
         ready.RUNS = normal
+
+
+@contextmanager
+def _putting_off(defers: bool) -> Iterator[None]:
+    """Put everything off that can be, and fuse it when it comes again."""
+    if not defers or not oracle.IS_ENGINE:
+        yield
+        return
+    from tests.deferring import deferring
+
+    with deferring():
+        yield
 
 
 @contextmanager

@@ -10,9 +10,11 @@ which NumPy gives at the user's line.
     lf_iNAME(self, other)    an in-place operator
     lf_NAME(self, NULL)      a unary operator
     lf_item(self, key)       self[key] for integers, slices, ... and None
+    lf_missing(self, name)   an attribute that an array does not have
     lf_call(self, args...)   a ufunc on arrays of the class and numbers
 
-An array of the engine has no array inside: on it they record, by recipes (`record.py`).
+An array of the engine has no array inside: on it they record, by recipes (`record.py`). Operations
+that a program repeats are put off (`defer_text.py`).
 `lf_table` is filled in by whoever loads the code (`runtime/native.py`): addresses of types and
 where a wrapper keeps its parts. Sources: PyArrayObject_fields of NumPy's ndarraytypes.h (nd at 24,
 dimensions at 32), PyUFuncObject of its ufuncobject.h (nin at 16), PyObject of CPython's object.h
@@ -23,15 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu import defer_text, record
 from lazyfuse.backends.cpu import methods_text as templates
-from lazyfuse.backends.cpu import record
+from lazyfuse.backends.cpu.defer import CODES
 
 #: Places of the table.
-CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES = range(7)
-FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE, FLOAT64, INT64 = range(7, 15)
+CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
+FLOAT, INT, SLICE, TUPLE, ELLIPSIS, NONE_TYPE, FLOAT64, INT64 = range(8, 16)
 #: After them, the Python method of each function, in the order of `FUNCTIONS`; then its recipes;
 #: then the objects of `record.OBJECTS`.
-METHODS = 15
+METHODS = 16
 
 #: Operators by the C function of CPython that applies them.
 BINARY: Mapping[str, str] = {
@@ -43,6 +46,13 @@ BINARY: Mapping[str, str] = {
 COMPARISONS: Mapping[str, int] = {"lt": 0, "le": 1, "eq": 2, "ne": 3, "gt": 4, "ge": 5}
 UNARY: Mapping[str, str] = {"neg": "PyNumber_Negative", "invert": "PyNumber_Invert"}
 
+#: Entries of the table that putting off asks.
+_DEFERRING = {
+    "CLASS": CLASS, "NDARRAY": NDARRAY, "HOST": HOST, "OWNER": OWNER, "FLOAT": FLOAT, "INT": INT,
+    "TUPLE": TUPLE, "CODE": CODE,
+}  # fmt: skip
+_ASKED = ("OPTIONS", "TRUE", "FALSE")
+
 FUNCTIONS = (
     *BINARY,
     *(f"r{name}" for name in BINARY),
@@ -50,6 +60,7 @@ FUNCTIONS = (
     *COMPARISONS,
     *UNARY,
     "item",
+    "missing",
     "call",
 )
 
@@ -67,17 +78,22 @@ def text(attributes: Mapping[str, int]) -> str:
         name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(record.OBJECTS)
     }
     parts = [templates.HEAD.format(**places), record.text({**places, **objects, **attributes})]
+    asked = {name: objects[name] for name in _ASKED} | {"MISSING": _method("missing")}
+    parts.append(defer_text.text({**_DEFERRING, **asked}))
     for name, function in BINARY.items():
         parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
         call = f"@PyObject_RichCompare(ptr %host, ptr %operand, i32 {number})"
-        parts.append(_binary(name, call, templates.WRAP, _record(name)))
+        parts.append(_binary(name, call, templates.WRAP, _record(name), _deferred(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
         engine = _record(name, first="%self", second="null", other="null")
         parts.append(
-            templates.UNARY.format(name=name, function=function, host=HOST, record=engine)
-        )
+            templates.UNARY.format(
+                name=name, function=function, host=HOST, record=engine,
+                defer=_deferred(name, second="null"),
+            )
+        )  # fmt: skip
     parts.append(templates.ITEM.format(method=_method("item"), **places))
     parts.append(templates.CALL.format(method=_method("call"), **places))
     return "\n".join(parts)
@@ -94,18 +110,27 @@ def _arithmetic(name: str, function: str) -> list[str]:
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
-        _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP, _record(name)),
-        _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected),
+        _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP, _record(name),
+                _deferred(name)),
+        _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
+                _deferred(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
-                _record(f"i{name}", function="large_write"), any_shape="true"),
+                _record(f"i{name}", function="large_write"), "", any_shape="true"),
     ]  # fmt: skip
 
 
-def _binary(name: str, call: str, done: str, engine: str, any_shape: str = "false") -> str:
+def _binary(
+    name: str, call: str, done: str, engine: str, defer: str, any_shape: str = "false"
+) -> str:
     return templates.BINARY.format(
-        name=name, call=call, done=done, any_shape=any_shape, record=engine,
+        name=name, call=call, done=done, any_shape=any_shape, record=engine, defer=defer,
         method=_method(name), host=HOST,
     )  # fmt: skip
+
+
+def _deferred(name: str, first: str = "%self", second: str = "%other") -> str:
+    """What puts an operator off where that can be done."""
+    return templates.DEFER.format(code=CODES[f"__{name}__"], first=first, second=second)
 
 
 def _record(

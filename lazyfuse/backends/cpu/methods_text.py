@@ -190,8 +190,16 @@ no:
 }}
 """
 
+DEFER = """
+  %deferred = call ptr @defer(i64 {code}, ptr {first}, ptr {second})
+  %is_deferred = icmp ne ptr %deferred, null
+  br i1 %is_deferred, label %later, label %now
+later:
+  ret ptr %deferred
+now:"""
+
 BINARY = """
-define ptr @lf_{name}(ptr %self, ptr %other) {{
+define ptr @lf_{name}(ptr %self, ptr %other) {{{defer}
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
   br i1 %large, label %engine, label %small
@@ -229,7 +237,7 @@ done:
   ret ptr %self"""
 
 UNARY = """
-define ptr @lf_{name}(ptr %self, ptr %nothing) {{
+define ptr @lf_{name}(ptr %self, ptr %nothing) {{{defer}
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
   br i1 %large, label %engine, label %small
@@ -277,6 +285,12 @@ slow:
 
 CALL = """
 define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %deferred = call ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_deferred = icmp ne ptr %deferred, null
+  br i1 %is_deferred, label %later, label %now
+later:
+  ret ptr %deferred
+now:
   %ufunc = call ptr @part(ptr %self, i64 {ufunc})
   %other = icmp eq ptr %ufunc, null
   %named = icmp ne ptr %names, null

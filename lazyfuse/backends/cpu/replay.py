@@ -15,14 +15,12 @@ which somebody wants told. Entries and the table of what the code refers to are 
 `lf_perform` runs the kernels of one entry for other machine code, which has found the memory and
 the numbers by itself (`record_flush_text.py`).
 
-Two short forms are written out before LLVM reads the text: `%x = get TYPE %p[N]` loads the N-th
-word from `%p` on, and `put TYPE %x, %p[N]` stores one; N is a register or a name from below.
+The text has two short forms, `get` and `put` (`short_forms.py`); names are those from below.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -36,11 +34,7 @@ from lazyfuse.backends.cpu import (
 )
 from lazyfuse.backends.cpu.launch import Prepared
 from lazyfuse.backends.cpu.launch_text import JOB
-
-
-def _numbered(*names: str) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names)}
-
+from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
 #: Words of objects: of all, and of NumPy's arrays.
 _OBJECTS = {"TYPE": 1, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
@@ -48,11 +42,11 @@ _OBJECTS = {"TYPE": 1, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS":
 #: The table. First where objects keep their parts, in bytes; then objects and addresses; then the
 #: conditions that count among the CPU's flags, the workers there are, whether a recording is under
 #: way, which has to see all that is run; and what the code has done.
-TABLE = _numbered(
+TABLE = numbered(
     "HOST", "OWNER", "STORAGE", "LAYOUT", "NODE", "DEVICE", "THREAD", "IS_SHARED", "FORM",
     "BUFFER", "POINTER", "ENTRIES",
     "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
-    "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER",
+    "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER", "SETTLER",
     "CONDITIONS", "WORKERS", "RECORDING",
     "ALL_LAUNCHES", "ALL_COPIES", "ALL_DONATIONS", "ALL_READS", "ALL_WRITES", "ALL_HITS",
     "ALL_PLANS",
@@ -65,7 +59,7 @@ TABLE = _numbered(
 #: those that are results; WHOLE is 0 for one array, 1 for a tuple of them, else what gives the
 #: result for such a tuple; TOLD says whether somebody wants to hear of flags; LAUNCHES and the
 #: rest, what is counted.
-ENTRY = _numbered(
+ENTRY = numbered(
     "NEXT", "REPLAYS", "OPTIONS", "POSITIONAL", "NAMES", "GUARD_COUNT", "GUARDS", "CALLABLE",
     "TURNS", "OUTPUT_COUNT", "MEMORY_COUNT", "OUTPUTS", "STEP_COUNT", "STEPS", "HELPERS", "WHOLE",
     "TOLD", "REGISTER_COUNT", "REGISTERS", "SCALAR_COUNT", "SCALARS", "NUMBER_COUNT", "NUMBERS",
@@ -76,7 +70,7 @@ COUNTERS = 7
 #: A kernel. JOB is one that uses BLOCK as it is, which then has no words to copy; PARTICIPANTS
 #: have parameters of their own, and each SCRATCH_BYTES; IS_LONG: other threads of Python go on
 #: meanwhile.
-STEP = _numbered(
+STEP = numbered(
     "JOB", "BLOCK_WORDS", "BLOCK", "OPERAND_COUNT", "OPERANDS", "KERNEL", "END", "GRAIN",
     "STEP_HELPERS", "STEP_WAKES", "PARTICIPANTS", "SCRATCH_BYTES", "IS_LONG", "VALUE_COUNT",
     "VALUES", "STEP_WORDS",
@@ -87,7 +81,7 @@ STEP = _numbered(
 #: and EXTENTS and SHAPE are the axes and the address of their extents, or the device and the
 #: layout; of attributes, the list of their names and the dict; of a mark, EXTENTS is what makes
 #: it, 0 for what does so by default. KIND is the class of what was seen.
-GUARD = _numbered(
+GUARD = numbered(
     "SOURCE", "WHERE", "SPACE", "CHECK", "EXPECTED", "IS_FIXED", "EXTENTS", "SHAPE", "KIND",
     "GUARD_WORDS",
 )  # fmt: skip
@@ -99,25 +93,25 @@ SAME, BITS, EQUAL, MARK, SMALL, LARGE, READY, OWN, ANY = range(9)
 
 #: NumPy's array of a shape and dtype, or memory of so many bytes (then the dtype is null); and
 #: what is made of it: 0 for an array around it, 1 for its element, else what an object makes.
-OUTPUT = _numbered("OUTPUT_SHAPE", "OUTPUT_DTYPE", "OUTPUT_KIND", "OUTPUT_WORDS")
+OUTPUT = numbered("OUTPUT_SHAPE", "OUTPUT_DTYPE", "OUTPUT_KIND", "OUTPUT_WORDS")
 
 #: What a slot of the parameter block points to: an argument, a result (OF_MEMORY: of the engine),
 #: or scratch memory, and how many bytes after its begin.
-OPERAND = _numbered(
+OPERAND = numbered(
     "OPERAND_SLOT", "OPERAND_ROLE", "OPERAND_NUMBER", "OPERAND_OFFSET", "OPERAND_WORDS"
 )
 OF_RESULT, OF_MEMORY, OF_SCRATCH = 1, 2, 4
 
 #: A register: the argument LEFT (the function is then 0), the object LEFT (1), or what a function
 #: gives of the registers LEFT and RIGHT (-1: of one alone), if it has this type.
-REGISTER = _numbered("FUNCTION", "LEFT", "RIGHT", "RESULT_TYPE", "REGISTER_WORDS")
+REGISTER = numbered("FUNCTION", "LEFT", "RIGHT", "RESULT_TYPE", "REGISTER_WORDS")
 OF_ARGUMENT_ROW, OF_OBJECT_ROW = 0, 1
 
 #: A scalar of kernels: the register, how it is written, and between which integers it lies; or
 #: whether it is the imaginary part. And the slot of the parameter block that one goes to.
-SCALAR = _numbered("SOURCE_REGISTER", "FORMAT", "LOW", "HIGH", "IMAGINARY", "SCALAR_WORDS")
+SCALAR = numbered("SOURCE_REGISTER", "FORMAT", "LOW", "HIGH", "IMAGINARY", "SCALAR_WORDS")
 DOUBLE, SINGLE, SIGNED, UNSIGNED = range(4)
-VALUE = _numbered("VALUE_SLOT", "VALUE_SCALAR", "VALUE_WORDS")
+VALUE = numbered("VALUE_SLOT", "VALUE_SCALAR", "VALUE_WORDS")
 
 _VALUES = {
     "OF_NAME": OF_NAME, "OF_CELL": OF_CELL, "OF_RESULT": OF_RESULT, "OF_MEMORY": OF_MEMORY,
@@ -141,10 +135,6 @@ _NAMES: Mapping[str, int] = {
     **VALUE,
     **_VALUES,
 }
-
-_GET = re.compile(r"(%\w+) = get (\w+) ([%@]\w+)\[([%\w]+)\]")
-_PUT = re.compile(r"put (\w+) (%?\w+), ([%@]\w+)\[([%\w]+)\]")
-_NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
 
 
 def copying(address: int, pieces: np.ndarray) -> Prepared:
@@ -170,16 +160,5 @@ def text() -> str:
         replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_results_text.PERFORM,
         replay_calls_text.CALL,
     )  # fmt: skip
-    source = "\n".join(re.sub(";.*", "", part) for part in parts)
-    source = source.replace("TABLE_WORDS", str(len(TABLE)))
-    source = _NAME.sub(lambda found: str(_NAMES[found[0]]), source)
-    source = _GET.sub(
-        r"\1.at = getelementptr i64, ptr \3, i64 \4\n  \1 = load \2, ptr \1.at", source
-    )
-    puts = iter(range(len(source)))
-    return _PUT.sub(lambda found: _stored(next(puts), *found.groups()), source)
-
-
-def _stored(number: int, kind: str, value: str, base: str, place: str) -> str:
-    at = f"%put{number}"
-    return f"{at} = getelementptr i64, ptr {base}, i64 {place}\n  store {kind} {value}, ptr {at}"
+    source = "\n".join(parts).replace("TABLE_WORDS", str(len(TABLE)))
+    return expanded(source, _NAMES)

@@ -1,0 +1,223 @@
+"""Operands of what is put off, as LLVM text; see `defer_text.py`."""
+
+from __future__ import annotations
+
+OPERANDS = """
+define internal i64 @elements(ptr %host) {
+  %nd = get i32 %host[ND]
+  %axes = sext i32 %nd to i64
+  %extents = get ptr %host[DIMENSIONS]
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %size = phi i64 [ 1, %0 ], [ %product, %more ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %more
+more:
+  %extent = get i64 %extents[%i]
+  %product = mul i64 %size, %extent
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %size
+}
+
+; the kind of an array of NumPy's that nobody else can reach, large enough and C-contiguous
+define internal i64 @kind_of(ptr %host) {
+  %references = get i32 %host[REFERENCES]
+  %is_own = icmp eq i32 %references, 1
+  br i1 %is_own, label %look, label %no
+look:
+  %is_array = call i1 @is(ptr %host, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %no
+array:
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %plain_flags = and i32 %flags, 261
+  %is_plain = icmp eq i32 %plain_flags, 261
+  %base = get ptr %host[BASE]
+  %is_root = icmp eq ptr %base, null
+  %is_whole = and i1 %is_plain, %is_root
+  %size = call i64 @elements(ptr %host)
+  %least = get i64 @state[SMALLEST]
+  %is_large = icmp sge i64 %size, %least
+  %is_fit = and i1 %is_whole, %is_large
+  br i1 %is_fit, label %dtype, label %no
+dtype:
+  %descr = get ptr %host[DESCR]
+  %double = get ptr @state[DTYPE_DOUBLE]
+  %single = get ptr @state[DTYPE_SINGLE]
+  %bool = get ptr @state[DTYPE_BOOL]
+  %is_double = icmp eq ptr %descr, %double
+  %is_single = icmp eq ptr %descr, %single
+  %is_bool = icmp eq ptr %descr, %bool
+  %is_float = or i1 %is_double, %is_single
+  %or_bool = select i1 %is_bool, i64 BOOLS, i64 OTHER
+  %kind = select i1 %is_float, i64 FLOATS, i64 %or_bool
+  ret i64 %kind
+no:
+  ret i64 OTHER
+}
+
+; the number as an operand of what is on the tape, -1 for what is not
+define internal i64 @number_of(ptr %object) {
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  br label %next_row
+next_row:
+  %i = phi i64 [ 0, %0 ], [ %i_after, %at_row ]
+  %is_last = icmp sge i64 %i, %rows
+  br i1 %is_last, label %next_leaf, label %at_row
+at_row:
+  %row = call ptr @row(i64 %i)
+  %result = get ptr %row[ROW_RESULT]
+  %i_after = add i64 %i, 1
+  %is_result = icmp eq ptr %result, %object
+  br i1 %is_result, label %found_row, label %next_row
+found_row:
+  %number = add i64 %i, FIRST_ROW
+  ret i64 %number
+next_leaf:
+  %j = phi i64 [ 0, %next_row ], [ %j_after, %at_leaf ]
+  %is_over = icmp sge i64 %j, %leaves
+  br i1 %is_over, label %no, label %at_leaf
+at_leaf:
+  %leaf = call ptr @leaf(i64 %j)
+  %held = get ptr %leaf[LEAF_OBJECT]
+  %j_after = add i64 %j, 1
+  %is_leaf = icmp eq ptr %held, %object
+  br i1 %is_leaf, label %found_leaf, label %next_leaf
+found_leaf:
+  ret i64 %j
+no:
+  ret i64 -1
+}
+
+; the kind of something on the tape, and the array whose shape it has
+define internal i64 @kind_at(i64 %number, ptr %shape_at) {
+  %is_row = icmp sge i64 %number, FIRST_ROW
+  br i1 %is_row, label %at_row, label %at_leaf
+at_row:
+  %place = sub i64 %number, FIRST_ROW
+  %row = call ptr @row(i64 %place)
+  %row_shape = get ptr %row[ROW_SHAPE]
+  store ptr %row_shape, ptr %shape_at
+  %row_kind = get i64 %row[ROW_KIND]
+  ret i64 %row_kind
+at_leaf:
+  %leaf = call ptr @leaf(i64 %number)
+  %host = get ptr %leaf[LEAF_HOST]
+  store ptr %host, ptr %shape_at
+  %leaf_kind = get i64 %leaf[LEAF_KIND]
+  ret i64 %leaf_kind
+}
+
+; the kind of an operand, and the array whose shape it has, null for a number
+define internal i64 @seen(ptr %object, ptr %shape_at) {
+  store ptr null, ptr %shape_at
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %other
+ours:
+  %at = call ptr @host_at(ptr %object)
+  %host = load ptr, ptr %at
+  %is_taken = icmp eq ptr %host, null
+  br i1 %is_taken, label %taken, label %own
+taken:
+  %number = call i64 @number_of(ptr %object)
+  %is_lost = icmp slt i64 %number, 0
+  br i1 %is_lost, label %no, label %known
+known:
+  %known_kind = call i64 @kind_at(i64 %number, ptr %shape_at)
+  ret i64 %known_kind
+own:
+  %kind = call i64 @kind_of(ptr %host)
+  store ptr %host, ptr %shape_at
+  ret i64 %kind
+other:
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  br i1 %is_float, label %fine, label %integer
+integer:
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_int, label %value, label %no
+value:
+  %overflow_at = alloca i32
+  %integer_value = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  %above = add i64 %integer_value, 9007199254740992
+  %is_exact = icmp ule i64 %above, 18014398509481984
+  %is_fine = and i1 %is_within, %is_exact
+  br i1 %is_fine, label %fine, label %no
+fine:
+  ret i64 NUMBER
+no:
+  ret i64 OTHER
+}
+
+; the number of an operand on the tape, a new leaf where it is not there; -1 where there is no room
+define internal i64 @operand_number(ptr %object, i64 %kind) {
+  %known = call i64 @number_of(ptr %object)
+  %is_new = icmp slt i64 %known, 0
+  br i1 %is_new, label %new, label %old
+old:
+  ret i64 %known
+new:
+  %count = get i64 @state[LEAF_COUNT]
+  %is_full = icmp sge i64 %count, MOST_LEAVES
+  br i1 %is_full, label %full, label %add
+full:
+  ret i64 -1
+add:
+  %leaf = call ptr @leaf(i64 %count)
+  call void @Py_IncRef(ptr %object)
+  put ptr %object, %leaf[LEAF_OBJECT]
+  put i64 %kind, %leaf[LEAF_KIND]
+  put ptr null, %leaf[LEAF_HOST]
+  %more = add i64 %count, 1
+  put i64 %more, @state[LEAF_COUNT]
+  %is_number = icmp eq i64 %kind, NUMBER
+  br i1 %is_number, label %done, label %take
+take:
+  %at = call ptr @host_at(ptr %object)
+  %host = load ptr, ptr %at
+  store ptr null, ptr %at
+  put ptr %host, %leaf[LEAF_HOST]
+  br label %done
+done:
+  ret i64 %count
+}
+
+; whether two arrays have one shape; so has a number, which is null here
+define internal i1 @have_one_shape(ptr %a, ptr %b) {
+  %no_a = icmp eq ptr %a, null
+  %no_b = icmp eq ptr %b, null
+  %has_number = or i1 %no_a, %no_b
+  br i1 %has_number, label %yes, label %compare
+yes:
+  ret i1 true
+compare:
+  %alike = call i1 @alike(ptr %a, ptr %b)
+  ret i1 %alike
+}
+
+; whether an operation of a code can be put off for operands of these kinds
+define internal i1 @is_fit(i64 %code, i64 %left, i64 %right) {
+  %class = and i64 %code, 3
+  %is_of_bools = icmp eq i64 %class, OF_BOOLS
+  br i1 %is_of_bools, label %bools, label %floats
+bools:
+  %left_is_bools = icmp eq i64 %left, BOOLS
+  %right_is_bools = icmp eq i64 %right, BOOLS
+  %both = and i1 %left_is_bools, %right_is_bools
+  ret i1 %both
+floats:
+  %left_is_floats = icmp eq i64 %left, FLOATS
+  %right_is_floats = icmp eq i64 %right, FLOATS
+  %left_is_number = icmp eq i64 %left, NUMBER
+  %right_is_number = icmp eq i64 %right, NUMBER
+  %right_fits = or i1 %right_is_floats, %right_is_number
+  %from_left = and i1 %left_is_floats, %right_fits
+  %from_right = and i1 %right_is_floats, %left_is_number
+  %fits = or i1 %from_left, %from_right
+  ret i1 %fits
+}
+"""

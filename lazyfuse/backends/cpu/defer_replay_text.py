@@ -1,0 +1,158 @@
+"""Settling what is put off by one call, as LLVM text; see `defer_text.py`."""
+
+from __future__ import annotations
+
+REPLAY = """
+declare ptr @PyBytes_AsString(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+; the results of one call that does what the tape does, as a tuple; null where there is none, and
+; null with an exception where it raised
+define internal ptr @replayed() {
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  %busy = get i64 @state[IS_BUSY]
+  %is_idle = icmp eq i64 %busy, 0
+  %has_rows = icmp ne i64 %rows, 0
+  %can = and i1 %is_idle, %has_rows
+  br i1 %can, label %look, label %no
+look:
+  %first = call ptr @row(i64 0)
+  %origin = get ptr %first[ROW_ORIGIN]
+  %modes_then = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
+  %modes = call ptr @modes()
+  %same_modes = icmp eq ptr %modes, %modes_then
+  br i1 %same_modes, label %ask, label %no
+ask:
+  %key = call ptr @tape_key(i64 %rows)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %no, label %find
+find:
+  %known = get ptr @state[KNOWN]
+  %fused = call ptr @PyDict_GetItem(ptr %known, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  %is_unknown = icmp eq ptr %fused, null
+  br i1 %is_unknown, label %no, label %run
+run:
+  %operands = alloca ptr, i64 %leaves
+  call void @hold_operands(ptr %operands, i64 %leaves)
+  put i64 1, @state[IS_BUSY]
+  %generation = get i64 @state[GENERATION]
+  call void @Py_IncRef(ptr %fused)
+  %found = call ptr @PyObject_Vectorcall(ptr %fused, ptr %operands, i64 %leaves, ptr null)
+  call void @drop_all(ptr %operands, i64 %leaves)
+  call void @Py_DecRef(ptr %fused)
+  %values = call ptr @as_tuple(ptr %found)
+  %generation_now = get i64 @state[GENERATION]
+  %is_current = icmp eq i64 %generation, %generation_now
+  br i1 %is_current, label %idle, label %late
+idle:
+  put i64 0, @state[IS_BUSY]
+  ret ptr %values
+late:
+  call void @Py_DecRef(ptr %values)
+  br label %no
+no:
+  ret ptr null
+}
+
+; the codes and which results are alive as one key; null without an exception for none
+define internal ptr @tape_key(i64 %rows) {
+  %code_bytes = mul i64 %rows, 24
+  %length = mul i64 %rows, 25
+  %key = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %length)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %clear, label %fill
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+fill:
+  %begin = call ptr @PyBytes_AsString(ptr %key)
+  call void @llvm.memcpy.p0.p0.i64(ptr %begin, ptr @codes, i64 %code_bytes, i1 false)
+  %flags = getelementptr i8, ptr %begin, i64 %code_bytes
+  call void @write_live(i64 %rows, ptr %flags)
+  ret ptr %key
+}
+
+; the operands of a call, each with a reference
+define internal void @hold_operands(ptr %operands, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %hold ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %hold
+hold:
+  %leaf = call ptr @leaf(i64 %i)
+  %host = get ptr %leaf[LEAF_HOST]
+  %object = get ptr %leaf[LEAF_OBJECT]
+  %is_number = icmp eq ptr %host, null
+  %operand = select i1 %is_number, ptr %object, ptr %host
+  call void @Py_IncRef(ptr %operand)
+  put ptr %operand, %operands[%i]
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}
+
+; what a call gave as a tuple, whose reference it takes; null for None and for an exception
+define internal ptr @as_tuple(ptr %found) {
+  %raised = icmp eq ptr %found, null
+  br i1 %raised, label %fail, label %look
+fail:
+  ret ptr null
+look:
+  %is_tuple = call i1 @is(ptr %found, i64 T_TUPLE)
+  br i1 %is_tuple, label %give, label %one
+give:
+  ret ptr %found
+one:
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %found, %none
+  br i1 %is_none, label %drop, label %pack
+pack:
+  %packed = call ptr (i64, ...) @PyTuple_Pack(i64 1, ptr %found)
+  call void @Py_DecRef(ptr %found)
+  ret ptr %packed
+drop:
+  call void @Py_DecRef(ptr %found)
+  ret ptr null
+}
+
+; what an array does not have; NumPy's array where that is put off and one call gives it
+define ptr @lf_missing(ptr %self, ptr %name) {
+  %wanted = get ptr @state[HOST_NAME]
+  %is_host = icmp eq ptr %name, %wanted
+  br i1 %is_host, label %run, label %slow
+run:
+  %values = call ptr @replayed()
+  %is_none = icmp eq ptr %values, null
+  br i1 %is_none, label %ask, label %look
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %slow
+fail:
+  ret ptr null
+look:
+  %count = call i64 @PyTuple_Size(ptr %values)
+  %fine = call i1 @have_hosts(ptr %values, i64 %count)
+  br i1 %fine, label %settle, label %other
+settle:
+  call void @give_results(ptr %values)
+  call void @Py_DecRef(ptr %values)
+  call void @empty()
+  %host = call ptr @part(ptr %self, i64 T_HOST)
+  %is_lost = icmp eq ptr %host, null
+  br i1 %is_lost, label %slow, label %done
+done:
+  call void @Py_IncRef(ptr %host)
+  ret ptr %host
+other:
+  call void @Py_DecRef(ptr %values)
+  br label %slow
+slow:
+  %result = call ptr @slow(i64 T_MISSING, ptr %self, ptr %name)
+  ret ptr %result
+}
+"""

@@ -1,0 +1,308 @@
+"""What is put off, for Python, and settling it, as LLVM text; see `defer_text.py`."""
+
+from __future__ import annotations
+
+DEFERRED = """
+define ptr @lf_deferred(ptr %self, ptr %args, i64 %arg_count) {
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  %all = add i64 %rows, %leaves
+  %is_empty = icmp eq i64 %all, 0
+  br i1 %is_empty, label %none, label %make
+none:
+  %nothing = call ptr @none()
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+make:
+  call void @stop()
+  %generation = get i64 @state[GENERATION]
+  %number = call ptr @PyLong_FromLongLong(i64 %generation)
+  %length = mul i64 %rows, 24
+  %codes = call ptr @PyBytes_FromStringAndSize(ptr @codes, i64 %length)
+  %live = call ptr @live(i64 %rows)
+  %operands = call ptr @PyTuple_New(i64 %leaves)
+  %origins = call ptr @PyTuple_New(i64 %rows)
+  %found = call ptr @packed(ptr %number, ptr %codes, ptr %live, ptr %operands, ptr %origins)
+  %failed = icmp eq ptr %found, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @fill_deferred(ptr %operands, ptr %origins)
+  put i64 1, @state[IS_BUSY]
+  br label %done
+done:
+  call void @resume()
+  ret ptr %found
+}
+
+; a tuple of objects, whose references it takes; null for an exception, also where one is null
+define internal ptr @packed(ptr %number, ptr %codes, ptr %live, ptr %operands, ptr %origins) {
+  %parts = alloca [5 x ptr]
+  put ptr %number, %parts[0]
+  put ptr %codes, %parts[1]
+  put ptr %live, %parts[2]
+  put ptr %operands, %parts[3]
+  put ptr %origins, %parts[4]
+  %whole = call ptr @PyTuple_New(i64 5)
+  %failed = icmp eq ptr %whole, null
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %both ]
+  %lost = phi i1 [ %failed, %0 ], [ %lost_now, %both ]
+  %is_over = icmp sge i64 %i, 5
+  br i1 %is_over, label %done, label %look
+look:
+  %part = get ptr %parts[%i]
+  %after = add i64 %i, 1
+  %is_null = icmp eq ptr %part, null
+  %lost_now = or i1 %lost, %is_null
+  br i1 %failed, label %drop, label %set
+drop:
+  call void @Py_DecRef(ptr %part)
+  br label %both
+set:
+  %status = call i32 @PyTuple_SetItem(ptr %whole, i64 %i, ptr %part)
+  br label %both
+both:
+  br label %next
+done:
+  br i1 %lost, label %fail, label %give
+fail:
+  call void @Py_DecRef(ptr %whole)
+  ret ptr null
+give:
+  ret ptr %whole
+}
+
+define internal void @fill_deferred(ptr %operands, ptr %origins) {
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  br label %next_leaf
+next_leaf:
+  %i = phi i64 [ 0, %0 ], [ %i_after, %at_leaf ]
+  %is_last = icmp sge i64 %i, %leaves
+  br i1 %is_last, label %next_row, label %at_leaf
+at_leaf:
+  %leaf = call ptr @leaf(i64 %i)
+  %host = get ptr %leaf[LEAF_HOST]
+  %object = get ptr %leaf[LEAF_OBJECT]
+  %is_number = icmp eq ptr %host, null
+  %operand = select i1 %is_number, ptr %object, ptr %host
+  call void @Py_IncRef(ptr %operand)
+  %set = call i32 @PyTuple_SetItem(ptr %operands, i64 %i, ptr %operand)
+  %i_after = add i64 %i, 1
+  br label %next_leaf
+next_row:
+  %j = phi i64 [ 0, %next_leaf ], [ %j_after, %at_row ]
+  %is_over = icmp sge i64 %j, %rows
+  br i1 %is_over, label %done, label %at_row
+at_row:
+  %row = call ptr @row(i64 %j)
+  %origin = get ptr %row[ROW_ORIGIN]
+  call void @Py_IncRef(ptr %origin)
+  %put = call i32 @PyTuple_SetItem(ptr %origins, i64 %j, ptr %origin)
+  %j_after = add i64 %j, 1
+  br label %next_row
+done:
+  ret void
+}
+
+; which results somebody else can reach, a byte each
+define internal ptr @live(i64 %rows) {
+  %bytes = alloca i8, i64 MOST_ROWS
+  call void @write_live(i64 %rows, ptr %bytes)
+  %live = call ptr @PyBytes_FromStringAndSize(ptr %bytes, i64 %rows)
+  ret ptr %live
+}
+
+define internal void @write_live(i64 %rows, ptr %bytes) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %at_row ]
+  %is_over = icmp sge i64 %i, %rows
+  br i1 %is_over, label %done, label %at_row
+at_row:
+  %row = call ptr @row(i64 %i)
+  %result = get ptr %row[ROW_RESULT]
+  %references = get i32 %result[REFERENCES]
+  %is_live = icmp sgt i32 %references, 1
+  %wide = zext i1 %is_live to i64
+  put i64 %wide, %row[ROW_LIVE]
+  %byte = zext i1 %is_live to i8
+  %at = getelementptr i8, ptr %bytes, i64 %i
+  store i8 %byte, ptr %at
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}
+"""
+
+SETTLE = """
+; whether the tape is what it was under a number
+define internal i1 @is_current(ptr %number) {
+  %known = call i64 @PyLong_AsLongLong(ptr %number)
+  %generation = get i64 @state[GENERATION]
+  %same = icmp eq i64 %known, %generation
+  ret i1 %same
+}
+
+define ptr @lf_release(ptr %self, ptr %args, i64 %count) {
+  %number = load ptr, ptr %args
+  %is_current = call i1 @is_current(ptr %number)
+  br i1 %is_current, label %release, label %done
+release:
+  put i64 0, @state[IS_BUSY]
+  br label %done
+done:
+  %nothing = call ptr @none()
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+}
+
+; whether all values are arrays of ours that have one of NumPy's
+define internal i1 @have_hosts(ptr %values, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %ours ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %i)
+  %after = add i64 %i, 1
+  %is_ours = call i1 @is(ptr %value, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %host = call ptr @part(ptr %value, i64 T_HOST)
+  %is_none = icmp eq ptr %host, null
+  br i1 %is_none, label %no, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal void @give_results(ptr %values) {
+  %rows = get i64 @state[ROW_COUNT]
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %at_row ], [ %after, %give ]
+  %place = phi i64 [ 0, %0 ], [ %place, %at_row ], [ %place_after, %give ]
+  %is_over = icmp sge i64 %i, %rows
+  br i1 %is_over, label %done, label %at_row
+at_row:
+  %row = call ptr @row(i64 %i)
+  %live = get i64 %row[ROW_LIVE]
+  %is_live = icmp ne i64 %live, 0
+  %after = add i64 %i, 1
+  br i1 %is_live, label %give, label %next
+give:
+  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %place)
+  %host = call ptr @part(ptr %value, i64 T_HOST)
+  %result = get ptr %row[ROW_RESULT]
+  call void @Py_IncRef(ptr %host)
+  %at = call ptr @host_at(ptr %result)
+  store ptr %host, ptr %at
+  %place_after = add i64 %place, 1
+  br label %next
+done:
+  ret void
+}
+
+define internal void @drop_all(ptr %references, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %drop ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %drop
+drop:
+  %reference = get ptr %references[%i]
+  call void @Py_DecRef(ptr %reference)
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}
+
+; give the leaves their arrays back, empty the tape, and drop what it referred to
+define internal void @empty() {
+  %references = alloca ptr, i64 ALL_REFERENCES
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  br label %next_leaf
+next_leaf:
+  %i = phi i64 [ 0, %0 ], [ %i_after, %kept ]
+  %is_last = icmp sge i64 %i, %leaves
+  br i1 %is_last, label %next_row, label %at_leaf
+at_leaf:
+  %leaf = call ptr @leaf(i64 %i)
+  %host = get ptr %leaf[LEAF_HOST]
+  %object = get ptr %leaf[LEAF_OBJECT]
+  put ptr %object, %references[%i]
+  %i_after = add i64 %i, 1
+  %is_number = icmp eq ptr %host, null
+  br i1 %is_number, label %kept, label %back
+back:
+  %at = call ptr @host_at(ptr %object)
+  store ptr %host, ptr %at
+  br label %kept
+kept:
+  br label %next_leaf
+next_row:
+  %j = phi i64 [ 0, %next_leaf ], [ %j_after, %at_row ]
+  %count = phi i64 [ %leaves, %next_leaf ], [ %count_after, %at_row ]
+  %is_over = icmp sge i64 %j, %rows
+  br i1 %is_over, label %reset, label %at_row
+at_row:
+  %row = call ptr @row(i64 %j)
+  %result = get ptr %row[ROW_RESULT]
+  %origin = get ptr %row[ROW_ORIGIN]
+  put ptr %result, %references[%count]
+  %second = add i64 %count, 1
+  put ptr %origin, %references[%second]
+  %count_after = add i64 %count, 2
+  %j_after = add i64 %j, 1
+  br label %next_row
+reset:
+  put i64 0, @state[ROW_COUNT]
+  put i64 0, @state[LEAF_COUNT]
+  put i64 0, @state[IS_BUSY]
+  %generation = get i64 @state[GENERATION]
+  %next_generation = add i64 %generation, 1
+  put i64 %next_generation, @state[GENERATION]
+  call void @drop_all(ptr %references, i64 %count)
+  ret void
+}
+
+define ptr @lf_settle(ptr %self, ptr %args, i64 %count) {
+  %number = load ptr, ptr %args
+  %values = get ptr %args[1]
+  %heat = get ptr %args[2]
+  %is_current = call i1 @is_current(ptr %number)
+  br i1 %is_current, label %look, label %yes
+look:
+  %size = call i64 @PyTuple_Size(ptr %values)
+  %fine = call i1 @have_hosts(ptr %values, i64 %size)
+  br i1 %fine, label %cool, label %no
+cool:
+  %none = call ptr @none()
+  %leaves_heat = icmp eq ptr %heat, %none
+  br i1 %leaves_heat, label %give, label %set
+set:
+  %place = get i64 @state[PLACE]
+  %degrees = call i64 @PyLong_AsLongLong(ptr %heat)
+  put i64 %degrees, @heat[%place]
+  br label %give
+give:
+  call void @give_results(ptr %values)
+  call void @empty()
+  br label %yes
+yes:
+  %true = call ptr @object(i64 T_TRUE)
+  call void @Py_IncRef(ptr %true)
+  ret ptr %true
+no:
+  %false = call ptr @object(i64 T_FALSE)
+  call void @Py_IncRef(ptr %false)
+  ret ptr %false
+}
+"""

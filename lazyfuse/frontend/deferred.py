@@ -1,0 +1,304 @@
+"""Operations on small arrays that a program repeats are put off, and run as one kernel.
+
+Small arrays are computed at once by NumPy (`small.py`): what runs once is not worth a kernel.
+Where a line has spent as much time as compiling takes, its operations are put off instead, by
+machine code (`backends/cpu/defer_text.py`), and so are those that come after. The tape of them is
+settled when somebody asks for an array on it: if the same tape has come before, by one call of a
+function under `fuse` that does the same, else operation by operation. Results that nobody can
+reach any more are not computed.
+
+An array that is put off has no NumPy's array inside, and neither has one that it reads: whoever
+looks for it comes by `settle` first. So nothing can be read too early or written too soon. Only
+arrays in whose memory nobody else is are read by what is put off.
+
+What an operation says of floating point conditions is said of its own line, when the tape is
+settled: then its operations are computed one by one, as from there.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyfuse import config
+from lazyfuse.frontend import registry
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.runtime import replay_code, session
+from lazyfuse.runtime.caller import call_from, is_users, user_frame
+from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.native import Code
+
+#: Elements that are worth a place on the tape; nanoseconds that its first line has spent before,
+#: so that what it is part of has spent what compiling takes.
+SMALLEST, HOT = 1_000, 4_000_000
+#: Operations of a tape that are worth a kernel, of which that of few more costs as much.
+WORTH = 3
+#: Tapes that were settled one by one before their line is left alone for a while: until it has
+#: spent so many nanoseconds.
+PATIENCE, COLD = 60, -400_000_000
+#: Tapes that are known at most.
+_MOST = 256
+
+_SYMBOLS = {
+    "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**",
+    "__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">=",
+    "__and__": "&", "__or__": "|", "__xor__": "^", "__neg__": "-", "__invert__": "~",
+}  # fmt: skip
+
+
+class Step(NamedTuple):
+    """An operation on a tape: its name, and its operands: leaves from 0 on, and ~steps."""
+
+    name: str
+    operands: tuple[int, ...]
+
+
+#: Empty where there is no machine code.
+_code: list[Code] = []
+_programs: dict[tuple[bytes, bytes], Program] = {}
+#: For machine code: what one call does, by the bytes of both.
+_known: dict[bytes, Callable[..., Any]] = {}
+#: Tapes that were not fused, by the place where they began.
+_patience: dict[int, int] = {}
+
+
+def use(code: Code) -> None:
+    """Put operations off from now on, by machine code."""
+    for name, dtype in (("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
+        _write(code, f"DTYPE_{name}", np.dtype(dtype))
+    _write(code, "ASK", allow)
+    _write(code, "FULL", settle)
+    _write(code, "LOST", look_around)
+    _write(code, "KNOWN", _known)
+    _write(code, "HOST_NAME", sys.intern("_host"))
+    for name, number in code.codes.items():
+        ufunc = registry.NATIVE.get(name)
+        if ufunc is not None:
+            ufunc._code = number
+    Handle._host_of = staticmethod(host_of)
+    replay_code.settle_by(host_of)
+    registry.DEFER[:] = [defer]
+    _code[:] = [code]
+    tune(SMALLEST, HOT)
+
+
+def tune(smallest: int, hot: int) -> None:
+    """Say what is put off: arrays of so many elements, where a line has spent so much time."""
+    code = _code[0]
+    code.state[code.places["SMALLEST"]] = smallest
+    code.state[code.places["HOT"]] = hot
+
+
+_held: dict[str, Any] = {}
+
+
+def _write(code: Code, name: str, value: Any) -> None:
+    """Let a word of the state refer to an object."""
+    _held[name] = value
+    code.state[code.places[name]] = id(value)
+
+
+def allow() -> None:
+    """Tell machine code whether operations are put off under the options in force."""
+    options = config.current()
+    is_allowed = (
+        options.defer
+        and options.fusion
+        and options.native
+        and options.eager_size > 0
+        and options.float_errors == "flags"
+        and session.default_device() == "cpu"
+    )
+    _write(_code[0], "ALLOWED" if is_allowed else "REFUSED", options)
+
+
+def look_around() -> None:
+    """Know the caller for a user, and what errors do there."""
+    frame = user_frame(0)
+    if frame is not None:
+        is_users(frame.f_globals)
+    current_modes()
+
+
+def defer(name: str, *operands: Any) -> Any:
+    """The result of an operation that is put off; None where it is to be computed at once."""
+    if not _code:
+        return None
+    code = _code[0]
+    return code.functions["defer"](code.codes[name], *operands)
+
+
+def forget() -> None:
+    """Forget the tapes that have come."""
+    _programs.clear()
+    _known.clear()
+    _patience.clear()
+
+
+session.on_clear(forget)
+
+
+def programs() -> Sequence[Program]:
+    """What is known of tapes that have come."""
+    return tuple(_programs.values())
+
+
+# ---- settling
+
+
+def settle() -> None:
+    """Compute what is put off. Raises: MemoryError, or what a filter makes of a warning; what is
+    put off stays so."""
+    if not _code:
+        return
+    code = _code[0]
+    with session.flush_lock:
+        found = code.functions["deferred"]()
+        if found is None:
+            return
+        number, codes, live, leaves, origins = found
+        try:
+            values, heat = _computed(codes, live, leaves, origins)
+            code.functions["settle"](number, values, heat)
+        finally:
+            code.functions["release"](number)  # of what has not been settled
+
+
+def _computed(
+    codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Sequence[Any]
+) -> tuple[tuple[Any, ...], int | None]:
+    """The results that are alive, and what becomes of the heat of the first line."""
+    if 1 not in live:
+        return (), None
+    key = codes, live
+    program = _programs.get(key)
+    if program is None:
+        if len(_programs) >= _MOST:
+            forget()
+        program = _programs[key] = Program(list(_steps(codes)), live, len(leaves))
+    place = _code[0].state[_code[0].places["PLACE"]]
+    if program.is_worth and (not origins or origins[0][2] is current_modes()):
+        values = program.at_once(leaves)
+        if values is not None:
+            _patience.pop(place, None)
+            _known[codes + live] = program.fused
+            return values, None
+    met = _patience[place] = _patience.get(place, 0) + (1 if program.is_worth else 8)
+    if met > PATIENCE:
+        del _patience[place]
+    return program.one_by_one(leaves, origins), COLD if met > PATIENCE else None
+
+
+def _steps(codes: bytes) -> Iterator[Step]:
+    """What machine code has written down."""
+    code = _code[0]
+    names = {number: name for name, number in code.codes.items()}
+    words = np.frombuffer(codes, np.int64).tolist()
+    for place in range(0, len(words), 3):
+        number, *operands = words[place : place + 3]
+        rows = [~(each - code.first_row) if each >= code.first_row else each for each in operands]
+        yield Step(names[number], tuple(rows if number & code.binary else rows[:1]))
+
+
+class Program:
+    """What is done for one tape: its steps, which of the results are alive, the number of leaves.
+
+    `is_worth`: whether it is worth a kernel. `fused`: a function under `fuse` that does it, once
+    it has come.
+    """
+
+    def __init__(self, steps: Sequence[Step], live: bytes, leaves: int) -> None:
+        self._steps = steps
+        self._live = [place for place, is_live in enumerate(live) if is_live]
+        self._leaves = leaves
+        self._needed = self._ancestors()
+        self.fused: Any = None
+        self.is_worth = len(self._needed) >= WORTH
+
+    @property
+    def replays(self) -> int:
+        """How often one call has done it."""
+        return 0 if self.fused is None else int(self.fused.replays)
+
+    def _ancestors(self) -> list[int]:
+        """The steps that live results need, in order."""
+        found = set(self._live)
+        for place in reversed(range(len(self._steps))):
+            if place in found:
+                found |= {~each for each in self._steps[place].operands if each < 0}
+        return sorted(found)
+
+    def at_once(self, leaves: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The results that are alive, from one call; None where they are better computed one by
+        one: so far, or since there is something to be told."""
+        if self.fused is None:
+            from lazyfuse.frontend.fused import Fused  # long to import, and seldom needed
+
+            self.fused = Fused(self._function(), 8, lambda *leaves: None)
+        found = self.fused(*leaves)
+        if found is None:
+            return None
+        values = found if type(found) is tuple else (found,)
+        return tuple([self._small(value) for value in values])
+
+    def _small(self, value: Any) -> Any:
+        return value if value._host is not None else small_array(np.array(value))
+
+    def _function(self) -> Callable[..., Any]:
+        """A Python function that does the same."""
+        names = {step.name: registry.NATIVE[step.name] for step in self._steps
+                 if step.name not in _SYMBOLS}  # fmt: skip
+        space = {"__name__": __name__, **names}
+        exec(self.source(), space)  # noqa: S102  # our own text
+        function = space["tape"]
+        assert isinstance(function, FunctionType)
+        return function
+
+    def source(self) -> str:
+        """Its text."""
+        lines = [f"def tape({', '.join(f'a{n}' for n in range(self._leaves))}):"]
+        for place in self._needed:
+            step = self._steps[place]
+            lines.append(f"    t{place} = {_written(step)}")
+        lines.append(f"    return {', '.join(f't{place}' for place in self._live)}")
+        return "\n".join(lines)
+
+    def one_by_one(self, leaves: Sequence[Any], origins: Sequence[Any]) -> tuple[Any, ...]:
+        """The results that are alive, each operation called as from its own line."""
+        given = [small_array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        results: list[Any] = []
+        with np.errstate(**origins[0][2].by_name):  # which all have
+            for step, origin in zip(self._steps, origins, strict=True):
+                operands = [results[~each] if each < 0 else given[each] for each in step.operands]
+                results.append(call_from(origin, _function_of(step.name), *operands))
+        return tuple([results[place] for place in self._live])
+
+
+def _function_of(name: str) -> Callable[..., Any]:
+    if name in _SYMBOLS:
+        return vars(operator)[name]  # type: ignore[no-any-return]  # a function
+    return registry.NATIVE[name].call_as_user  # type: ignore[no-any-return]  # a method
+
+
+def _written(step: Step) -> str:
+    operands = [f"t{~each}" if each < 0 else f"a{each}" for each in step.operands]
+    symbol = _SYMBOLS.get(step.name)
+    if symbol is None:
+        return f"{step.name}({', '.join(operands)})"
+    return f"{symbol}{operands[0]}" if len(operands) == 1 else f" {symbol} ".join(operands)
+
+
+def host_of(array: Handle) -> Any:
+    """NumPy's array of an array that is put off, or read by what is. Raises: AttributeError for
+    others without."""
+    settle()
+    return own_host(array)
+
+
+#: NumPy's array that an array has inside. Raises: AttributeError where there is none.
+own_host: Callable[[Any], Any] = vars(Handle)["_host"].__get__

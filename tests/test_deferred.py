@@ -1,0 +1,456 @@
+"""Operations on small arrays that are put off: NumPy's answers, whatever happens before they are
+asked for."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as np
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from lazyfuse.frontend import deferred  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import caller  # noqa: E402 - likewise
+from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
+
+N = 50
+
+
+@pytest.fixture(autouse=True)
+def putting_off() -> Iterator[None]:
+    with np.options(eager_size=1000), deferring():
+        deferred.allow()
+        deferred.look_around()
+        yield
+
+
+def operand(size: int = N, start: float = 1.0, dtype: str = "f8") -> Any:
+    return np.asarray(host.linspace(start, start + 2.0, size).astype(dtype))
+
+
+def values(array: Any) -> host.ndarray:
+    return host.array(array)
+
+
+# ---- what is put off, and what is not
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "arithmetic": lambda a, b: (a * b + 2.0) / b - a * 3,
+    "reflected": lambda a, b: 1.0 / (2 - a) * (3.0 + b),
+    "powers": lambda a, b: a**2 + b**0.5 - a**b,
+    "masks": lambda a, b: (a > b) & (b != 2.0) | ~(a <= 1.5) ^ (b == a),
+    "signs": lambda a, b: -np.abs(a - b) * np.sign(b - 2.0),
+    "functions": lambda a, b: np.exp(-a) * np.log(b) + np.sqrt(a) * np.sin(b),
+    "two operands": lambda a, b: np.maximum(a, b) + np.arctan2(a, b) - np.hypot(b, 1.0),
+    "itself": lambda a, b: (a * a) * (a * a) + b * b,
+    "ufuncs of masks": lambda a, b: np.logical_or(np.isnan(a), b > 1) & np.logical_not(a > 2),
+}
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4"))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name: str, dtype: str) -> None:
+    program, before = PROGRAMS[name], replays()
+    a, b = operand(dtype=dtype), operand(start=0.5, dtype=dtype)
+    wanted = program(*(np.asarray(values(x)) for x in (a, b)))
+    with np.options(defer=False):
+        plain = program(a, b)
+    for _ in range(6):
+        found = program(a, b)
+        assert is_deferred(found)
+        assert found.dtype == plain.dtype and type(found) is np.ndarray is type(wanted)
+        host.testing.assert_array_equal(values(found), values(plain))
+    assert replays() > before
+
+
+def test_mixed_dtypes() -> None:
+    a, b = operand(), operand(dtype="f4")
+    for _ in range(4):
+        found = (a * b + b) * 0.1
+        assert found.dtype == host.float64
+        host.testing.assert_array_equal(values(found), (values(a) * values(b) + values(b)) * 0.1)
+
+
+def test_results_are_new_arrays() -> None:
+    a, b = operand(), operand(start=3.0)
+    for _ in range(5):
+        x, y, z = a + b, a + b, (a + b) * 1.0
+        x[0] = 100.0
+        assert values(y)[0] == values(z)[0] == 4.0 and values(a)[0] == 1.0
+        assert not np.shares_memory(x, y) and not np.shares_memory(y, z)
+
+
+def test_many_operations() -> None:
+    a = operand()
+    found, wanted = a, values(a)
+    for number in range(300):
+        found, wanted = found * 0.99 + number, wanted * 0.99 + number
+    host.testing.assert_array_equal(values(found), wanted)
+
+
+@pytest.mark.parametrize(
+    "make",
+    (
+        lambda: operand()[1:],
+        lambda: operand(N * 2)[::2],
+        lambda: np.asarray(host.arange(N)),
+        lambda: operand().reshape(10, 5).T,
+        lambda: np.broadcast_to(operand(1), N),
+        lambda: operand(2000),
+    ),
+)
+def test_others_are_computed_at_once(make: Callable[[], Any]) -> None:
+    array = make()
+    assert not is_deferred(array * 2)
+    host.testing.assert_array_equal(values(array * 2), values(array) * 2)
+
+
+@pytest.mark.parametrize("other", ([1.0] * N, host.ones(N), 1j, host.float64(2), True, 10**30))
+def test_other_operands(other: Any) -> None:
+    array = operand()
+    found = array * other
+    assert not is_deferred(found)
+    assert found.dtype == (values(array) * other).dtype
+
+
+def test_errors_come_at_once() -> None:
+    a, b = operand(), operand(N + 1)
+    mask = a > 1.0
+    for wrong in (
+        lambda: a * b,
+        lambda: np.exp(a, 1, 2, 3),
+        lambda: a & mask,
+        lambda: -mask,
+        lambda: mask - mask,
+        lambda: a * object(),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            wrong()
+
+
+# ---- nobody sees the difference
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "in place": lambda a: a.__iadd__(1.0),
+    "item": lambda a: a.__setitem__(0, 9.0),
+    "slice": lambda a: a.__setitem__(slice(2, 5), 9.0),
+    "mask": lambda a: a.__setitem__(values(a) > 2, 9.0),
+    "fill": lambda a: a.fill(3.0),
+    "out": lambda a: np.multiply(a, 2.0, out=a),
+    "copyto": lambda a: np.copyto(a, 7.0),
+    "sort": lambda a: a[::-1].sort(),
+    "view": lambda a: a[3:].__imul__(2.0),
+    "reshaped": lambda a: a.reshape(5, 10)[0].fill(1.0),
+    "flat": lambda a: a.flat.__setitem__(3, 8.0),
+    "at": lambda a: np.add.at(a, [1, 1], 1.0),
+    "put": lambda a: a.put([0, 1], 5.0),
+    "deferred operand": lambda a: a.__isub__(a * 0.5 + 1.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_written_after(name: str) -> None:
+    for _ in range(4):
+        a, b, plain = operand(), operand(start=5.0), values(operand())
+        found = a * b + 1.0
+        WRITES[name](a)
+        host.testing.assert_array_equal(values(found), plain * values(b) + 1.0)
+        mine = np.asarray(plain)
+        WRITES[name](mine)
+        host.testing.assert_array_equal(values(a), values(mine))
+
+
+def test_result_written() -> None:
+    a = operand()
+    for _ in range(4):
+        found = a * 2.0
+        later = found + 1.0
+        found[1] = -1.0
+        assert values(later)[1] == values(a)[1] * 2.0 + 1.0
+        assert values(found)[1] == -1.0
+
+
+def test_view_of_pending() -> None:
+    a = operand()
+    found = a * 2.0
+    view = found[1:3]
+    view += 1.0
+    host.testing.assert_array_equal(values(found)[:4], values(a)[:4] * 2.0 + [0, 1, 1, 0])
+    assert view.base is found
+    more = found + 1.0  # a view has its memory
+    assert not is_deferred(more)
+
+
+ASKING: dict[str, Callable[[Any], Any]] = {
+    "shape": lambda x: x.shape,
+    "dtype": lambda x: x.dtype.name,
+    "len": len,
+    "repr": repr,
+    "str": str,
+    "float": lambda x: float(x[0]),
+    "bool": lambda x: bool((x > 0).all()),
+    "list": list,
+    "tolist": lambda x: x.tolist(),
+    "sum": lambda x: float(x.sum()),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)).tolist(),  # noqa: S301 - our own
+    "copy": lambda x: copy.copy(x).tolist(),
+    "deepcopy": lambda x: copy.deepcopy(x).tolist(),
+    "contains": lambda x: 100.0 in x,
+    "iterate": lambda x: [float(v) for v in x],
+    "asarray": lambda x: host.asarray(x).tolist(),
+    "dlpack": lambda x: host.from_dlpack(x).tolist(),
+    "concatenate": lambda x: np.concatenate([x, x]).tolist(),
+    "where": lambda x: np.where(x > 3, x, 0.0).tolist(),
+    "index": lambda x: x[[1, 2]].tolist(),
+    "matmul": lambda x: float(x @ x),
+    "materialize": lambda x: np.materialize(x).tolist(),
+    "flags": lambda x: (x.flags.owndata, x.flags.writeable),
+    "attribute": lambda x: hasattr(x, "nothing"),
+    "isinstance": lambda x: isinstance(x, np.ndarray),
+    "base": lambda x: x.base is None,
+    "T": lambda x: x.T.tolist(),
+    "explain": lambda x: type(np.explain(x)).__name__,
+    "numpy's function": lambda x: host.sum(x),
+    "numpy's ufunc": lambda x: host.exp(x).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_asked(name: str) -> None:
+    a = operand()
+    with np.options(defer=False):
+        wanted = ASKING[name](a * 2.0 + 1.0)
+    for _ in range(4):
+        assert ASKING[name](a * 2.0 + 1.0) == wanted
+
+
+def test_operand_asked_first() -> None:
+    a, b = operand(), operand(start=4.0)
+    for _ in range(4):
+        found = a * b
+        assert values(b)[0] == 4.0
+        assert not is_deferred(found)  # what it reads was asked for
+
+
+def test_dead_results_are_not_computed() -> None:
+    a = operand()
+    for _ in range(4):
+        b = a * 2.0
+        c = b + 1.0
+        del b
+        c = c * 3.0
+        values(c)
+    program = deferred.programs()[-1]
+    assert program.source().count("return t2") == 1
+
+
+def test_nothing_is_kept() -> None:
+    a = operand()
+    for _ in range(4):
+        found = a * 2.0 + 1.0
+        values(found)
+    dropped, kept = weakref.ref(found), weakref.ref(a)
+    del found
+    values(operand() * 1.0)  # settles what is left
+    assert dropped() is None
+    del a
+    gc.collect()
+    assert kept() is None
+
+
+# ---- conditions
+
+
+def test_warning_at_its_line() -> None:
+    a, zero = operand(), operand() * 0.0
+    values(zero)
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("default")
+            found = a / zero  # this line
+            found = found + 1.0
+            values(found)
+        line = test_warning_at_its_line.__code__.co_firstlineno + 6
+        assert [(str(item.message), item.lineno, item.filename) for item in told] == [
+            ("divide by zero encountered in divide", line, __file__)
+        ]
+
+
+def test_errstate_when_recorded() -> None:
+    a, zero = operand(), operand() * 0.0
+    values(zero)
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("default")
+            with np.errstate(divide="ignore"):
+                deferred.look_around()
+                quiet = a / zero + 1.0
+                assert is_deferred(quiet)
+            values(quiet)
+            assert not told
+            deferred.look_around()
+            loud = a / zero + 1.0
+            with np.errstate(divide="ignore"):
+                values(loud)
+            assert len(told) == 1
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        a / zero
+
+
+def test_transcendental_condition() -> None:
+    a = operand(start=-1.0)
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            values(np.log(a) + 1.0)
+        assert len(told) == 1 and told[0].filename == __file__
+
+
+# ---- whoever else runs meanwhile
+
+
+def test_other_thread_asks() -> None:
+    a = operand()
+    for _ in range(20):
+        found, seen = a * 2.0 + 1.0, []
+        thread = threading.Thread(target=lambda f=found, s=seen: s.append(values(f)))
+        thread.start()
+        thread.join()
+        host.testing.assert_array_equal(seen[0], values(a) * 2.0 + 1.0)
+        host.testing.assert_array_equal(values(found), values(a) * 2.0 + 1.0)
+
+
+def test_many_threads() -> None:
+    shared, wrong = operand(), []
+
+    def work(start: float) -> None:
+        own = operand(start=start)
+        for number in range(200):
+            found = (own * shared + number) / own - shared
+            wanted = (values(own) * values(shared) + number) / values(own) - values(shared)
+            if not host.array_equal(values(found), wanted):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(float(n + 1),)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_asked_while_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    deferred.forget()
+    monkeypatch.setattr(deferred.Program, "at_once", lambda *args: None)
+    a = operand()
+    first = a * 2.0
+    second = first + 1.0
+    normal, seen = caller.call_from, []
+
+    def asking(*args: Any) -> Any:
+        monkeypatch.setattr(deferred, "call_from", normal)
+        seen.append((values(second), values(a), values(a * 3.0)))
+        second[0] = -5.0
+        return normal(*args)
+
+    monkeypatch.setattr(deferred, "call_from", asking)
+    host.testing.assert_array_equal(values(first), values(a) * 2.0)
+    host.testing.assert_array_equal(seen[0][0], values(a) * 2.0 + 1.0)
+    host.testing.assert_array_equal(seen[0][2], values(a) * 3.0)
+    assert values(second)[0] == -5.0
+
+
+def test_failure_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    deferred.forget()
+    monkeypatch.setattr(deferred.Program, "at_once", lambda *args: None)
+    a = operand()
+    found = a * 2.5 - 1.0
+    normal = caller.call_from
+
+    def failing(*args: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(deferred, "call_from", failing)
+    with pytest.raises(MemoryError):
+        values(found)
+    with pytest.raises(MemoryError):
+        values(a)
+    monkeypatch.setattr(deferred, "call_from", normal)
+    host.testing.assert_array_equal(values(found), values(a) * 2.5 - 1.0)
+
+
+# ---- when
+
+
+def test_options() -> None:
+    a = operand()
+    with np.options(defer=False):
+        assert not is_deferred(a * 2.0)
+        assert not is_deferred(a * 2.0)
+    with np.options(threads=1):
+        deferred.allow()
+        found = a * 2.0
+        assert is_deferred(found)
+    host.testing.assert_array_equal(values(found), values(a) * 2.0)
+
+
+def test_only_where_it_is_hot() -> None:
+    a = operand()
+    with deferring(hot=100 * 500):
+        assert not any(is_deferred(a * 2.5) for _ in range(90))
+        found = [is_deferred(_read(a * 3.5)) for _ in range(300)]
+        assert [is_deferred(a * 4.5) for _ in range(300)][-1]
+        assert not found[0]
+
+
+def _read(array: Any) -> Any:
+    values(array)
+    return array
+
+
+def test_small_ones_are_computed_at_once() -> None:
+    with deferring(smallest=N):
+        assert is_deferred(operand(N) * 2.0)
+        assert not is_deferred(operand(N - 1) * 2.0)
+
+
+def test_short_tapes_are_left_alone() -> None:
+    a = operand()
+    with deferring(worth=3):
+        deferred.PATIENCE = 60
+        found = [is_deferred(_pair(a)) for _ in range(40)]
+    assert not found[-1]
+
+
+def _pair(a: Any) -> Any:
+    found = a * 7.5
+    _, values_now = is_deferred(found), values(found)
+    return a * 7.5 if values_now is None else found
+
+
+def test_fused_function_takes_it() -> None:
+    @np.fuse
+    def function(a: Any, b: Any) -> Any:
+        return (a * b + a) / b - a
+
+    a, b = operand(), operand(start=2.0)
+    for _ in range(6):
+        found = function(a * 2.0, b + 1.0)
+        plain = values(a) * 2.0, values(b) + 1.0
+        wanted = (plain[0] * plain[1] + plain[0]) / plain[1] - plain[0]
+        host.testing.assert_array_equal(values(found), wanted)
+    assert function.replays >= 3
