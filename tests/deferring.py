@@ -17,6 +17,7 @@ def deferring(*, smallest: int = 1, hot: int = 0, worth: int = 1) -> Iterator[No
     normal = deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW
     deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = worth, 1 << 40, 0
     deferred.tune(smallest, hot)
+    deferred.look_at_all()
     try:
         yield
     finally:

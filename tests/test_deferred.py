@@ -56,6 +56,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "functions": lambda a, b: np.exp(-a) * np.log(b) + np.sqrt(a) * np.sin(b),
     "two operands": lambda a, b: np.maximum(a, b) + np.arctan2(a, b) - np.hypot(b, 1.0),
     "itself": lambda a, b: (a * a) * (a * a) + b * b,
+    "choices": lambda a, b: np.where(a > b, a * 2.0, b) + np.where(b > 1.0, 0.5, 0.0),
+    "limits": lambda a, b: np.clip(a * 2.0, 2.5, 5) + np.clip(b, a, 3.0),
     "ufuncs of masks": lambda a, b: np.logical_or(np.isnan(a), b > 1) & np.logical_not(a > 2),
 }
 
@@ -172,6 +174,61 @@ def test_written_after(name: str) -> None:
         mine = np.asarray(plain)
         WRITES[name](mine)
         host.testing.assert_array_equal(values(a), values(mine))
+
+
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "operand": lambda a, b: (a.__iadd__(b), a * 2.0),
+    "twice": lambda a, b: (a.__imul__(2.0), a.__isub__(b), a + 1.0),
+    "result": lambda a, b: (x := a * b, y := x + 1.0, x.__iadd__(y), x - y),
+    "itself": lambda a, b: (a.__iadd__(a), a.__imul__(a), a),
+    "in the middle": lambda a, b: (x := a + b, a.__itruediv__(b), y := x * a, x.__imul__(y), y),
+    "masks": lambda a, b: (m := a > b, m.__iand__(b > 1.0), m.__ixor__(a < 2.0), m),
+    "steps": lambda a, b: [(b.__iadd__(a * -0.1), a.__iadd__(b * 0.1))[0] for _ in range(40)],
+}
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4"))
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name: str, dtype: str) -> None:
+    before = replays()
+    for _ in range(6):
+        a, b = operand(dtype=dtype), operand(start=0.5, dtype=dtype)
+        plain = values(a), values(b)
+        same = IN_PLACE[name](a, b)[-1]
+        assert is_deferred(a) or name == "masks"
+        wanted = IN_PLACE[name](*plain)[-1]
+        for found, expected in zip((same, a, b), (wanted, *plain), strict=True):
+            assert found.dtype == expected.dtype
+            host.testing.assert_array_equal(values(found), expected)
+    assert replays() > before
+
+
+def test_in_place_keeps_the_dtype() -> None:
+    a, b = operand(dtype="f4"), operand()
+    a += b
+    a *= 2
+    assert a.dtype == host.float32
+    mask = operand() > 1.0
+    with pytest.raises(TypeError):
+        mask += operand()
+    with pytest.raises(TypeError):
+        mask -= mask
+    fixed = operand()
+    fixed.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        fixed += 1.0
+
+
+def test_loops_make_the_same_tape() -> None:
+    a, b = operand(), operand(start=0.5)
+    values(b)
+    deferred.forget()
+    for _ in range(600):
+        b += a * -0.1
+        a += b * 0.1
+        b *= 0.999
+    values(a)
+    assert len(deferred.programs()) <= 4
 
 
 def test_result_written() -> None:

@@ -35,7 +35,7 @@ from lazyfuse.runtime.native import Code
 
 #: Elements that are worth a place on the tape; nanoseconds that its first line has spent before,
 #: so that what it is part of has spent what compiling takes.
-SMALLEST, HOT = 1_000, 4_000_000
+SMALLEST, HOT = 1_000, 1_000_000
 #: Operations of a tape that are worth a kernel, of which that of few more costs as much.
 WORTH = 3
 #: Tapes that were settled one by one before their line is left alone for a while: until it has
@@ -78,8 +78,8 @@ def use(code: Code) -> None:
     _write(code, "HOST_NAME", sys.intern("_host"))
     for name, number in code.codes.items():
         ufunc = registry.NATIVE.get(name)
-        if ufunc is not None:
-            ufunc._code = number
+        if isinstance(ufunc, registry.Itself):
+            ufunc._code = number  # type: ignore[attr-defined]  # of `ufunc.py`
     Handle._host_of = staticmethod(host_of)
     replay_code.settle_by(host_of)
     registry.DEFER[:] = [defer]
@@ -92,6 +92,11 @@ def tune(smallest: int, hot: int) -> None:
     code = _code[0]
     code.state[code.places["SMALLEST"]] = smallest
     code.state[code.places["HOT"]] = hot
+
+
+def look_at_all() -> None:
+    """Look at every operation, as where a place is hot."""
+    _code[0].state[_code[0].places["IS_ANY_HOT"]] = 1
 
 
 _held: dict[str, Any] = {}
@@ -199,10 +204,14 @@ def _steps(codes: bytes) -> Iterator[Step]:
     code = _code[0]
     names = {number: name for name, number in code.codes.items()}
     words = np.frombuffer(codes, np.int64).tolist()
-    for place in range(0, len(words), 3):
-        number, *operands = words[place : place + 3]
-        rows = [~(each - code.first_row) if each >= code.first_row else each for each in operands]
-        yield Step(names[number], tuple(rows if number & code.binary else rows[:1]))
+    for place in range(0, len(words), code.code_words):
+        number, *operands = words[place : place + code.code_words]
+        rows = [
+            ~(each - code.first_row) if each >= code.first_row else each
+            for each in operands
+            if each >= 0
+        ]
+        yield Step(names[number], tuple(rows))
 
 
 class Program:
@@ -251,7 +260,7 @@ class Program:
 
     def _function(self) -> Callable[..., Any]:
         """A Python function that does the same."""
-        names = {step.name: registry.NATIVE[step.name] for step in self._steps
+        names = {step.name: registry.find(step.name) for step in self._steps
                  if step.name not in _SYMBOLS}  # fmt: skip
         space = {"__name__": __name__, **names}
         exec(self.source(), space)  # noqa: S102  # our own text
@@ -282,7 +291,8 @@ class Program:
 def _function_of(name: str) -> Callable[..., Any]:
     if name in _SYMBOLS:
         return vars(operator)[name]  # type: ignore[no-any-return]  # a function
-    return registry.NATIVE[name].call_as_user  # type: ignore[no-any-return]  # a method
+    function = registry.find(name)
+    return getattr(function, "call_as_user", function)  # type: ignore[no-any-return]  # likewise
 
 
 def _written(step: Step) -> str:

@@ -51,15 +51,15 @@ class Sample(NamedTuple):
 
 class Code(NamedTuple):
     """The functions of `backends/cpu/record.py` and `defer_text.py` by name; and of the latter the
-    words of its state and their places, the codes of operations, and what operands and codes are
-    made of."""
+    words of its state and their places, the codes of operations, the number of the first row as
+    an operand, and the words of an operation."""
 
     functions: dict[str, Callable[..., Any]]
     state: Any
     places: Mapping[str, int]
     codes: Mapping[str, int]
     first_row: int
-    binary: int
+    code_words: int
 
 
 def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
@@ -113,7 +113,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     }
     state = _words(code, "lf_deferral", len(defer_text.STATE))
     return Code(
-        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.BINARY
+        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS
     )
 
 

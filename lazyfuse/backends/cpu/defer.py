@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu.defer_text import BINARY, CODE_STEP, OF_BOOLS, TO_BOOLS, TO_FLOATS
+from lazyfuse.backends.cpu.defer_text import (
+    BINARY,
+    CHOICE,
+    CODE_STEP,
+    OF_BOOLS,
+    TERNARY,
+    TO_BOOLS,
+    TO_FLOATS,
+)
 
 _CLASSES = (
     (
@@ -30,6 +38,8 @@ _CLASSES = (
     ("isnan isinf isfinite signbit", TO_BOOLS),
     ("__and__ __or__ __xor__ logical_and logical_or logical_xor", OF_BOOLS + BINARY),
     ("__invert__ logical_not", OF_BOOLS),
+    ("where", CHOICE + TERNARY),
+    ("clip", TO_FLOATS + TERNARY),
 )  # fmt: skip
 
 _KINDS = [(name, kind) for names, kind in _CLASSES for name in names.split()]

@@ -3,6 +3,26 @@
 from __future__ import annotations
 
 CALLS = """
+; an operator: `b` is null for one of one operand
+define internal ptr @defer(i64 %code, ptr %a, ptr %b) {
+  %operands = alloca [2 x ptr]
+  put ptr %a, %operands[0]
+  put ptr %b, %operands[1]
+  %is_unary = icmp eq ptr %b, null
+  %count = select i1 %is_unary, i64 1, i64 2
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr null)
+  ret ptr %made
+}
+
+; an operator that writes its first operand
+define internal ptr @defer_in_place(i64 %code, ptr %a, ptr %b) {
+  %operands = alloca [2 x ptr]
+  put ptr %a, %operands[0]
+  put ptr %b, %operands[1]
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 2, ptr %a)
+  ret ptr %made
+}
+
 ; the result of a ufunc that is put off; null where it is to be computed at once
 define internal ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names) {
   %code_object = call ptr @part(ptr %self, i64 T_CODE)
@@ -12,38 +32,33 @@ define internal ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)
   br i1 %is_other, label %no, label %look
 look:
   %code = call i64 @PyLong_AsLongLong(ptr %code_object)
-  %arity_bit = and i64 %code, BINARY
-  %is_binary = icmp ne i64 %arity_bit, 0
-  %wanted = select i1 %is_binary, i64 2, i64 1
-  %fits = icmp eq i64 %wanted, %count
-  br i1 %fits, label %operands, label %no
-operands:
-  %a = load ptr, ptr %args
-  br i1 %is_binary, label %second, label %defer
-second:
-  %b_at = getelementptr ptr, ptr %args, i64 1
-  %b_given = load ptr, ptr %b_at
-  br label %defer
-defer:
-  %b = phi ptr [ null, %operands ], [ %b_given, %second ]
-  %made = call ptr @defer(i64 %code, ptr %a, ptr %b)
+  %fits = call i1 @takes(i64 %code, i64 %count)
+  br i1 %fits, label %run, label %no
+run:
+  %made = call ptr @defer_all(i64 %code, ptr %args, i64 %count, ptr null)
   ret ptr %made
 no:
   ret ptr null
 }
 
+; whether an operation has so many operands
+define internal i1 @takes(i64 %code, i64 %count) {
+  %bits = and i64 %code, ARITY
+  %less_one = lshr i64 %bits, 2
+  %wanted = add i64 %less_one, 1
+  %fits = icmp eq i64 %wanted, %count
+  ret i1 %fits
+}
+
 define ptr @lf_defer(ptr %self, ptr %args, i64 %count) {
   %code_object = load ptr, ptr %args
   %code = call i64 @PyLong_AsLongLong(ptr %code_object)
-  %a = get ptr %args[1]
-  %is_binary = icmp sge i64 %count, 3
-  br i1 %is_binary, label %binary, label %run
-binary:
-  %second = get ptr %args[2]
-  br label %run
+  %operands = getelementptr ptr, ptr %args, i64 1
+  %operand_count = sub i64 %count, 1
+  %fits = call i1 @takes(i64 %code, i64 %operand_count)
+  br i1 %fits, label %run, label %none
 run:
-  %b = phi ptr [ null, %0 ], [ %second, %binary ]
-  %made = call ptr @defer(i64 %code, ptr %a, ptr %b)
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 %operand_count, ptr null)
   %is_none = icmp eq ptr %made, null
   br i1 %is_none, label %none, label %done
 done:

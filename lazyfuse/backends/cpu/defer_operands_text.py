@@ -50,31 +50,32 @@ dtype:
   %is_double = icmp eq ptr %descr, %double
   %is_single = icmp eq ptr %descr, %single
   %is_bool = icmp eq ptr %descr, %bool
-  %is_float = or i1 %is_double, %is_single
   %or_bool = select i1 %is_bool, i64 BOOLS, i64 OTHER
-  %kind = select i1 %is_float, i64 FLOATS, i64 %or_bool
+  %or_single = select i1 %is_single, i64 SINGLES, i64 %or_bool
+  %kind = select i1 %is_double, i64 DOUBLES, i64 %or_single
   ret i64 %kind
 no:
   ret i64 OTHER
 }
 
-; the number as an operand of what is on the tape, -1 for what is not
+; the number as an operand of what is on the tape, the last one of an array that was written in
+; place; -1 for what is not
 define internal i64 @number_of(ptr %object) {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
   br label %next_row
 next_row:
-  %i = phi i64 [ 0, %0 ], [ %i_after, %at_row ]
-  %is_last = icmp sge i64 %i, %rows
-  br i1 %is_last, label %next_leaf, label %at_row
+  %i = phi i64 [ %rows, %0 ], [ %before, %at_row ]
+  %is_first = icmp eq i64 %i, 0
+  br i1 %is_first, label %next_leaf, label %at_row
 at_row:
-  %row = call ptr @row(i64 %i)
+  %before = sub i64 %i, 1
+  %row = call ptr @row(i64 %before)
   %result = get ptr %row[ROW_RESULT]
-  %i_after = add i64 %i, 1
   %is_result = icmp eq ptr %result, %object
   br i1 %is_result, label %found_row, label %next_row
 found_row:
-  %number = add i64 %i, FIRST_ROW
+  %number = add i64 %before, FIRST_ROW
   ret i64 %number
 next_leaf:
   %j = phi i64 [ 0, %next_row ], [ %j_after, %at_leaf ]
@@ -134,7 +135,9 @@ own:
   ret i64 %kind
 other:
   %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
-  br i1 %is_float, label %fine, label %integer
+  br i1 %is_float, label %float, label %integer
+float:
+  ret i64 NUMBER
 integer:
   %is_int = call i1 @is(ptr %object, i64 T_INT)
   br i1 %is_int, label %value, label %no
@@ -148,7 +151,7 @@ value:
   %is_fine = and i1 %is_within, %is_exact
   br i1 %is_fine, label %fine, label %no
 fine:
-  ret i64 NUMBER
+  ret i64 INTEGER
 no:
   ret i64 OTHER
 }
@@ -174,7 +177,7 @@ add:
   put ptr null, %leaf[LEAF_HOST]
   %more = add i64 %count, 1
   put i64 %more, @state[LEAF_COUNT]
-  %is_number = icmp eq i64 %kind, NUMBER
+  %is_number = icmp sge i64 %kind, NUMBER
   br i1 %is_number, label %done, label %take
 take:
   %at = call ptr @host_at(ptr %object)
@@ -199,25 +202,106 @@ compare:
   ret i1 %alike
 }
 
-; whether an operation of a code can be put off for operands of these kinds
-define internal i1 @is_fit(i64 %code, i64 %left, i64 %right) {
+; the kind of the result of an operation, whose shape is stored; OTHER where it cannot be put off
+define internal i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at) {
+  %one_shape_at = alloca ptr
+  store ptr null, ptr %shape_at
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %fit ]
+  %first = phi i64 [ 0, %0 ], [ %first_now, %fit ]
+  %others = phi i64 [ 0, %0 ], [ %others_now, %fit ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %decide, label %look
+look:
+  %operand = get ptr %operands[%i]
+  %kind = call i64 @seen(ptr %operand, ptr %one_shape_at)
+  %is_other = icmp eq i64 %kind, OTHER
+  br i1 %is_other, label %no, label %shapes
+shapes:
+  %shape = load ptr, ptr %shape_at
+  %one_shape = load ptr, ptr %one_shape_at
+  %alike = call i1 @have_one_shape(ptr %shape, ptr %one_shape)
+  br i1 %alike, label %fit, label %no
+fit:
+  %none_so_far = icmp eq ptr %shape, null
+  %known = select i1 %none_so_far, ptr %one_shape, ptr %shape
+  store ptr %known, ptr %shape_at
+  %is_first = icmp eq i64 %i, 0
+  %added = or i64 %others, %kind
+  %first_now = select i1 %is_first, i64 %kind, i64 %first
+  %others_now = select i1 %is_first, i64 0, i64 %added
+  %after = add i64 %i, 1
+  br label %next
+decide:
+  %result = call i64 @kind_by(i64 %code, i64 %first, i64 %others)
+  ret i64 %result
+no:
+  ret i64 OTHER
+}
+
+; the same from the kinds of the first operand and of the others together
+define internal i64 @kind_by(i64 %code, i64 %first, i64 %others) {
   %class = and i64 %code, 3
-  %is_of_bools = icmp eq i64 %class, OF_BOOLS
-  br i1 %is_of_bools, label %bools, label %floats
+  %all = or i64 %first, %others
+  switch i64 %class, label %floats [ i64 OF_BOOLS, label %bools  i64 CHOICE, label %choice ]
 bools:
-  %left_is_bools = icmp eq i64 %left, BOOLS
-  %right_is_bools = icmp eq i64 %right, BOOLS
-  %both = and i1 %left_is_bools, %right_is_bools
-  ret i1 %both
+  %is_bools = icmp eq i64 %all, BOOLS
+  %bools_kind = select i1 %is_bools, i64 BOOLS, i64 OTHER
+  ret i64 %bools_kind
+choice:
+  %has_mask = icmp eq i64 %first, BOOLS
+  %bad_choice = and i64 %others, BOOLS
+  %fine_choice = icmp eq i64 %bad_choice, 0
+  %not_whole = and i64 %others, CHOSEN
+  %is_float_choice = icmp ne i64 %not_whole, 0
+  %can_choose = and i1 %has_mask, %fine_choice
+  %is_choice = and i1 %can_choose, %is_float_choice
+  %chosen_kind = call i64 @precision(i64 %others)
+  %choice_kind = select i1 %is_choice, i64 %chosen_kind, i64 OTHER
+  ret i64 %choice_kind
 floats:
-  %left_is_floats = icmp eq i64 %left, FLOATS
-  %right_is_floats = icmp eq i64 %right, FLOATS
-  %left_is_number = icmp eq i64 %left, NUMBER
-  %right_is_number = icmp eq i64 %right, NUMBER
-  %right_fits = or i1 %right_is_floats, %right_is_number
-  %from_left = and i1 %left_is_floats, %right_fits
-  %from_right = and i1 %right_is_floats, %left_is_number
-  %fits = or i1 %from_left, %from_right
-  ret i1 %fits
+  %arrays = and i64 %all, ARRAYS
+  %has_arrays = icmp ne i64 %arrays, 0
+  %masks = and i64 %all, BOOLS
+  %no_masks = icmp eq i64 %masks, 0
+  %is_fit = and i1 %has_arrays, %no_masks
+  %is_to_bools = icmp eq i64 %class, TO_BOOLS
+  %float_kind = call i64 @precision(i64 %all)
+  %result_kind = select i1 %is_to_bools, i64 BOOLS, i64 %float_kind
+  %kind = select i1 %is_fit, i64 %result_kind, i64 OTHER
+  ret i64 %kind
+}
+
+; singles where there are singles and no doubles; numbers are weak
+define internal i64 @precision(i64 %kinds) {
+  %arrays = and i64 %kinds, ARRAYS
+  %is_single = icmp eq i64 %arrays, SINGLES
+  %kind = select i1 %is_single, i64 SINGLES, i64 DOUBLES
+  ret i64 %kind
+}
+
+; whether an array that is on the tape, or may come there, can be written
+define internal i1 @is_writeable(ptr %object) {
+  %at = call ptr @host_at(ptr %object)
+  %own = load ptr, ptr %at
+  %is_taken = icmp eq ptr %own, null
+  br i1 %is_taken, label %taken, label %look
+taken:
+  %number = call i64 @number_of(ptr %object)
+  %is_row = icmp sge i64 %number, FIRST_ROW
+  br i1 %is_row, label %yes, label %at_leaf
+yes:
+  ret i1 true
+at_leaf:
+  %leaf = call ptr @leaf(i64 %number)
+  %host_of_leaf = get ptr %leaf[LEAF_HOST]
+  br label %look
+look:
+  %host = phi ptr [ %own, %0 ], [ %host_of_leaf, %at_leaf ]
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %flag = and i32 %flags, 1024
+  %is_writeable = icmp ne i32 %flag, 0
+  ret i1 %is_writeable
 }
 """

@@ -58,8 +58,8 @@ no:
 
 ; the codes and which results are alive as one key; null without an exception for none
 define internal ptr @tape_key(i64 %rows) {
-  %code_bytes = mul i64 %rows, 24
-  %length = mul i64 %rows, 25
+  %code_bytes = mul i64 %rows, CODE_BYTES
+  %length = mul i64 %rows, KEY_BYTES
   %key = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %length)
   %failed = icmp eq ptr %key, null
   br i1 %failed, label %clear, label %fill

@@ -17,7 +17,7 @@ make:
   call void @stop()
   %generation = get i64 @state[GENERATION]
   %number = call ptr @PyLong_FromLongLong(i64 %generation)
-  %length = mul i64 %rows, 24
+  %length = mul i64 %rows, CODE_BYTES
   %codes = call ptr @PyBytes_FromStringAndSize(ptr @codes, i64 %length)
   %live = call ptr @live(i64 %rows)
   %operands = call ptr @PyTuple_New(i64 %leaves)
@@ -124,7 +124,12 @@ at_row:
   %row = call ptr @row(i64 %i)
   %result = get ptr %row[ROW_RESULT]
   %references = get i32 %result[REFERENCES]
-  %is_live = icmp sgt i32 %references, 1
+  %all = zext i32 %references to i64
+  %own = get i64 %row[ROW_REFERENCES]
+  %is_held = icmp sgt i64 %all, %own
+  %is_old = get i64 %row[ROW_IS_OLD]
+  %is_last = icmp eq i64 %is_old, 0
+  %is_live = and i1 %is_held, %is_last
   %wide = zext i1 %is_live to i64
   put i64 %wide, %row[ROW_LIVE]
   %byte = zext i1 %is_live to i8
@@ -243,7 +248,14 @@ at_leaf:
   br i1 %is_number, label %kept, label %back
 back:
   %at = call ptr @host_at(ptr %object)
+  %now = load ptr, ptr %at
+  %is_same = icmp eq ptr %now, null
+  br i1 %is_same, label %give_back, label %drop
+give_back:
   store ptr %host, ptr %at
+  br label %kept
+drop:
+  call void @Py_DecRef(ptr %host)
   br label %kept
 kept:
   br label %next_leaf

@@ -2,7 +2,8 @@
 
     defer(code, a, b)      a new array without contents whose operation is put off; null where it
                            is to be computed at once (`b` is null for an operation on one array)
-    lf_defer(code, a, b)   the same for Python: None where it is to be computed at once
+    defer_in_place(code, a, b)  the same for an operation that writes `a`
+    lf_defer(code, a...)   for Python: None where it is to be computed at once
     lf_missing(self, name) what an array does not have: NumPy's array, where that is put off
     lf_deferred()          what is put off, None for nothing: a number for it; the operations, of
                            each its code and operands (leaves from 0 on, rows from FIRST_ROW
@@ -29,11 +30,14 @@ from collections.abc import Mapping
 from lazyfuse.backends.cpu.defer_calls_text import CALLS
 from lazyfuse.backends.cpu.defer_operands_text import OPERANDS
 from lazyfuse.backends.cpu.defer_replay_text import REPLAY
+from lazyfuse.backends.cpu.defer_rows_text import ROWS
 from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
 #: The most operations and operands on the tape, and places whose heat is counted.
 MOST_ROWS, MOST_LEAVES, PLACES = 64, 64, 4096
+#: Rows of a tape that is settled where a loop begins again.
+LONG = 24
 #: Words of the state. Python writes the options under which operations are put off (ALLOWED; the
 #: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
 #: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
@@ -43,18 +47,27 @@ STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL", "ASK",
     "FULL", "LOST", "KNOWN", "HOST_NAME",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_THREAD", "PLACE",
-    "LOST_COUNT", "STATE_WORDS",
+    "LOST_COUNT", "IS_ANY_HOT", "PASSED", "STATE_WORDS",
 )  # fmt: skip
-#: A row: its kind, the array whose shape it has, the result, and where it was recorded.
-_ROW = numbered("ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_LIVE", "ROW_WORDS")
+#: A row: its kind, the array whose shape it has, the result, where it was recorded; whether
+#: somebody can reach the result, how many references the tape has to it, and whether that array is
+#: written in place by a later row.
+_ROW = numbered(
+    "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_LIVE", "ROW_REFERENCES",
+    "ROW_IS_OLD", "ROW_WORDS",
+)  # fmt: skip
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
-#: What an operand is: not to be put off, an array of floats or bools, a number.
-_KIND = numbered("OTHER", "FLOATS", "BOOLS", "NUMBER")
-#: The last bits of a code: what the operands are and the result; and the next, whether there are
-#: two operands.
-TO_FLOATS, TO_BOOLS, OF_BOOLS = range(3)
-BINARY = 4
-CODE_STEP = 8
+#: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
+_KIND = {"OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16}
+_KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8}
+#: The last bits of a code: what the operands are and the result; and the next, the number of
+#: operands less one.
+TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
+BINARY, TERNARY = 4, 8
+ARITY = 12
+CODE_STEP = 16
+#: Words of an operation: its code and three operands.
+CODE_WORDS = 4
 #: The number of the first row as an operand.
 FIRST_ROW = MOST_LEAVES
 _ARRAY = {"REFERENCES": 0, "ND": 3, "DIMENSIONS": 4, "BASE": 6, "DESCR": 7, "ARRAY_FLAGS": 8}
@@ -65,26 +78,29 @@ FUNCTIONS = ("defer", "deferred", "settle", "release")
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM; `places` are entries of the table of `methods.py`."""
     names = {
-        **STATE, **_ROW, **_LEAF, **_KIND, **_ARRAY,
+        **STATE, **_ROW, **_LEAF, **_KIND, **_KINDS, **_ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "PLACES": PLACES,
         "LAST_PLACE": PLACES - 1, "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
-        "OF_BOOLS": OF_BOOLS, "BINARY": BINARY,
+        "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
+        "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
+        "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
     }  # fmt: skip
     sizes = {
-        "CODE_WORDS": 3 * MOST_ROWS,
+        "ALL_CODES": CODE_WORDS * MOST_ROWS,
         "ALL_ROWS": _ROW["ROW_WORDS"] * MOST_ROWS,
         "ALL_LEAVES": _LEAF["LEAF_WORDS"] * MOST_LEAVES,
         "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
     }
     return expanded(
-        "\n".join((_HEAD, OPERANDS, _DEFER, CALLS, DEFERRED, SETTLE, REPLAY)), {**names, **sizes}
+        "\n".join((_HEAD, OPERANDS, _DEFER, ROWS, CALLS, DEFERRED, SETTLE, REPLAY)),
+        {**names, **sizes},
     )
 
 
 _HEAD = """
 @state = internal global [STATE_WORDS x i64] zeroinitializer
-@codes = internal global [CODE_WORDS x i64] zeroinitializer
+@codes = internal global [ALL_CODES x i64] zeroinitializer
 @rows = internal global [ALL_ROWS x i64] zeroinitializer
 @leaves = internal global [ALL_LEAVES x i64] zeroinitializer
 @heat = internal global [PLACES x i64] zeroinitializer
@@ -165,8 +181,25 @@ drop:
   ret void
 }
 
-; whether the place of an origin has spent enough time on arrays of so many elements
-define internal i1 @is_hot(ptr %origin, i64 %size) {
+; whether an operation is looked at: every fourth, as long as no place is hot, since to know the
+; place costs a tenth of a small operation
+define internal i1 @is_looked_at() {
+  %is_any_hot = get i64 @state[IS_ANY_HOT]
+  %all = icmp ne i64 %is_any_hot, 0
+  br i1 %all, label %yes, label %count
+yes:
+  ret i1 true
+count:
+  %before = get i64 @state[PASSED]
+  %now = add i64 %before, 1
+  put i64 %now, @state[PASSED]
+  %turn = and i64 %before, 3
+  %is_turn = icmp eq i64 %turn, 0
+  ret i1 %is_turn
+}
+
+; a number for the place of an origin
+define internal i64 @place_of(ptr %origin) {
   %code = call ptr @PyTuple_GetItem(ptr %origin, i64 0)
   %instruction_object = call ptr @PyTuple_GetItem(ptr %origin, i64 1)
   %instruction = call i64 @PyLong_AsLong(ptr %instruction_object)
@@ -175,14 +208,29 @@ define internal i1 @is_hot(ptr %origin, i64 %size) {
   %spread = mul i64 %instruction, 7
   %sum = add i64 %short, %spread
   %place = and i64 %sum, LAST_PLACE
+  ret i64 %place
+}
+
+; whether the place of an origin has spent enough time on arrays of so many elements
+define internal i1 @is_hot(ptr %origin, i64 %size) {
+  %place = call i64 @place_of(ptr %origin)
   %heat = get i64 @heat[%place]
   %quarter = lshr i64 %size, 2
   %cost = add i64 %quarter, 500
-  %more = add i64 %heat, %cost
+  %is_any_hot = get i64 @state[IS_ANY_HOT]
+  %is_every = icmp ne i64 %is_any_hot, 0
+  %weight = select i1 %is_every, i64 1, i64 4
+  %spent = mul i64 %cost, %weight
+  %more = add i64 %heat, %spent
   put i64 %more, @heat[%place]
   put i64 %place, @state[PLACE]
   %wanted = get i64 @state[HOT]
   %is_hot = icmp sge i64 %heat, %wanted
+  br i1 %is_hot, label %mark, label %done
+mark:
+  put i64 1, @state[IS_ANY_HOT]
+  br label %done
+done:
   ret i1 %is_hot
 }
 
@@ -200,7 +248,7 @@ thread:
   br i1 %is_own, label %room, label %no
 room:
   %leaves = get i64 @state[LEAF_COUNT]
-  %fits_leaves = icmp sle i64 %leaves, 62
+  %fits_leaves = icmp sle i64 %leaves, MOST_LEAVES_BEFORE
   %fits_rows = icmp slt i64 %rows, MOST_ROWS
   %fits = and i1 %fits_leaves, %fits_rows
   br i1 %fits, label %yes, label %full
@@ -230,66 +278,40 @@ look:
   ret i1 %is_in_force
 }
 
-define internal ptr @defer(i64 %code, ptr %a, ptr %b) {
-  %a_shape_at = alloca ptr
-  %b_shape_at = alloca ptr
+; puts an operation off; `target` is null, or the first operand, which gets the result: a reference
+; to the result, null where it is to be computed at once
+define internal ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr %target) {
+  %shape_at = alloca ptr
   %busy = get i64 @state[IS_BUSY]
   %is_busy = icmp ne i64 %busy, 0
   br i1 %is_busy, label %no, label %look
 look:
-  %a_kind = call i64 @seen(ptr %a, ptr %a_shape_at)
-  %a_is_other = icmp eq i64 %a_kind, OTHER
-  br i1 %a_is_other, label %no, label %second
-second:
-  %is_unary = icmp eq ptr %b, null
-  br i1 %is_unary, label %alone, label %pair
-alone:
-  %a_shape_alone = load ptr, ptr %a_shape_at
-  br label %kinds
-pair:
-  %b_kind = call i64 @seen(ptr %b, ptr %b_shape_at)
-  %b_is_other = icmp eq i64 %b_kind, OTHER
-  br i1 %b_is_other, label %no, label %shapes
-shapes:
-  %a_shape = load ptr, ptr %a_shape_at
-  %b_shape = load ptr, ptr %b_shape_at
-  %are_alike = call i1 @have_one_shape(ptr %a_shape, ptr %b_shape)
-  br i1 %are_alike, label %choose, label %no
-choose:
-  %a_is_number = icmp eq ptr %a_shape, null
-  %one_shape = select i1 %a_is_number, ptr %b_shape, ptr %a_shape
-  br label %kinds
-kinds:
-  %shape_now = phi ptr [ %a_shape_alone, %alone ], [ %one_shape, %choose ]
-  %other_kind = phi i64 [ %a_kind, %alone ], [ %b_kind, %choose ]
-  %fits = call i1 @is_fit(i64 %code, i64 %a_kind, i64 %other_kind)
-  br i1 %fits, label %room, label %no
+  %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
+  %is_other = icmp eq i64 %kind, OTHER
+  br i1 %is_other, label %no, label %room
 room:
-  %size = call i64 @elements(ptr %shape_now)
+  %shape = load ptr, ptr %shape_at
+  %size = call i64 @elements(ptr %shape)
   %has_room = call i1 @has_room()
   br i1 %has_room, label %options, label %no
 options:
   %is_allowed = call i1 @is_allowed()
-  br i1 %is_allowed, label %place, label %no
+  br i1 %is_allowed, label %turn, label %no
+turn:
+  %is_turn = call i1 @is_looked_at()
+  br i1 %is_turn, label %place, label %no
 place:
   %origin = call ptr @origin()
   %nowhere = icmp eq ptr %origin, null
   br i1 %nowhere, label %lost, label %modes
 lost:
-  %lost_before = get i64 @state[LOST_COUNT]
-  %lost_now = add i64 %lost_before, 1
-  put i64 %lost_now, @state[LOST_COUNT]
-  %turn = and i64 %lost_before, 7
-  %is_turn = icmp eq i64 %turn, 0
-  br i1 %is_turn, label %find, label %no
-find:
-  %finder = get ptr @state[LOST]
-  call void @told(ptr %finder)
+  call void @count_lost()
   br label %no
 modes:
   %same_modes = call i1 @is_in_force(ptr %origin)
-  br i1 %same_modes, label %first, label %drop
-first:
+  br i1 %same_modes, label %begins, label %drop
+begins:
+  call void @cut(ptr %origin)
   %rows_before = get i64 @state[ROW_COUNT]
   %is_first = icmp eq i64 %rows_before, 0
   br i1 %is_first, label %heat, label %make
@@ -297,6 +319,9 @@ heat:
   %is_hot = call i1 @is_hot(ptr %origin, i64 %size)
   br i1 %is_hot, label %make, label %drop
 make:
+  %is_new = icmp eq ptr %target, null
+  br i1 %is_new, label %new, label %old
+new:
   %class = call ptr @object(i64 T_CLASS)
   %made = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
   %failed = icmp eq ptr %made, null
@@ -304,13 +329,18 @@ make:
 clear:
   call void @PyErr_Clear()
   br label %drop
+old:
+  call void @Py_IncRef(ptr %target)
+  br label %again
 again:
-  %done = call i1 @append(i64 %code, ptr %a, ptr %b, ptr %origin, ptr %made)
+  %result = phi ptr [ %made, %new ], [ %target, %old ]
+  %done = call i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, ptr %origin,
+                          ptr %result)
   br i1 %done, label %give, label %undo
 give:
-  ret ptr %made
+  ret ptr %result
 undo:
-  call void @Py_DecRef(ptr %made)
+  call void @Py_DecRef(ptr %result)
   br label %drop
 drop:
   call void @Py_DecRef(ptr %origin)
@@ -319,81 +349,38 @@ no:
   ret ptr null
 }
 
-; a new row for a result, whose reference it shares, and an origin, whose reference it takes; false
-; where that is not possible any more: making both may have run anything
-define internal i1 @append(i64 %code, ptr %a, ptr %b, ptr %origin, ptr %made) {
-  %a_shape_at = alloca ptr
-  %b_shape_at = alloca ptr
-  store ptr null, ptr %b_shape_at
-  %busy = get i64 @state[IS_BUSY]
+; where the caller is not known, or what errors do: finds out now and then
+define internal void @count_lost() {
+  %before = get i64 @state[LOST_COUNT]
+  %now = add i64 %before, 1
+  put i64 %now, @state[LOST_COUNT]
+  %turn = and i64 %before, 7
+  %is_turn = icmp eq i64 %turn, 0
+  br i1 %is_turn, label %find, label %done
+find:
+  %finder = get ptr @state[LOST]
+  call void @told(ptr %finder)
+  br label %done
+done:
+  ret void
+}
+
+; settles a long tape where it comes back to the place where it began, so that a loop makes the
+; same tape each time
+define internal void @cut(ptr %origin) {
   %rows = get i64 @state[ROW_COUNT]
-  %leaves = get i64 @state[LEAF_COUNT]
-  %is_idle = icmp eq i64 %busy, 0
-  %fits_rows = icmp slt i64 %rows, MOST_ROWS
-  %fits_leaves = icmp sle i64 %leaves, 62
-  %some_room = and i1 %fits_rows, %fits_leaves
-  %can = and i1 %is_idle, %some_room
-  br i1 %can, label %look, label %no
+  %is_short = icmp slt i64 %rows, LONG
+  br i1 %is_short, label %done, label %look
 look:
-  %a_kind = call i64 @seen(ptr %a, ptr %a_shape_at)
-  %a_shape = load ptr, ptr %a_shape_at
-  %is_unary = icmp eq ptr %b, null
-  br i1 %is_unary, label %kinds, label %second
-second:
-  %b_kind_found = call i64 @seen(ptr %b, ptr %b_shape_at)
-  br label %kinds
-kinds:
-  %b_kind = phi i64 [ %a_kind, %look ], [ %b_kind_found, %second ]
-  %b_shape = load ptr, ptr %b_shape_at
-  %fits = call i1 @is_fit(i64 %code, i64 %a_kind, i64 %b_kind)
-  %is_alike = call i1 @have_one_shape(ptr %a_shape, ptr %b_shape)
-  %is_own = call i1 @is_in_force(ptr %origin)
-  %fit_alike = and i1 %fits, %is_alike
-  %is_possible = and i1 %fit_alike, %is_own
-  br i1 %is_possible, label %first, label %no
-first:
-  %left = call i64 @operand_number(ptr %a, i64 %a_kind)
-  br i1 %is_unary, label %at_row, label %other
-other:
-  %right_found = call i64 @operand_number(ptr %b, i64 %b_kind)
-  br label %at_row
-at_row:
-  %right = phi i64 [ %left, %first ], [ %right_found, %other ]
-  %row = call ptr @row(i64 %rows)
-  %class = and i64 %code, 3
-  %is_to_floats = icmp eq i64 %class, 0
-  %kind = select i1 %is_to_floats, i64 FLOATS, i64 BOOLS
-  %a_is_number = icmp eq ptr %a_shape, null
-  %shape = select i1 %a_is_number, ptr %b_shape, ptr %a_shape
-  put i64 %kind, %row[ROW_KIND]
-  put ptr %shape, %row[ROW_SHAPE]
-  call void @Py_IncRef(ptr %made)
-  put ptr %made, %row[ROW_RESULT]
-  put ptr %origin, %row[ROW_ORIGIN]
-  %place = mul i64 %rows, 3
-  %place_left = add i64 %place, 1
-  %place_right = add i64 %place, 2
-  put i64 %code, @codes[%place]
-  put i64 %left, @codes[%place_left]
-  put i64 %right, @codes[%place_right]
-  %more = add i64 %rows, 1
-  put i64 %more, @state[ROW_COUNT]
-  %owner_offset = call i64 @entry(i64 T_OWNER)
-  %owner_at = getelementptr i8, ptr %made, i64 %owner_offset
-  %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
-  store ptr %none, ptr %owner_at
-  %is_first = icmp eq i64 %rows, 0
-  br i1 %is_first, label %begin, label %yes
-begin:
-  %modes = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
-  put ptr %modes, @state[MODES]
-  %thread = call i64 @PyThread_get_thread_ident()
-  put i64 %thread, @state[OWN_THREAD]
-  br label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
+  %place = call i64 @place_of(ptr %origin)
+  %begin = get i64 @state[PLACE]
+  %is_begin = icmp eq i64 %place, %begin
+  br i1 %is_begin, label %settle, label %done
+settle:
+  %settler = get ptr @state[FULL]
+  call void @told(ptr %settler)
+  br label %done
+done:
+  ret void
 }
 """

@@ -115,7 +115,8 @@ def _arithmetic(name: str, function: str) -> list[str]:
         _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
                 _deferred(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
-                _record(f"i{name}", function="large_write"), "", any_shape="true"),
+                _record(f"i{name}", function="large_write"),
+                _deferred(name, function="defer_in_place"), any_shape="true"),
     ]  # fmt: skip
 
 
@@ -128,9 +129,12 @@ def _binary(
     )  # fmt: skip
 
 
-def _deferred(name: str, first: str = "%self", second: str = "%other") -> str:
+def _deferred(
+    name: str, first: str = "%self", second: str = "%other", function: str = "defer"
+) -> str:
     """What puts an operator off where that can be done."""
-    return templates.DEFER.format(code=CODES[f"__{name}__"], first=first, second=second)
+    code = CODES[f"__{name}__"]
+    return templates.DEFER.format(code=code, first=first, second=second, function=function)
 
 
 def _record(

@@ -191,7 +191,7 @@ no:
 """
 
 DEFER = """
-  %deferred = call ptr @defer(i64 {code}, ptr {first}, ptr {second})
+  %deferred = call ptr @{function}(i64 {code}, ptr {first}, ptr {second})
   %is_deferred = icmp ne ptr %deferred, null
   br i1 %is_deferred, label %later, label %now
 later:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 _GET = re.compile(r"(%\w+) = get (\w+) ([%@]\w+)\[([%\w]+)\]")
-_PUT = re.compile(r"put (\w+) (%?\w+), ([%@]\w+)\[([%\w]+)\]")
+_PUT = re.compile(r"put (\w+) ([%-]?\w+), ([%@]\w+)\[([%\w]+)\]")
 _NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
 
 
