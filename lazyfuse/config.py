@@ -151,6 +151,16 @@ def options(**changes: Any) -> Iterator[Options]:
         _CURRENT.reset(token)
 
 
+@contextmanager
+def using(given: Options) -> Iterator[None]:
+    """Have these options in force, in this thread or task only."""
+    token = _CURRENT.set(given)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
 def _known(made: Options) -> Options:
     """The options that were equal to these before, so that it is enough to compare identities."""
     if len(_met) >= _MOST_MET and made not in _met:

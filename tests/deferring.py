@@ -11,13 +11,17 @@ from lazyfuse.frontend import deferred, fused, small_methods
 
 
 @contextmanager
-def deferring(*, smallest: int = 1, hot: int = 0, worth: int = 1) -> Iterator[None]:
-    """Put off what can be, on arrays of any size; one call does it from the third time on."""
+def deferring(
+    *, smallest: int = 1, hot: int = 0, worth: int = 1, filters: bool = True
+) -> Iterator[None]:
+    """Put off what can be, on arrays of any size, with `filters` under any filters of warnings;
+    one call does it from the third time on.
+    """
     small_methods.make_native(lf.LazyArray)
     normal = deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW
     deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = worth, 1 << 40, 0
     deferred.tune(smallest, hot)
-    deferred.look_at_all()
+    deferred.look_at_all(filters=filters)
     try:
         yield
     finally:

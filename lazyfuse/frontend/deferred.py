@@ -17,6 +17,7 @@ settled: then its operations are computed one by one, as from there.
 
 from __future__ import annotations
 
+import atexit
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +29,10 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.frontend import registry
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.runtime import replay_code, session
+from lazyfuse.ir.origin import Origin
+from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_from, is_users, user_frame
-from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.error_modes import OUTERMOST, current_modes
 from lazyfuse.runtime.native import Code
 
 #: Elements that are worth a place on the tape; nanoseconds that its first line has spent before,
@@ -62,7 +64,7 @@ class Step(NamedTuple):
 _code: list[Code] = []
 _programs: dict[tuple[bytes, bytes], Program] = {}
 #: For machine code: what one call does, by the bytes of both.
-_known: dict[bytes, Callable[..., Any]] = {}
+KNOWN: dict[bytes, Callable[..., Any]] = {}
 #: Tapes that were not fused, by the place where they began.
 _patience: dict[int, int] = {}
 
@@ -74,17 +76,19 @@ def use(code: Code) -> None:
     _write(code, "ASK", allow)
     _write(code, "FULL", settle)
     _write(code, "LOST", look_around)
-    _write(code, "KNOWN", _known)
+    _write(code, "KNOWN", KNOWN)
     _write(code, "HOST_NAME", sys.intern("_host"))
     for name, number in code.codes.items():
         ufunc = registry.NATIVE.get(name)
         if isinstance(ufunc, registry.Itself):
             ufunc._code = number  # type: ignore[attr-defined]  # of `ufunc.py`
     Handle._host_of = staticmethod(host_of)
-    replay_code.settle_by(host_of)
-    registry.DEFER[:] = [defer]
+    registry.DEFER[:], registry.SETTLE[:] = [defer], [settle_any]
+    code.state[code.places["WEAK_OFFSET"]] = Handle._concrete.__weakrefoffset__
+    _write(code, "OUTERMOST", OUTERMOST)
     _code[:] = [code]
     tune(SMALLEST, HOT)
+    atexit.register(_stop)
 
 
 def tune(smallest: int, hot: int) -> None:
@@ -94,9 +98,19 @@ def tune(smallest: int, hot: int) -> None:
     code.state[code.places["HOT"]] = hot
 
 
-def look_at_all() -> None:
-    """Look at every operation, as where a place is hot."""
-    _code[0].state[_code[0].places["IS_ANY_HOT"]] = 1
+def look_at_all(*, filters: bool = False) -> None:
+    """Look at every operation, as where a place is hot; with `filters`, under any filters of
+    warnings, too."""
+    state, places = _code[0].state, _code[0].places
+    state[places["IS_ANY_HOT"]] = 1
+    if filters:
+        state[places["OUTERMOST"]] = 0
+
+
+def _stop() -> None:
+    """Put nothing off from now on: what machine code refers to may go."""
+    settle()
+    tune(1 << 62, HOT)
 
 
 _held: dict[str, Any] = {}
@@ -120,6 +134,12 @@ def allow() -> None:
         and session.default_device() == "cpu"
     )
     _write(_code[0], "ALLOWED" if is_allowed else "REFUSED", options)
+    if is_allowed:
+        _allowed[id(options)] = options
+
+
+#: Options under which something was put off, by their address, which stays theirs.
+_allowed: dict[int, config.Options] = {}
 
 
 def look_around() -> None:
@@ -141,7 +161,7 @@ def defer(name: str, *operands: Any) -> Any:
 def forget() -> None:
     """Forget the tapes that have come."""
     _programs.clear()
-    _known.clear()
+    KNOWN.clear()
     _patience.clear()
 
 
@@ -157,29 +177,71 @@ def programs() -> Sequence[Program]:
 
 
 def settle() -> None:
-    """Compute what is put off. Raises: MemoryError, or what a filter makes of a warning; what is
-    put off stays so."""
+    """Compute what is put off. Raises: MemoryError, and what is put off stays so; what a filter
+    makes of a warning, when it is done."""
     if not _code:
         return
     code = _code[0]
+    functions = code.functions
+    told: Sequence[Telling] = ()
     with session.flush_lock:
-        found = code.functions["deferred"]()
-        if found is None:
-            return
-        number, codes, live, leaves, origins = found
-        try:
-            values, heat = _computed(codes, live, leaves, origins)
-            code.functions["settle"](number, values, heat)
-        finally:
-            code.functions["release"](number)  # of what has not been settled
+        is_settled = False
+        while not is_settled:  # something may be put off meanwhile
+            found = functions["deferred"]()
+            if found is None:
+                return
+            number, codes, live, leaves, origins = found
+            options = _allowed[code.state[code.places["OWN_OPTIONS"]]] if codes else None
+            try:
+                with config.using(options or config.current()):
+                    done = _computed(codes, live, leaves, origins)
+                is_settled = functions["settle"](number, done.values, done.heat, live)
+                told = done.told
+            finally:
+                functions["release"](number)  # of what has not been settled
+    for each in told:
+        each.tell()
 
 
-def _computed(
-    codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Sequence[Any]
-) -> tuple[tuple[Any, ...], int | None]:
-    """The results that are alive, and what becomes of the heat of the first line."""
+def settle_any() -> bool:
+    """The same; whether there was anything, and nobody is at it."""
+    if not is_pending() or _code[0].state[_code[0].places["IS_BUSY"]]:
+        return False
+    settle()
+    return True
+
+
+def is_pending() -> bool:
+    """Whether something is put off."""
+    state, places = _code[0].state, _code[0].places
+    return bool(state[places["ROW_COUNT"]] or state[places["LEAF_COUNT"]])
+
+
+class Telling(NamedTuple):
+    """An operation that met conditions: where it was recorded, and operands of its own."""
+
+    origin: Origin
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+    def tell(self) -> None:
+        """Say so, as from its line, and as the errstate there wanted it."""
+        with np.errstate(**self.origin[2].by_name):  # type: ignore[arg-type]  # of geterr
+            _small(call_from(self.origin, self.function, *self.operands))
+
+
+class Done(NamedTuple):
+    """What a tape gives: the results that are alive, what becomes of the heat of its first line
+    (None: nothing), and what is to be told."""
+
+    values: tuple[Any, ...]
+    heat: int | None = None
+    told: Sequence[Telling] = ()
+
+
+def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Sequence[Any]) -> Done:
     if 1 not in live:
-        return (), None
+        return Done(())
     key = codes, live
     program = _programs.get(key)
     if program is None:
@@ -187,16 +249,17 @@ def _computed(
             forget()
         program = _programs[key] = Program(list(_steps(codes)), live, len(leaves))
     place = _code[0].state[_code[0].places["PLACE"]]
-    if program.is_worth and (not origins or origins[0][2] is current_modes()):
+    if program.is_worth and origins[0][2] is current_modes():
         values = program.at_once(leaves)
         if values is not None:
             _patience.pop(place, None)
-            _known[codes + live] = program.fused
-            return values, None
+            KNOWN[codes + live] = program.fused
+            return Done(values)
     met = _patience[place] = _patience.get(place, 0) + (1 if program.is_worth else 8)
     if met > PATIENCE:
         del _patience[place]
-    return program.one_by_one(leaves, origins), COLD if met > PATIENCE else None
+    values, told = program.one_by_one(leaves, origins)
+    return Done(values, COLD if met > PATIENCE else None, told)
 
 
 def _steps(codes: bytes) -> Iterator[Step]:
@@ -253,10 +316,7 @@ class Program:
         if found is None:
             return None
         values = found if type(found) is tuple else (found,)
-        return tuple([self._small(value) for value in values])
-
-    def _small(self, value: Any) -> Any:
-        return value if value._host is not None else small_array(np.array(value))
+        return tuple([_small(value) for value in values])
 
     def _function(self) -> Callable[..., Any]:
         """A Python function that does the same."""
@@ -277,15 +337,35 @@ class Program:
         lines.append(f"    return {', '.join(f't{place}' for place in self._live)}")
         return "\n".join(lines)
 
-    def one_by_one(self, leaves: Sequence[Any], origins: Sequence[Any]) -> tuple[Any, ...]:
-        """The results that are alive, each operation called as from its own line."""
+    def one_by_one(
+        self, leaves: Sequence[Any], origins: Sequence[Origin]
+    ) -> tuple[tuple[Any, ...], list[Telling]]:
+        """The results that are alive, each operation called as from its own line; and those that
+        met conditions."""
         given = [small_array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         results: list[Any] = []
-        with np.errstate(**origins[0][2].by_name):  # which all have
+        met: list[str] = []
+        told: list[Telling] = []
+        with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
             for step, origin in zip(self._steps, origins, strict=True):
                 operands = [results[~each] if each < 0 else given[each] for each in step.operands]
-                results.append(call_from(origin, _function_of(step.name), *operands))
-        return tuple([results[place] for place in self._live])
+                function = _function_of(step.name)
+                results.append(_small(call_from(origin, function, *operands)))
+                if met:
+                    own = tuple([_own(operand) for operand in operands])
+                    told.append(Telling(origin, function, own))
+                    met.clear()
+        return tuple([results[place] for place in self._live]), told
+
+
+def _own(operand: Any) -> Any:
+    """An operand that nobody else writes."""
+    return small_array(operand._host.copy()) if isinstance(operand, Handle) else operand
+
+
+def _small(value: Any) -> Any:
+    """A result as a small array."""
+    return value if value._host is not None else small_array(np.array(value))
 
 
 def _function_of(name: str) -> Callable[..., Any]:
@@ -306,8 +386,13 @@ def _written(step: Step) -> str:
 def host_of(array: Handle) -> Any:
     """NumPy's array of an array that is put off, or read by what is. Raises: AttributeError for
     others without."""
-    settle()
-    return own_host(array)
+    while True:
+        settle()
+        try:
+            return own_host(array)
+        except AttributeError:
+            if not is_pending():  # else somebody has put it off again
+                raise
 
 
 #: NumPy's array that an array has inside. Raises: AttributeError where there is none.

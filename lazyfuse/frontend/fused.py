@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.frontend import registry
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
@@ -100,6 +101,8 @@ class Fused(Itself):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments. Raises: what the function raises."""
+        if registry.SETTLE and registry.SETTLE[0]():
+            return self(*args, **kwargs)  # machine code may know it now
         given = (*args, *kwargs.values()) if kwargs else args
         size = _most_elements(given)
         if size <= FEW and (not size or self._in_vain > _IN_VAIN or not replay_code.is_possible()):

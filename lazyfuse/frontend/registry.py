@@ -14,6 +14,8 @@ class Itself:
 NATIVE: dict[str, Any] = {}
 #: What puts operations off (`deferred.py`), where there is machine code.
 DEFER: list[Callable[..., Any]] = []
+#: What settles what is put off; whether there was anything.
+SETTLE: list[Callable[[], bool]] = []
 #: What makes those that are made when they are asked for.
 MADE_LATE: dict[str, Callable[[str], Any]] = {}
 

@@ -66,14 +66,14 @@ def _decode(*, watched: bool) -> ErrorModes:
 
 
 #: The filters of the process, as against those of a `warnings.catch_warnings` block.
-_OUTERMOST = warnings.filters
+OUTERMOST = warnings.filters
 
 
 def _is_watched(filters: list[Any]) -> bool:
     """Whether a RuntimeWarning must come at the call: it is an error, or somebody listens for
     every one of them inside a `warnings.catch_warnings` block."""
     action = next((item[0] for item in filters if _is_for_all(item)), "default")
-    return action == "error" or (action in ("always", "all") and filters is not _OUTERMOST)
+    return action == "error" or (action in ("always", "all") and filters is not OUTERMOST)
 
 
 def _is_for_all(item: Any) -> bool:

@@ -119,21 +119,9 @@ def _load() -> None:
         "RECORDING": _recordings[0],
     })  # fmt: skip
     _state.update(code=code, known=known_objects, table=table)  # the last that may fail is over
-    if _settlers:
-        settle_by(_settlers[-1])
     events.count_elsewhere(_counted)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_workers)
-
-
-def settle_by(function: Callable[[Any], Any]) -> None:
-    """Have a function called with an argument whose array is put off."""
-    _settlers[:] = [function]
-    if _is_loaded():
-        _write(_state["table"], {"SETTLER": id(function)})
-
-
-_settlers: list[Callable[[Any], Any]] = []
 
 
 def _is_loaded() -> bool:

@@ -62,7 +62,9 @@ run:
   %is_none = icmp eq ptr %made, null
   br i1 %is_none, label %none, label %done
 done:
-  ret ptr %made
+  %raised = icmp eq ptr %made, inttoptr (i64 1 to ptr)
+  %found = select i1 %raised, ptr null, ptr %made
+  ret ptr %found
 none:
   %nothing = call ptr @none()
   call void @Py_IncRef(ptr %nothing)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 OPERANDS = """
+declare double @llvm.fabs.f64(double)
+
 define internal i64 @elements(ptr %host) {
   %nd = get i32 %host[ND]
   %axes = sext i32 %nd to i64
@@ -36,7 +38,10 @@ array:
   %is_plain = icmp eq i32 %plain_flags, 261
   %base = get ptr %host[BASE]
   %is_root = icmp eq ptr %base, null
-  %is_whole = and i1 %is_plain, %is_root
+  %nd = get i32 %host[ND]
+  %has_axes = icmp sgt i32 %nd, 0
+  %is_array_root = and i1 %is_root, %has_axes
+  %is_whole = and i1 %is_plain, %is_array_root
   %size = call i64 @elements(ptr %host)
   %least = get i64 @state[SMALLEST]
   %is_large = icmp sge i64 %size, %least
@@ -137,7 +142,13 @@ other:
   %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
   br i1 %is_float, label %float, label %integer
 float:
-  ret i64 NUMBER
+  %float_value = call double @PyFloat_AsDouble(ptr %object)
+  %size = call double @llvm.fabs.f64(double %float_value)
+  %is_above = fcmp ogt double %size, 0x47EFFFFFE0000000
+  %is_finite = fcmp olt double %size, 0x7FF0000000000000
+  %is_large = and i1 %is_above, %is_finite
+  %number_kind = select i1 %is_large, i64 LARGE_NUMBER, i64 NUMBER
+  ret i64 %number_kind
 integer:
   %is_int = call i1 @is(ptr %object, i64 T_INT)
   br i1 %is_int, label %value, label %no
@@ -244,6 +255,12 @@ no:
 define internal i64 @kind_by(i64 %code, i64 %first, i64 %others) {
   %class = and i64 %code, 3
   %all = or i64 %first, %others
+  %narrow = and i64 %all, TOO_LARGE
+  %is_too_large = icmp eq i64 %narrow, TOO_LARGE
+  br i1 %is_too_large, label %no, label %fine
+no:
+  ret i64 OTHER
+fine:
   switch i64 %class, label %floats [ i64 OF_BOOLS, label %bools  i64 CHOICE, label %choice ]
 bools:
   %is_bools = icmp eq i64 %all, BOOLS

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 REPLAY = """
 declare ptr @PyBytes_AsString(ptr)
+declare i64 @PyBytes_Size(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-; the results of one call that does what the tape does, as a tuple; null where there is none, and
-; null with an exception where it raised
-define internal ptr @replayed() {
+; settles the tape by one call that does what it does; false where there is none, or somebody else
+; has settled it meanwhile, and with an exception where it raised
+define internal i1 @replay_tape() {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
   %busy = get i64 @state[IS_BUSY]
@@ -22,9 +23,13 @@ look:
   %modes_then = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
   %modes = call ptr @modes()
   %same_modes = icmp eq ptr %modes, %modes_then
-  br i1 %same_modes, label %ask, label %no
+  %same_options = call i1 @is_under_its_options()
+  %can_replay = and i1 %same_modes, %same_options
+  br i1 %can_replay, label %ask, label %no
 ask:
-  %key = call ptr @tape_key(i64 %rows)
+  %live = alloca i8, i64 MOST_ROWS
+  call void @write_live(i64 %rows, ptr %live)
+  %key = call ptr @tape_key(i64 %rows, ptr %live)
   %failed = icmp eq ptr %key, null
   br i1 %failed, label %no, label %find
 find:
@@ -48,16 +53,43 @@ run:
   br i1 %is_current, label %idle, label %late
 idle:
   put i64 0, @state[IS_BUSY]
-  ret ptr %values
+  %is_none = icmp eq ptr %values, null
+  br i1 %is_none, label %no, label %give
+give:
+  %is_given = call i1 @give_results(ptr %values, ptr %live, i64 %rows)
+  call void @Py_DecRef(ptr %values)
+  br i1 %is_given, label %empty, label %no
+empty:
+  call void @empty()
+  ret i1 true
 late:
   call void @Py_DecRef(ptr %values)
   br label %no
 no:
-  ret ptr null
+  ret i1 false
+}
+
+; whether the options in force are those of the tape
+define internal i1 @is_under_its_options() {
+  %found = alloca ptr
+  store ptr null, ptr %found
+  %variable = call ptr @object(i64 T_OPTIONS)
+  %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
+  %options = load ptr, ptr %found
+  %is_lost = icmp eq ptr %options, null
+  br i1 %is_lost, label %clear, label %compare
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+compare:
+  call void @Py_DecRef(ptr %options)
+  %own = get ptr @state[OWN_OPTIONS]
+  %is_own = icmp eq ptr %options, %own
+  ret i1 %is_own
 }
 
 ; the codes and which results are alive as one key; null without an exception for none
-define internal ptr @tape_key(i64 %rows) {
+define internal ptr @tape_key(i64 %rows, ptr %live) {
   %code_bytes = mul i64 %rows, CODE_BYTES
   %length = mul i64 %rows, KEY_BYTES
   %key = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %length)
@@ -70,7 +102,7 @@ fill:
   %begin = call ptr @PyBytes_AsString(ptr %key)
   call void @llvm.memcpy.p0.p0.i64(ptr %begin, ptr @codes, i64 %code_bytes, i1 false)
   %flags = getelementptr i8, ptr %begin, i64 %code_bytes
-  call void @write_live(i64 %rows, ptr %flags)
+  call void @llvm.memcpy.p0.p0.i64(ptr %flags, ptr %live, i64 %rows, i1 false)
   ret ptr %key
 }
 
@@ -125,9 +157,8 @@ define ptr @lf_missing(ptr %self, ptr %name) {
   %is_host = icmp eq ptr %name, %wanted
   br i1 %is_host, label %run, label %slow
 run:
-  %values = call ptr @replayed()
-  %is_none = icmp eq ptr %values, null
-  br i1 %is_none, label %ask, label %look
+  %is_settled = call i1 @replay_tape()
+  br i1 %is_settled, label %look, label %ask
 ask:
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
@@ -135,22 +166,12 @@ ask:
 fail:
   ret ptr null
 look:
-  %count = call i64 @PyTuple_Size(ptr %values)
-  %fine = call i1 @have_hosts(ptr %values, i64 %count)
-  br i1 %fine, label %settle, label %other
-settle:
-  call void @give_results(ptr %values)
-  call void @Py_DecRef(ptr %values)
-  call void @empty()
   %host = call ptr @part(ptr %self, i64 T_HOST)
   %is_lost = icmp eq ptr %host, null
   br i1 %is_lost, label %slow, label %done
 done:
   call void @Py_IncRef(ptr %host)
   ret ptr %host
-other:
-  call void @Py_DecRef(ptr %values)
-  br label %slow
 slow:
   %result = call ptr @slow(i64 T_MISSING, ptr %self, ptr %name)
   ret ptr %result

@@ -59,6 +59,8 @@ begin:
   put ptr %modes, @state[MODES]
   %thread = call i64 @PyThread_get_thread_ident()
   put i64 %thread, @state[OWN_THREAD]
+  %options = get ptr @state[ALLOWED]
+  put ptr %options, @state[OWN_OPTIONS]
   br label %yes
 yes:
   ret i1 true

@@ -126,12 +126,15 @@ at_row:
   %references = get i32 %result[REFERENCES]
   %all = zext i32 %references to i64
   %own = get i64 %row[ROW_REFERENCES]
-  %is_held = icmp sgt i64 %all, %own
+  %is_shared = icmp sgt i64 %all, %own
+  %weak_offset = get i64 @state[WEAK_OFFSET]
+  %weak_at = getelementptr i8, ptr %result, i64 %weak_offset
+  %weak = load ptr, ptr %weak_at
+  %is_watched = icmp ne ptr %weak, null
+  %is_held = or i1 %is_shared, %is_watched
   %is_old = get i64 %row[ROW_IS_OLD]
   %is_last = icmp eq i64 %is_old, 0
   %is_live = and i1 %is_held, %is_last
-  %wide = zext i1 %is_live to i64
-  put i64 %wide, %row[ROW_LIVE]
   %byte = zext i1 %is_live to i8
   %at = getelementptr i8, ptr %bytes, i64 %i
   store i8 %byte, ptr %at
@@ -164,43 +167,63 @@ done:
   ret ptr %nothing
 }
 
-; whether all values are arrays of ours that have one of NumPy's
-define internal i1 @have_hosts(ptr %values, i64 %count) {
+; whether values are as many arrays of ours as results were alive, and have one of NumPy's each
+define internal i1 @are_results(ptr %values, ptr %live, i64 %rows) {
+  %count = call i64 @PyTuple_Size(ptr %values)
   br label %next
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %ours ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %yes, label %look
-look:
-  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %i)
+  %i = phi i64 [ 0, %0 ], [ %after, %at_row ], [ %after, %ours ]
+  %place = phi i64 [ 0, %0 ], [ %place, %at_row ], [ %place_after, %ours ]
+  %is_over = icmp sge i64 %i, %rows
+  br i1 %is_over, label %all, label %at_row
+at_row:
+  %live_at = getelementptr i8, ptr %live, i64 %i
+  %is_live_byte = load i8, ptr %live_at
+  %is_live = icmp ne i8 %is_live_byte, 0
   %after = add i64 %i, 1
+  br i1 %is_live, label %look, label %next
+look:
+  %is_missing = icmp sge i64 %place, %count
+  br i1 %is_missing, label %no, label %take
+take:
+  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %place)
+  %place_after = add i64 %place, 1
   %is_ours = call i1 @is(ptr %value, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %no
-ours:
+  br i1 %is_ours, label %ours_host, label %no
+ours_host:
   %host = call ptr @part(ptr %value, i64 T_HOST)
   %is_none = icmp eq ptr %host, null
-  br i1 %is_none, label %no, label %next
-yes:
-  ret i1 true
+  br i1 %is_none, label %no, label %ours
+ours:
+  br label %next
+all:
+  %is_all = icmp eq i64 %place, %count
+  ret i1 %is_all
 no:
   ret i1 false
 }
 
-define internal void @give_results(ptr %values) {
-  %rows = get i64 @state[ROW_COUNT]
-  br label %next
+; give the results of the first rows their arrays; false where the tape has others meanwhile, or
+; the values are not such
+define internal i1 @give_results(ptr %values, ptr %live, i64 %rows) {
+  %rows_now = get i64 @state[ROW_COUNT]
+  %is_whole = icmp eq i64 %rows, %rows_now
+  %are_fit = call i1 @are_results(ptr %values, ptr %live, i64 %rows)
+  %can = and i1 %is_whole, %are_fit
+  br i1 %can, label %next, label %no
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %at_row ], [ %after, %give ]
   %place = phi i64 [ 0, %0 ], [ %place, %at_row ], [ %place_after, %give ]
   %is_over = icmp sge i64 %i, %rows
   br i1 %is_over, label %done, label %at_row
 at_row:
-  %row = call ptr @row(i64 %i)
-  %live = get i64 %row[ROW_LIVE]
-  %is_live = icmp ne i64 %live, 0
+  %live_at = getelementptr i8, ptr %live, i64 %i
+  %is_live_byte = load i8, ptr %live_at
+  %is_live = icmp ne i8 %is_live_byte, 0
   %after = add i64 %i, 1
   br i1 %is_live, label %give, label %next
 give:
+  %row = call ptr @row(i64 %i)
   %value = call ptr @PyTuple_GetItem(ptr %values, i64 %place)
   %host = call ptr @part(ptr %value, i64 T_HOST)
   %result = get ptr %row[ROW_RESULT]
@@ -210,7 +233,9 @@ give:
   %place_after = add i64 %place, 1
   br label %next
 done:
-  ret void
+  ret i1 true
+no:
+  ret i1 false
 }
 
 define internal void @drop_all(ptr %references, i64 %count) {
@@ -289,23 +314,24 @@ define ptr @lf_settle(ptr %self, ptr %args, i64 %count) {
   %number = load ptr, ptr %args
   %values = get ptr %args[1]
   %heat = get ptr %args[2]
+  %live_object = get ptr %args[3]
   %is_current = call i1 @is_current(ptr %number)
-  br i1 %is_current, label %look, label %yes
-look:
-  %size = call i64 @PyTuple_Size(ptr %values)
-  %fine = call i1 @have_hosts(ptr %values, i64 %size)
-  br i1 %fine, label %cool, label %no
+  br i1 %is_current, label %give, label %yes
+give:
+  %live = call ptr @PyBytes_AsString(ptr %live_object)
+  %rows = call i64 @PyBytes_Size(ptr %live_object)
+  %is_given = call i1 @give_results(ptr %values, ptr %live, i64 %rows)
+  br i1 %is_given, label %cool, label %no
 cool:
   %none = call ptr @none()
   %leaves_heat = icmp eq ptr %heat, %none
-  br i1 %leaves_heat, label %give, label %set
+  br i1 %leaves_heat, label %done, label %set
 set:
   %place = get i64 @state[PLACE]
   %degrees = call i64 @PyLong_AsLongLong(ptr %heat)
   put i64 %degrees, @heat[%place]
-  br label %give
-give:
-  call void @give_results(ptr %values)
+  br label %done
+done:
   call void @empty()
   br label %yes
 yes:

@@ -42,24 +42,32 @@ LONG = 24
 #: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
 #: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
 #: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
-#: dict of calls: by the codes of a tape, and which of its results are alive, a byte each.
+#: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
+#: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
+#: `catch_warnings` they come at the call. The rest is the tape's own: how long it is, whether it
+#: is being computed, how often it has been emptied, what all of it was recorded under and by
+#: which thread, and where it began; then what is counted.
 STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL", "ASK",
-    "FULL", "LOST", "KNOWN", "HOST_NAME",
-    "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_THREAD", "PLACE",
-    "LOST_COUNT", "IS_ANY_HOT", "PASSED", "STATE_WORDS",
+    "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
+    "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
+    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "STATE_WORDS",
 )  # fmt: skip
 #: A row: its kind, the array whose shape it has, the result, where it was recorded; whether
 #: somebody can reach the result, how many references the tape has to it, and whether that array is
 #: written in place by a later row.
 _ROW = numbered(
-    "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_LIVE", "ROW_REFERENCES",
+    "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_REFERENCES",
     "ROW_IS_OLD", "ROW_WORDS",
 )  # fmt: skip
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
-_KIND = {"OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16}
-_KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8}
+#: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns.
+_KIND = {
+    "OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16,
+    "LARGE_NUMBER": 8 | 32,
+}  # fmt: skip
+_KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32}
 #: The last bits of a code: what the operands are and the result; and the next, the number of
 #: operands less one.
 TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
@@ -162,23 +170,32 @@ other:
   br i1 %is_refused, label %no, label %ask
 ask:
   %question = get ptr @state[ASK]
-  call void @told(ptr %question)
+  call void @ask(ptr %question)
   br label %no
 no:
   ret i1 false
 }
 
-; calls a function for what it does
-define internal void @told(ptr %function) {
+; calls a function for what it does; may leave an exception
+define internal void @ask(ptr %function) {
   %answer = call ptr @PyObject_Vectorcall(ptr %function, ptr null, i64 0, ptr null)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %clear, label %drop
-clear:
-  call void @PyErr_Clear()
-  ret void
-drop:
   call void @Py_DecRef(ptr %answer)
   ret void
+}
+
+; whether warnings come when they like
+define internal i1 @is_outermost() {
+  %known = get ptr @state[OUTERMOST]
+  %is_any = icmp eq ptr %known, null
+  br i1 %is_any, label %yes, label %look
+yes:
+  ret i1 true
+look:
+  %warnings = call ptr @object(i64 T_WARNINGS)
+  %name = call ptr @object(i64 T_FILTERS_NAME)
+  %filters = call ptr @PyDict_GetItem(ptr %warnings, ptr %name)
+  %is_known = icmp eq ptr %filters, %known
+  ret i1 %is_known
 }
 
 ; whether an operation is looked at: every fourth, as long as no place is hot, since to know the
@@ -211,8 +228,9 @@ define internal i64 @place_of(ptr %origin) {
   ret i64 %place
 }
 
-; whether the place of an origin has spent enough time on arrays of so many elements
-define internal i1 @is_hot(ptr %origin, i64 %size) {
+; adds to the time that the place of an origin has spent, for arrays of so many elements; whether
+; that was enough before. The tape begins there then
+define internal i1 @warmed(ptr %origin, i64 %size) {
   %place = call i64 @place_of(ptr %origin)
   %heat = get i64 @heat[%place]
   %quarter = lshr i64 %size, 2
@@ -234,8 +252,9 @@ done:
   ret i1 %is_hot
 }
 
-; whether the tape, where something is on it, is this thread's and has room
-define internal i1 @has_room() {
+; whether the tape, where something is on it, is this thread's and has room; where it has none it
+; is settled, and where it is another thread's, now and then: that may have ended
+define internal i1 @make_room() {
   %rows = get i64 @state[ROW_COUNT]
   %is_new = icmp eq i64 %rows, 0
   br i1 %is_new, label %yes, label %thread
@@ -245,7 +264,14 @@ thread:
   %owner = get i64 @state[OWN_THREAD]
   %here = call i64 @PyThread_get_thread_ident()
   %is_own = icmp eq i64 %owner, %here
-  br i1 %is_own, label %room, label %no
+  br i1 %is_own, label %room, label %foreign
+foreign:
+  %foreign_before = get i64 @state[FOREIGN]
+  %foreign_now = add i64 %foreign_before, 1
+  put i64 %foreign_now, @state[FOREIGN]
+  %turn = and i64 %foreign_now, 63
+  %is_turn = icmp eq i64 %turn, 0
+  br i1 %is_turn, label %full, label %no
 room:
   %leaves = get i64 @state[LEAF_COUNT]
   %fits_leaves = icmp sle i64 %leaves, MOST_LEAVES_BEFORE
@@ -254,7 +280,7 @@ room:
   br i1 %fits, label %yes, label %full
 full:
   %settle = get ptr @state[FULL]
-  call void @told(ptr %settle)
+  call void @ask(ptr %settle)
   br label %no
 no:
   ret i1 false
@@ -274,12 +300,16 @@ look:
   %owner = get i64 @state[OWN_THREAD]
   %here = call i64 @PyThread_get_thread_ident()
   %is_own = icmp eq i64 %owner, %here
-  %is_in_force = and i1 %same_modes, %is_own
+  %allowed = get ptr @state[ALLOWED]
+  %own_options = get ptr @state[OWN_OPTIONS]
+  %same_options = icmp eq ptr %allowed, %own_options
+  %same_state = and i1 %same_modes, %same_options
+  %is_in_force = and i1 %same_state, %is_own
   ret i1 %is_in_force
 }
 
 ; puts an operation off; `target` is null, or the first operand, which gets the result: a reference
-; to the result, null where it is to be computed at once
+; to the result, null where it is to be computed at once, and 1 for an exception
 define internal ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr %target) {
   %shape_at = alloca ptr
   %busy = get i64 @state[IS_BUSY]
@@ -292,11 +322,14 @@ look:
 room:
   %shape = load ptr, ptr %shape_at
   %size = call i64 @elements(ptr %shape)
-  %has_room = call i1 @has_room()
-  br i1 %has_room, label %options, label %no
+  %has_room = call i1 @make_room()
+  br i1 %has_room, label %options, label %raised
 options:
+  %is_outermost = call i1 @is_outermost()
+  br i1 %is_outermost, label %ask, label %no
+ask:
   %is_allowed = call i1 @is_allowed()
-  br i1 %is_allowed, label %turn, label %no
+  br i1 %is_allowed, label %turn, label %raised
 turn:
   %is_turn = call i1 @is_looked_at()
   br i1 %is_turn, label %place, label %no
@@ -306,17 +339,21 @@ place:
   br i1 %nowhere, label %lost, label %modes
 lost:
   call void @count_lost()
-  br label %no
+  br label %raised
 modes:
   %same_modes = call i1 @is_in_force(ptr %origin)
   br i1 %same_modes, label %begins, label %drop
 begins:
   call void @cut(ptr %origin)
+  %error = call ptr @PyErr_Occurred()
+  %is_cut = icmp eq ptr %error, null
+  br i1 %is_cut, label %start, label %drop
+start:
   %rows_before = get i64 @state[ROW_COUNT]
   %is_first = icmp eq i64 %rows_before, 0
   br i1 %is_first, label %heat, label %make
 heat:
-  %is_hot = call i1 @is_hot(ptr %origin, i64 %size)
+  %is_hot = call i1 @warmed(ptr %origin, i64 %size)
   br i1 %is_hot, label %make, label %drop
 make:
   %is_new = icmp eq ptr %target, null
@@ -344,7 +381,13 @@ undo:
   br label %drop
 drop:
   call void @Py_DecRef(ptr %origin)
-  br label %no
+  br label %raised
+raised:
+  %any = call ptr @PyErr_Occurred()
+  %is_none = icmp eq ptr %any, null
+  br i1 %is_none, label %no, label %fail
+fail:
+  ret ptr inttoptr (i64 1 to ptr)
 no:
   ret ptr null
 }
@@ -359,7 +402,7 @@ define internal void @count_lost() {
   br i1 %is_turn, label %find, label %done
 find:
   %finder = get ptr @state[LOST]
-  call void @told(ptr %finder)
+  call void @ask(ptr %finder)
   br label %done
 done:
   ret void
@@ -378,7 +421,7 @@ look:
   br i1 %is_begin, label %settle, label %done
 settle:
   %settler = get ptr @state[FULL]
-  call void @told(ptr %settler)
+  call void @ask(ptr %settler)
   br label %done
 done:
   ret void

@@ -113,6 +113,66 @@ fill:
   ret ptr %made
 }}
 
+; how many elements an array has along an axis, counted from the last one; 1 before the first
+define internal i64 @extent(ptr %array, i32 %from_last) alwaysinline {{
+  %nd_at = getelementptr i8, ptr %array, i64 24
+  %nd = load i32, ptr %nd_at
+  %is_missing = icmp sge i32 %from_last, %nd
+  br i1 %is_missing, label %one, label %look
+one:
+  ret i64 1
+look:
+  %dims_at = getelementptr i8, ptr %array, i64 32
+  %dims = load ptr, ptr %dims_at
+  %last = sub i32 %nd, 1
+  %axis = sub i32 %last, %from_last
+  %wide = sext i32 %axis to i64
+  %at = getelementptr i64, ptr %dims, i64 %wide
+  %extent = load i64, ptr %at
+  ret i64 %extent
+}}
+
+; whether two arrays are broadcast to as many elements as one of them has
+define internal i1 @fits_one(ptr %a, ptr %b) {{
+  %a_nd_at = getelementptr i8, ptr %a, i64 24
+  %b_nd_at = getelementptr i8, ptr %b, i64 24
+  %a_nd = load i32, ptr %a_nd_at
+  %b_nd = load i32, ptr %b_nd_at
+  %a_more = icmp sgt i32 %a_nd, %b_nd
+  %axes = select i1 %a_more, i32 %a_nd, i32 %b_nd
+  br label %next
+next:
+  %i = phi i32 [ 0, %0 ], [ %after, %matched ]
+  %a_size = phi i64 [ 1, %0 ], [ %a_product, %matched ]
+  %b_size = phi i64 [ 1, %0 ], [ %b_product, %matched ]
+  %size = phi i64 [ 1, %0 ], [ %product, %matched ]
+  %is_over = icmp sge i32 %i, %axes
+  br i1 %is_over, label %decide, label %look
+look:
+  %a_extent = call i64 @extent(ptr %a, i32 %i)
+  %b_extent = call i64 @extent(ptr %b, i32 %i)
+  %same = icmp eq i64 %a_extent, %b_extent
+  %a_is_one = icmp eq i64 %a_extent, 1
+  %b_is_one = icmp eq i64 %b_extent, 1
+  %either = or i1 %a_is_one, %b_is_one
+  %matches = or i1 %same, %either
+  br i1 %matches, label %matched, label %no
+matched:
+  %extent = select i1 %a_is_one, i64 %b_extent, i64 %a_extent
+  %a_product = mul i64 %a_size, %a_extent
+  %b_product = mul i64 %b_size, %b_extent
+  %product = mul i64 %size, %extent
+  %after = add i32 %i, 1
+  br label %next
+decide:
+  %is_a = icmp eq i64 %size, %a_size
+  %is_b = icmp eq i64 %size, %b_size
+  %fits = or i1 %is_a, %is_b
+  ret i1 %fits
+no:
+  ret i1 false
+}}
+
 define internal ptr @none() alwaysinline {{
   %number = call i64 @entry(i64 {none})
   %object = inttoptr i64 %number to ptr
@@ -139,8 +199,8 @@ ours:
 done:
   ret ptr %theirs
 shapes:
-  %alike = call i1 @alike(ptr %host, ptr %theirs)
-  %found = select i1 %alike, ptr %theirs, ptr null
+  %fits = call i1 @fits_one(ptr %host, ptr %theirs)
+  %found = select i1 %fits, ptr %theirs, ptr null
   ret ptr %found
 number:
   %is_float = call i1 @is(ptr %other, i64 {float_})
@@ -195,7 +255,9 @@ DEFER = """
   %is_deferred = icmp ne ptr %deferred, null
   br i1 %is_deferred, label %later, label %now
 later:
-  ret ptr %deferred
+  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
+  %given_later = select i1 %has_raised, ptr null, ptr %deferred
+  ret ptr %given_later
 now:"""
 
 BINARY = """
@@ -289,7 +351,9 @@ define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
   %is_deferred = icmp ne ptr %deferred, null
   br i1 %is_deferred, label %later, label %now
 later:
-  ret ptr %deferred
+  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
+  %given_later = select i1 %has_raised, ptr null, ptr %deferred
+  ret ptr %given_later
 now:
   %ufunc = call ptr @part(ptr %self, i64 {ufunc})
   %other = icmp eq ptr %ufunc, null

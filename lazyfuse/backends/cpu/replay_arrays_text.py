@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 ARRAYS = """
-; NumPy's array of an argument: itself, or what a small array wraps, also where that is put off;
-; null for others
+; NumPy's array of an argument: itself, or what a small array wraps; null for others
 define internal ptr @host(ptr %value) {
   %kind = get ptr %value[TYPE]
   %class = get ptr @table[CLASS]
@@ -13,25 +12,9 @@ define internal ptr @host(ptr %value) {
 ours:
   %wrapped = call ptr @part(ptr %value, i64 HOST)
   %is_unset = icmp eq ptr %wrapped, null
-  br i1 %is_unset, label %unset, label %look
-unset:
-  %settler = get ptr @table[SETTLER]
-  %never = icmp eq ptr %settler, null
-  br i1 %never, label %no, label %settle
-settle:
-  %settled = call ptr @call_one(ptr %settler, ptr %value)
-  %failed = icmp eq ptr %settled, null
-  br i1 %failed, label %clear, label %again
-clear:
-  call void @PyErr_Clear()
-  br label %no
-again:
-  call void @Py_DecRef(ptr %settled)
-  %now = call ptr @part(ptr %value, i64 HOST)
-  %is_lost = icmp eq ptr %now, null
-  br i1 %is_lost, label %no, label %look
+  br i1 %is_unset, label %no, label %look
 look:
-  %found = phi ptr [ %value, %0 ], [ %wrapped, %ours ], [ %now, %again ]
+  %found = phi ptr [ %value, %0 ], [ %wrapped, %ours ]
   %found_kind = get ptr %found[TYPE]
   %ndarray = get ptr @table[NDARRAY]
   %is_array = icmp eq ptr %found_kind, %ndarray
