@@ -155,7 +155,8 @@ def defer(name: str, *operands: Any) -> Any:
     if not _code:
         return None
     code = _code[0]
-    return code.functions["defer"](code.codes[name], *operands)
+    number = code.codes.get(name)
+    return None if number is None else code.functions["defer"](number, *operands)
 
 
 def forget() -> None:

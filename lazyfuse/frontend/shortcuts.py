@@ -104,7 +104,7 @@ def several(
     """`general`, the long way of an operation on arrays and numbers (where, clip), with a short
     way beside it; `choice`: what the values of these numbers decide."""
     known: Recipes = {}
-    name = general.__name__
+    name = general.__name__.removesuffix("_method")
 
     @wraps(general)
     def method(*operands: Any, **options: Any) -> Any:

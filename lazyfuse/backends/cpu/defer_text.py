@@ -32,6 +32,7 @@ from lazyfuse.backends.cpu.defer_operands_text import OPERANDS
 from lazyfuse.backends.cpu.defer_replay_text import REPLAY
 from lazyfuse.backends.cpu.defer_rows_text import ROWS
 from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
+from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
 #: The most operations and operands on the tape, and places whose heat is counted.
@@ -101,7 +102,7 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
     }
     return expanded(
-        "\n".join((_HEAD, OPERANDS, _DEFER, ROWS, CALLS, DEFERRED, SETTLE, REPLAY)),
+        "\n".join((_HEAD, OPERANDS, WHEN, _DEFER, ROWS, CALLS, DEFERRED, SETTLE, REPLAY)),
         {**names, **sizes},
     )
 
@@ -145,169 +146,6 @@ define internal ptr @host_at(ptr %array) alwaysinline {
 """
 
 _DEFER = """
-; whether the options in force are those under which operations are put off
-define internal i1 @is_allowed() {
-  %found = alloca ptr
-  store ptr null, ptr %found
-  %variable = call ptr @object(i64 T_OPTIONS)
-  %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
-  %options = load ptr, ptr %found
-  %is_none = icmp eq ptr %options, null
-  br i1 %is_none, label %clear, label %compare
-clear:
-  call void @PyErr_Clear()
-  ret i1 false
-compare:
-  call void @Py_DecRef(ptr %options)
-  %allowed = get ptr @state[ALLOWED]
-  %is_allowed = icmp eq ptr %options, %allowed
-  br i1 %is_allowed, label %yes, label %other
-yes:
-  ret i1 true
-other:
-  %refused = get ptr @state[REFUSED]
-  %is_refused = icmp eq ptr %options, %refused
-  br i1 %is_refused, label %no, label %ask
-ask:
-  %question = get ptr @state[ASK]
-  call void @ask(ptr %question)
-  br label %no
-no:
-  ret i1 false
-}
-
-; calls a function for what it does; may leave an exception
-define internal void @ask(ptr %function) {
-  %answer = call ptr @PyObject_Vectorcall(ptr %function, ptr null, i64 0, ptr null)
-  call void @Py_DecRef(ptr %answer)
-  ret void
-}
-
-; whether warnings come when they like
-define internal i1 @is_outermost() {
-  %known = get ptr @state[OUTERMOST]
-  %is_any = icmp eq ptr %known, null
-  br i1 %is_any, label %yes, label %look
-yes:
-  ret i1 true
-look:
-  %warnings = call ptr @object(i64 T_WARNINGS)
-  %name = call ptr @object(i64 T_FILTERS_NAME)
-  %filters = call ptr @PyDict_GetItem(ptr %warnings, ptr %name)
-  %is_known = icmp eq ptr %filters, %known
-  ret i1 %is_known
-}
-
-; whether an operation is looked at: every fourth, as long as no place is hot, since to know the
-; place costs a tenth of a small operation
-define internal i1 @is_looked_at() {
-  %is_any_hot = get i64 @state[IS_ANY_HOT]
-  %all = icmp ne i64 %is_any_hot, 0
-  br i1 %all, label %yes, label %count
-yes:
-  ret i1 true
-count:
-  %before = get i64 @state[PASSED]
-  %now = add i64 %before, 1
-  put i64 %now, @state[PASSED]
-  %turn = and i64 %before, 3
-  %is_turn = icmp eq i64 %turn, 0
-  ret i1 %is_turn
-}
-
-; a number for the place of an origin
-define internal i64 @place_of(ptr %origin) {
-  %code = call ptr @PyTuple_GetItem(ptr %origin, i64 0)
-  %instruction_object = call ptr @PyTuple_GetItem(ptr %origin, i64 1)
-  %instruction = call i64 @PyLong_AsLong(ptr %instruction_object)
-  %address = ptrtoint ptr %code to i64
-  %short = lshr i64 %address, 4
-  %spread = mul i64 %instruction, 7
-  %sum = add i64 %short, %spread
-  %place = and i64 %sum, LAST_PLACE
-  ret i64 %place
-}
-
-; adds to the time that the place of an origin has spent, for arrays of so many elements; whether
-; that was enough before. The tape begins there then
-define internal i1 @warmed(ptr %origin, i64 %size) {
-  %place = call i64 @place_of(ptr %origin)
-  %heat = get i64 @heat[%place]
-  %quarter = lshr i64 %size, 2
-  %cost = add i64 %quarter, 500
-  %is_any_hot = get i64 @state[IS_ANY_HOT]
-  %is_every = icmp ne i64 %is_any_hot, 0
-  %weight = select i1 %is_every, i64 1, i64 4
-  %spent = mul i64 %cost, %weight
-  %more = add i64 %heat, %spent
-  put i64 %more, @heat[%place]
-  put i64 %place, @state[PLACE]
-  %wanted = get i64 @state[HOT]
-  %is_hot = icmp sge i64 %heat, %wanted
-  br i1 %is_hot, label %mark, label %done
-mark:
-  put i64 1, @state[IS_ANY_HOT]
-  br label %done
-done:
-  ret i1 %is_hot
-}
-
-; whether the tape, where something is on it, is this thread's and has room; where it has none it
-; is settled, and where it is another thread's, now and then: that may have ended
-define internal i1 @make_room() {
-  %rows = get i64 @state[ROW_COUNT]
-  %is_new = icmp eq i64 %rows, 0
-  br i1 %is_new, label %yes, label %thread
-yes:
-  ret i1 true
-thread:
-  %owner = get i64 @state[OWN_THREAD]
-  %here = call i64 @PyThread_get_thread_ident()
-  %is_own = icmp eq i64 %owner, %here
-  br i1 %is_own, label %room, label %foreign
-foreign:
-  %foreign_before = get i64 @state[FOREIGN]
-  %foreign_now = add i64 %foreign_before, 1
-  put i64 %foreign_now, @state[FOREIGN]
-  %turn = and i64 %foreign_now, 63
-  %is_turn = icmp eq i64 %turn, 0
-  br i1 %is_turn, label %full, label %no
-room:
-  %leaves = get i64 @state[LEAF_COUNT]
-  %fits_leaves = icmp sle i64 %leaves, MOST_LEAVES_BEFORE
-  %fits_rows = icmp slt i64 %rows, MOST_ROWS
-  %fits = and i1 %fits_leaves, %fits_rows
-  br i1 %fits, label %yes, label %full
-full:
-  %settle = get ptr @state[FULL]
-  call void @ask(ptr %settle)
-  br label %no
-no:
-  ret i1 false
-}
-
-; whether the tape is empty, or an operation of this origin belongs on it
-define internal i1 @is_in_force(ptr %origin) {
-  %rows = get i64 @state[ROW_COUNT]
-  %is_new = icmp eq i64 %rows, 0
-  br i1 %is_new, label %yes, label %look
-yes:
-  ret i1 true
-look:
-  %modes = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
-  %modes_before = get ptr @state[MODES]
-  %same_modes = icmp eq ptr %modes, %modes_before
-  %owner = get i64 @state[OWN_THREAD]
-  %here = call i64 @PyThread_get_thread_ident()
-  %is_own = icmp eq i64 %owner, %here
-  %allowed = get ptr @state[ALLOWED]
-  %own_options = get ptr @state[OWN_OPTIONS]
-  %same_options = icmp eq ptr %allowed, %own_options
-  %same_state = and i1 %same_modes, %same_options
-  %is_in_force = and i1 %same_state, %is_own
-  ret i1 %is_in_force
-}
-
 ; puts an operation off; `target` is null, or the first operand, which gets the result: a reference
 ; to the result, null where it is to be computed at once, and 1 for an exception
 define internal ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr %target) {

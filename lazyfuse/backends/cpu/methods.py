@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu import defer_text, record
+from lazyfuse.backends.cpu import defer_text, methods_call_text, record
 from lazyfuse.backends.cpu import methods_text as templates
 from lazyfuse.backends.cpu.defer import CODES
 
@@ -95,7 +95,7 @@ def text(attributes: Mapping[str, int]) -> str:
             )
         )  # fmt: skip
     parts.append(templates.ITEM.format(method=_method("item"), **places))
-    parts.append(templates.CALL.format(method=_method("call"), **places))
+    parts.append(methods_call_text.CALL.format(method=_method("call"), **places))
     return "\n".join(parts)
 
 
