@@ -23,7 +23,9 @@ look:
   %modes_then = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
   %modes = call ptr @modes()
   %same_modes = icmp eq ptr %modes, %modes_then
-  %same_options = call i1 @is_under_its_options()
+  %options = call ptr @options_now()
+  %own_options = get ptr @state[OWN_OPTIONS]
+  %same_options = icmp eq ptr %options, %own_options
   %can_replay = and i1 %same_modes, %same_options
   br i1 %can_replay, label %ask, label %no
 ask:
@@ -67,25 +69,6 @@ late:
   br label %no
 no:
   ret i1 false
-}
-
-; whether the options in force are those of the tape
-define internal i1 @is_under_its_options() {
-  %found = alloca ptr
-  store ptr null, ptr %found
-  %variable = call ptr @object(i64 T_OPTIONS)
-  %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
-  %options = load ptr, ptr %found
-  %is_lost = icmp eq ptr %options, null
-  br i1 %is_lost, label %clear, label %compare
-clear:
-  call void @PyErr_Clear()
-  ret i1 false
-compare:
-  call void @Py_DecRef(ptr %options)
-  %own = get ptr @state[OWN_OPTIONS]
-  %is_own = icmp eq ptr %options, %own
-  ret i1 %is_own
 }
 
 ; the codes and which results are alive as one key; null without an exception for none

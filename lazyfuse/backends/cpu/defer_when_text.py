@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 WHEN = """
-; whether the options in force are those under which operations are put off
-define internal i1 @is_allowed() {
+; the options in force, which others keep; null where that is not known
+define internal ptr @options_now() {
   %found = alloca ptr
   store ptr null, ptr %found
   %variable = call ptr @object(i64 T_OPTIONS)
   %got = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found)
   %options = load ptr, ptr %found
   %is_none = icmp eq ptr %options, null
-  br i1 %is_none, label %clear, label %compare
+  br i1 %is_none, label %clear, label %give
 clear:
   call void @PyErr_Clear()
-  ret i1 false
-compare:
+  ret ptr null
+give:
   call void @Py_DecRef(ptr %options)
+  ret ptr %options
+}
+
+; whether the options in force are those under which operations are put off
+define internal i1 @is_allowed() {
+  %options = call ptr @options_now()
   %allowed = get ptr @state[ALLOWED]
   %is_allowed = icmp eq ptr %options, %allowed
   br i1 %is_allowed, label %yes, label %other
