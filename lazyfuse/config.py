@@ -144,11 +144,8 @@ def options(**changes: Any) -> Iterator[Options]:
         raise TypeError(
             f"unknown option {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    token = _CURRENT.set(_known(replace(current(), **changes)))
-    try:
+    with using(_known(replace(current(), **changes))):
         yield current()
-    finally:
-        _CURRENT.reset(token)
 
 
 @contextmanager

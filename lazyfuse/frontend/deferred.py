@@ -71,40 +71,38 @@ _patience: dict[int, int] = {}
 
 def use(code: Code) -> None:
     """Put operations off from now on, by machine code."""
-    for name, dtype in (("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
-        _write(code, f"DTYPE_{name}", np.dtype(dtype))
-    _write(code, "ASK", allow)
-    _write(code, "FULL", settle)
-    _write(code, "LOST", look_around)
-    _write(code, "KNOWN", KNOWN)
-    _write(code, "HOST_NAME", sys.intern("_host"))
+    _code[:] = [code]
+    _refer("ASK", allow)
+    _refer("FULL", settle)
+    _refer("LOST", look_around)
+    _refer("KNOWN", KNOWN)
+    _refer("HOST_NAME", sys.intern("_host"))
     for name, number in code.codes.items():
         ufunc = registry.NATIVE.get(name)
         if isinstance(ufunc, registry.Itself):
             ufunc._code = number  # type: ignore[attr-defined]  # of `ufunc.py`
     Handle._host_of = staticmethod(host_of)
+    _put("WEAK_OFFSET", Handle._concrete.__weakrefoffset__)
+    _refer("OUTERMOST", OUTERMOST)
     registry.DEFER[:], registry.SETTLE[:] = [defer], [settle_any]
-    code.state[code.places["WEAK_OFFSET"]] = Handle._concrete.__weakrefoffset__
-    _write(code, "OUTERMOST", OUTERMOST)
-    _code[:] = [code]
     tune(SMALLEST, HOT)
+    for name, dtype in (("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
+        _refer(f"DTYPE_{name}", np.dtype(dtype))  # last: other threads put off from here on
     atexit.register(_stop)
 
 
 def tune(smallest: int, hot: int) -> None:
     """Say what is put off: arrays of so many elements, where a line has spent so much time."""
-    code = _code[0]
-    code.state[code.places["SMALLEST"]] = smallest
-    code.state[code.places["HOT"]] = hot
+    _put("SMALLEST", smallest)
+    _put("HOT", hot)
 
 
 def look_at_all(*, filters: bool = False) -> None:
     """Look at every operation, as where a place is hot; with `filters`, under any filters of
     warnings, too."""
-    state, places = _code[0].state, _code[0].places
-    state[places["IS_ANY_HOT"]] = 1
+    _put("IS_ANY_HOT", 1)
     if filters:
-        state[places["OUTERMOST"]] = 0
+        _put("OUTERMOST", 0)
 
 
 def _stop() -> None:
@@ -113,13 +111,20 @@ def _stop() -> None:
     tune(1 << 62, HOT)
 
 
-_held: dict[str, Any] = {}
+def _put(name: str, word: int) -> None:
+    """Write a word of the state."""
+    _code[0].state[_code[0].places[name]] = word
 
 
-def _write(code: Code, name: str, value: Any) -> None:
+def _refer(name: str, value: Any) -> None:
     """Let a word of the state refer to an object."""
     _held[name] = value
-    code.state[code.places[name]] = id(value)
+    _put(name, id(value))
+
+
+def _word(name: str) -> int:
+    """A word of the state."""
+    return int(_code[0].state[_code[0].places[name]])
 
 
 def allow() -> None:
@@ -133,11 +138,13 @@ def allow() -> None:
         and options.float_errors == "flags"
         and session.default_device() == "cpu"
     )
-    _write(_code[0], "ALLOWED" if is_allowed else "REFUSED", options)
+    _refer("ALLOWED" if is_allowed else "REFUSED", options)
     if is_allowed:
         _allowed[id(options)] = options
 
 
+#: What words of the state refer to.
+_held: dict[str, Any] = {}
 #: Options under which something was put off, by their address, which stays theirs.
 _allowed: dict[int, config.Options] = {}
 
@@ -152,8 +159,6 @@ def look_around() -> None:
 
 def defer(name: str, *operands: Any) -> Any:
     """The result of an operation that is put off; None where it is to be computed at once."""
-    if not _code:
-        return None
     code = _code[0]
     number = code.codes.get(name)
     return None if number is None else code.functions["defer"](number, *operands)
@@ -180,10 +185,7 @@ def programs() -> Sequence[Program]:
 def settle() -> None:
     """Compute what is put off. Raises: MemoryError, and what is put off stays so; what a filter
     makes of a warning, when it is done."""
-    if not _code:
-        return
-    code = _code[0]
-    functions = code.functions
+    functions = _code[0].functions
     told: Sequence[Telling] = ()
     with session.flush_lock:
         is_settled = False
@@ -192,7 +194,7 @@ def settle() -> None:
             if found is None:
                 return
             number, codes, live, leaves, origins = found
-            options = _allowed[code.state[code.places["OWN_OPTIONS"]]] if codes else None
+            options = _allowed[_word("OWN_OPTIONS")] if codes else None
             try:
                 with config.using(options or config.current()):
                     done = _computed(codes, live, leaves, origins)
@@ -206,7 +208,7 @@ def settle() -> None:
 
 def settle_any() -> bool:
     """The same; whether there was anything, and nobody is at it."""
-    if not is_pending() or _code[0].state[_code[0].places["IS_BUSY"]]:
+    if not is_pending() or _word("IS_BUSY"):
         return False
     settle()
     return True
@@ -214,8 +216,7 @@ def settle_any() -> bool:
 
 def is_pending() -> bool:
     """Whether something is put off."""
-    state, places = _code[0].state, _code[0].places
-    return bool(state[places["ROW_COUNT"]] or state[places["LEAF_COUNT"]])
+    return bool(_word("ROW_COUNT") or _word("LEAF_COUNT"))
 
 
 class Telling(NamedTuple):
@@ -249,7 +250,7 @@ def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Seque
         if len(_programs) >= _MOST:
             forget()
         program = _programs[key] = Program(list(_steps(codes)), live, len(leaves))
-    place = _code[0].state[_code[0].places["PLACE"]]
+    place = _word("PLACE")
     if program.is_worth and origins[0][2] is current_modes():
         values = program.at_once(leaves)
         if values is not None:
@@ -316,8 +317,7 @@ class Program:
         found = self.fused(*leaves)
         if found is None:
             return None
-        values = found if type(found) is tuple else (found,)
-        return tuple([_small(value) for value in values])
+        return tuple(map(_small, found if type(found) is tuple else (found,)))
 
     def _function(self) -> Callable[..., Any]:
         """A Python function that does the same."""

@@ -114,7 +114,7 @@ def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     place = id(frame.f_code), frame.f_lasti
     code, stand_in = _stand_ins.get(place, _NONE)
     if code is not frame.f_code:
-        stand_in = _stand_in(frame)
+        stand_in = _stand_in(frame.f_code, frame.f_lineno)
         _remember(place, frame.f_code, stand_in)
     return FunctionType(stand_in, frame.f_globals)(function, args, kwargs)
 
@@ -126,10 +126,7 @@ def call_from(origin: Origin, function: Callable[..., Any], *args: Any) -> Any:
     place = id(code), instruction
     known, stand_in = _stand_ins.get(place, _NONE)
     if known is not code:
-        file, line = line_of(origin)
-        stand_in = _call.__code__.replace(
-            co_filename=file, co_firstlineno=line - 1, co_name=code.co_name
-        )
+        stand_in = _stand_in(code, line_of(origin)[1])
         _remember(place, code, stand_in)
     return FunctionType(stand_in, globals_of(code))(function, args, {})
 
@@ -144,11 +141,10 @@ def _remember(place: tuple[int, int], code: CodeType, stand_in: CodeType) -> Non
 _REMEMBERED = 4096
 
 
-def _stand_in(frame: FrameType) -> CodeType:
-    """Code that calls a function, and looks like the user's line."""
-    code = frame.f_code
+def _stand_in(code: CodeType, line: int) -> CodeType:
+    """Code that calls a function, and looks like a line of the user's."""
     return _call.__code__.replace(
-        co_filename=code.co_filename, co_firstlineno=frame.f_lineno - 1, co_name=code.co_name
+        co_filename=code.co_filename, co_firstlineno=line - 1, co_name=code.co_name
     )
 
 

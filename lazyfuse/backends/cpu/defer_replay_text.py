@@ -97,12 +97,7 @@ next:
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %hold
 hold:
-  %leaf = call ptr @leaf(i64 %i)
-  %host = get ptr %leaf[LEAF_HOST]
-  %object = get ptr %leaf[LEAF_OBJECT]
-  %is_number = icmp eq ptr %host, null
-  %operand = select i1 %is_number, ptr %object, ptr %host
-  call void @Py_IncRef(ptr %operand)
+  %operand = call ptr @held_operand(i64 %i)
   put ptr %operand, %operands[%i]
   %after = add i64 %i, 1
   br label %next

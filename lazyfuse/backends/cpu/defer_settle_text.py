@@ -73,6 +73,17 @@ give:
   ret ptr %whole
 }
 
+; a new reference to a leaf: NumPy's array, or the number itself
+define internal ptr @held_operand(i64 %number) {
+  %leaf = call ptr @leaf(i64 %number)
+  %host = get ptr %leaf[LEAF_HOST]
+  %object = get ptr %leaf[LEAF_OBJECT]
+  %is_number = icmp eq ptr %host, null
+  %operand = select i1 %is_number, ptr %object, ptr %host
+  call void @Py_IncRef(ptr %operand)
+  ret ptr %operand
+}
+
 define internal void @fill_deferred(ptr %operands, ptr %origins) {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
@@ -82,12 +93,7 @@ next_leaf:
   %is_last = icmp sge i64 %i, %leaves
   br i1 %is_last, label %next_row, label %at_leaf
 at_leaf:
-  %leaf = call ptr @leaf(i64 %i)
-  %host = get ptr %leaf[LEAF_HOST]
-  %object = get ptr %leaf[LEAF_OBJECT]
-  %is_number = icmp eq ptr %host, null
-  %operand = select i1 %is_number, ptr %object, ptr %host
-  call void @Py_IncRef(ptr %operand)
+  %operand = call ptr @held_operand(i64 %i)
   %set = call i32 @PyTuple_SetItem(ptr %operands, i64 %i, ptr %operand)
   %i_after = add i64 %i, 1
   br label %next_leaf
