@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import lazyfuse as lf
-from lazyfuse.frontend import deferred, fused, small_methods
+from lazyfuse.frontend import deferred, fused, native_methods, tapes
 
 
 @contextmanager
@@ -17,16 +17,16 @@ def deferring(
     """Put off what can be, on arrays of any size, with `filters` under any filters of warnings;
     one call does it from the third time on.
     """
-    small_methods.make_native(lf.LazyArray)
-    normal = deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW
-    deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = worth, 1 << 40, 0
+    native_methods.make_native(lf.LazyArray)
+    normal = tapes.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW
+    tapes.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = worth, 1 << 40, 0
     deferred.tune(smallest, hot)
     deferred.look_at_all(filters=filters)
     try:
         yield
     finally:
         deferred.settle()
-        deferred.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = normal
+        tapes.WORTH, deferred.PATIENCE, fused.CALLS_OF_FEW = normal
         deferred.tune(deferred.SMALLEST, deferred.HOT)
 
 

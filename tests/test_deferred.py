@@ -26,7 +26,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
-from lazyfuse.frontend import deferred  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import deferred, tapes  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
 
@@ -562,19 +562,19 @@ late = Late()
 
 def test_asked_while_settling(monkeypatch: pytest.MonkeyPatch) -> None:
     deferred.forget()
-    monkeypatch.setattr(deferred.Program, "at_once", lambda *args: None)
+    monkeypatch.setattr(tapes.Program, "at_once", lambda *args: None)
     a = operand()
     first = a * 2.0
     second = first + 1.0
     normal, seen = caller.call_from, []
 
     def asking(*args: Any) -> Any:
-        monkeypatch.setattr(deferred, "call_from", normal)
+        monkeypatch.setattr(tapes, "call_from", normal)
         seen.append((values(second), values(a), values(a * 3.0)))
         second[0] = -5.0
         return normal(*args)
 
-    monkeypatch.setattr(deferred, "call_from", asking)
+    monkeypatch.setattr(tapes, "call_from", asking)
     host.testing.assert_array_equal(values(first), values(a) * 2.0)
     host.testing.assert_array_equal(seen[0][0], values(a) * 2.0 + 1.0)
     host.testing.assert_array_equal(seen[0][2], values(a) * 3.0)
@@ -583,7 +583,7 @@ def test_asked_while_settling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_failure_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     deferred.forget()
-    monkeypatch.setattr(deferred.Program, "at_once", lambda *args: None)
+    monkeypatch.setattr(tapes.Program, "at_once", lambda *args: None)
     a = operand()
     found = a * 2.5 - 1.0
     normal = caller.call_from
@@ -591,12 +591,12 @@ def test_failure_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*args: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(deferred, "call_from", failing)
+    monkeypatch.setattr(tapes, "call_from", failing)
     with pytest.raises(MemoryError):
         values(found)
     with pytest.raises(MemoryError):
         values(a)
-    monkeypatch.setattr(deferred, "call_from", normal)
+    monkeypatch.setattr(tapes, "call_from", normal)
     host.testing.assert_array_equal(values(found), values(a) * 2.5 - 1.0)
 
 

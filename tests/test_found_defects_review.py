@@ -320,25 +320,25 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The operator that asked for machine code raised what the compiler did."""
-    from lazyfuse.frontend import small_methods
+    from lazyfuse.frontend import native_methods, rerecord
 
     def broken(kind: type, *, compiles: bool) -> bool:
         raise RuntimeError("no code")
 
-    monkeypatch.setattr(small_methods, "make_native", broken)
-    monkeypatch.setattr(small_methods, "_failures", [])
-    monkeypatch.setattr(small_methods, "_uses", [small_methods._VERY_HOT])
+    monkeypatch.setattr(native_methods, "make_native", broken)
+    monkeypatch.setattr(native_methods, "_failures", [])
+    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
     for _ in range(2):
-        small_methods._make_native_if_worth(oracle.lf.LazyArray)
-    assert len(small_methods._failures) == 1
+        native_methods.make_native_if_worth(oracle.lf.LazyArray)
+    assert len(native_methods._failures) == 1
 
 
 @pytest.mark.engine
 def test_numpys_ufuncs_on_small_arrays_warn_at_the_users_line() -> None:
     """Once operators were machine code, `np.add(x, 1e308)` warned inside the package."""
-    from lazyfuse.frontend import small_methods
+    from lazyfuse.frontend import native_methods
 
-    assert small_methods.make_native(oracle.lf.LazyArray) in (True, False)
+    assert native_methods.make_native(oracle.lf.LazyArray) in (True, False)
     x = oracle.lf.asarray([1e308])
     for call in (lambda: host.add(x, 1e308), lambda: host.float64(1e308) + x, lambda: x + x):
         with pytest.warns(RuntimeWarning, match="overflow") as told:

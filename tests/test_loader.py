@@ -101,10 +101,10 @@ def test_programs_by_both(name: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_other_modules_by_both(disk: Path) -> None:
     """Workers, operators of small arrays, recording and replaying."""
     from lazyfuse.backends.cpu import launch_text, methods, record, replay
-    from lazyfuse.frontend import small_methods
+    from lazyfuse.frontend import native_methods
     from lazyfuse.runtime import recorder
 
-    recording = small_methods._recording(lf.LazyArray)
+    recording = native_methods._recording(lf.LazyArray)
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     texts = (launch_text.text(COMPILER.triple), methods.text(places), replay.text())
     for text in texts:

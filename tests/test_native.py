@@ -23,7 +23,7 @@ from tests.test_writes import CASES as WRITES
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
-from lazyfuse.frontend import rerecord, small_methods  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import native, trace  # noqa: E402 - likewise
 
 PROGRAMS = [*VIEWS, *WRITES]
@@ -38,7 +38,7 @@ def operators() -> Iterator[None]:
     call = vars(type(lf.add))["__call__"]
     again = {name: getattr(rerecord, name) for name in ("recorded", "written")}
     walks = len(trace.walks)
-    assert small_methods.make_native(kind)
+    assert native_methods.make_native(kind)
     assert not isinstance(vars(kind)["__add__"], FunctionType)
     yield
     for name, value in before.items():
@@ -237,7 +237,7 @@ def test_signatures() -> None:
 
 
 def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    sample, recording = small_methods.native_sample(), small_methods._recording(lf.LazyArray)
+    sample, recording = native_methods.native_sample(), native_methods._recording(lf.LazyArray)
     with lf.options(native=False):
         assert native.install(sample, recording) is None
     for question in ("is_known_python", "is_known_numpy"):
@@ -252,9 +252,8 @@ def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) ->
     "has_backend,has_llvm,loads,compiles",
     ((False, False, 8_000, 50_000), (True, False, 2_000, 50_000), (True, True, 2_000, 6_000)),
 )
-@pytest.mark.parametrize("counter", (small_methods, rerecord))
 def test_it_comes_when_a_program_is_hot(
-    counter: Any, has_backend: bool, has_llvm: bool, loads: int, compiles: int,
+    has_backend: bool, has_llvm: bool, loads: int, compiles: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """From disk early, and looked for once; compiled later, still later if LLVM has to start."""
@@ -266,15 +265,14 @@ def test_it_comes_when_a_program_is_hot(
         return False
 
     for name, value in (("make_native", noted), ("_failures", []), ("_looked", [])):
-        monkeypatch.setattr(small_methods, name, value)
-    for module in (small_methods, rerecord):
-        monkeypatch.setattr(module, "_uses", uses if module is counter else [0])
+        monkeypatch.setattr(native_methods, name, value)
+    monkeypatch.setattr(rerecord, "_uses", uses)
     monkeypatch.setattr(native, "has_backend", lambda: has_backend)
     monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
-    for uses[0] in range(0, 52_001, small_methods._HOT):
-        small_methods._make_native_if_worth(lf.LazyArray)
+    for uses[0] in range(0, 52_001, rerecord.HOT):
+        native_methods.make_native_if_worth(lf.LazyArray)
     assert asked[0] == (loads, False)
-    assert asked[1:] == [(n, True) for n in range(compiles, 52_001, small_methods._HOT)]
+    assert asked[1:] == [(n, True) for n in range(compiles, 52_001, rerecord.HOT)]
 
 
 UFUNCS = sorted(

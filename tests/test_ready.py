@@ -20,7 +20,7 @@ from tests.concurrently import concurrently
 if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code runs plans of the engine on the CPU", allow_module_level=True)
 
-from lazyfuse.frontend import small_methods  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
 from lazyfuse.ir import orphans  # noqa: E402 - likewise
 from lazyfuse.ir.node import Const, Node  # noqa: E402 - likewise
 from lazyfuse.runtime import (  # noqa: E402 - likewise
@@ -41,7 +41,7 @@ def flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What machine code answered, from the third run of a plan on."""
     monkeypatch.setattr(ready, "RUNS", 2)
     found: list[str] = []
-    assert small_methods.make_native(lf.LazyArray)
+    assert native_methods.make_native(lf.LazyArray)
     machine = engine.machines[-1]
 
     def noted(*given: Any) -> Any:

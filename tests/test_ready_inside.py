@@ -21,7 +21,7 @@ if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code runs plans of the engine on the CPU", allow_module_level=True)
 
 from lazyfuse.backends.cpu import buffers  # noqa: E402 - when there is an engine
-from lazyfuse.frontend import small_methods  # noqa: E402 - likewise
+from lazyfuse.frontend import native_methods  # noqa: E402 - likewise
 from lazyfuse.ir import orphans  # noqa: E402 - likewise
 from lazyfuse.runtime import engine, known, ready, session, trace  # noqa: E402 - likewise
 from lazyfuse.runtime.executor import Executor  # noqa: E402 - likewise
@@ -31,7 +31,7 @@ from lazyfuse.runtime.executor import Executor  # noqa: E402 - likewise
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """What machine code answered, from the third run of a plan on."""
     monkeypatch.setattr(ready, "RUNS", 2)
-    assert small_methods.make_native(lf.LazyArray)
+    assert native_methods.make_native(lf.LazyArray)
     found: list[Any] = []
     machine = engine.machines[-1]
 
@@ -127,11 +127,11 @@ def test_finalizers_may_ask_for_what_is_computed() -> None:
     import gc, sys
     import numpy as host
     import lazyfuse as lf
-    from lazyfuse.frontend import small_methods
+    from lazyfuse.frontend import native_methods
     from lazyfuse.runtime import engine, ready
 
     ready.RUNS = 2
-    assert small_methods.make_native(lf.LazyArray)
+    assert native_methods.make_native(lf.LazyArray)
     machine, done = engine.machines[-1], []
 
     def noted(*given):

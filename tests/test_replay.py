@@ -26,7 +26,7 @@ if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code replays what the engine runs on the CPU", allow_module_level=True)
 
 from lazyfuse.frontend import fused as frontend  # noqa: E402 - when there is an engine
-from lazyfuse.frontend import small_methods  # noqa: E402 - likewise
+from lazyfuse.frontend import native_methods  # noqa: E402 - likewise
 from lazyfuse.ir.layout import Layout  # noqa: E402 - likewise
 from lazyfuse.runtime import native, replay_code, session  # noqa: E402 - likewise
 from lazyfuse.runtime.sequence import (  # noqa: E402 - likewise
@@ -551,7 +551,7 @@ def test_no_reference_is_lost() -> None:
             quotient(small[0], zero)
         quotient(small[0], small[1])
 
-    assert small_methods.make_native(lf.LazyArray)  # not while it is measured
+    assert native_methods.make_native(lf.LazyArray)  # not while it is measured
     watched = [*small, small[0]._host, *large, large[0]._storage.node.buffer, None, host.float64]
     watched += [host.dtype("f8"), fused, lf.LazyArray, True, lf.options]
     for _ in range(20):

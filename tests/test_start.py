@@ -43,7 +43,7 @@ def run(program: str, *arguments: str, **environment: str) -> str:
 
 WARM = """
 import sys, types, numpy, lazyfuse as lf
-from lazyfuse.frontend import small_methods
+from lazyfuse.frontend import native_methods
 
 h = numpy.arange(300000.0)
 x = lf.array(h)
@@ -62,7 +62,7 @@ for _ in range(40):
 assert numpy.array_equal(lf.asnumpy(z), h * 3 - h / 2)
 
 if sys.argv[1:] == ["compile"]:
-    small_methods.make_native(lf.LazyArray)
+    native_methods.make_native(lf.LazyArray)
 a, b = lf.array(h[:100]), lf.array(h[:100] + 1)
 for _ in range(2500):
     c = a + b

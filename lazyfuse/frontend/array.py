@@ -318,6 +318,9 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
         raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
 
     def __len__(self) -> int:
+        host = self._host
+        if host is not None:
+            return len(host)
         shape = self.shape
         if not shape:
             raise TypeError("len() of unsized object")

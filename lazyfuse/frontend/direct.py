@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.frontend import elementwise
+from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.ir.node import Map
+from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
@@ -60,9 +61,20 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         kernel = kernels.get(key)
         if kernel is None and key not in kernels:
             kernel = kernels[key] = _kernel(name, marks)
+            if kernel is not None:
+                _offer(name, kernel, marks)
         return None if kernel is None else _run(kernel, operands, *result)
 
     return call
+
+
+def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
+    """Let machine code call a kernel that gives what the arrays are."""
+    function = registry.NATIVE.get(name)
+    if isinstance(function, registry.AtOnce) and all(
+        mark == kernel.dtype for mark in marks if isinstance(mark, np.dtype)
+    ):
+        function._kernels = chained(function._kernels or 0, kernel.op, marks) or None
 
 
 def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:

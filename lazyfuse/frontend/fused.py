@@ -25,12 +25,12 @@ from lazyfuse.frontend import registry
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
+from lazyfuse.frontend.native_methods import native_sample
 from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
 from lazyfuse.frontend.recording import Recording, UnfitError, is_faster_unfused, kernel_run
 from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.replaying import replay
 from lazyfuse.frontend.signature import Reads, array_mark, plain_mark
-from lazyfuse.frontend.small_methods import native_sample
 from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
@@ -67,7 +67,7 @@ class Fused(Itself):
     (`runtime/replay.py`), which comes here for what it does not know.
     """
 
-    __slots__ = ("_entries",)  # where machine code looks
+    __slots__ = ("_entries", "__dict__", "__weakref__")  # machine code looks at the first
 
     def __init__(
         self,

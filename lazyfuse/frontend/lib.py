@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, recasting, small
+from lazyfuse.frontend import fallback, recasting
+from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
 
 
@@ -27,7 +28,7 @@ class _Library(types.ModuleType):
 
 
 def _at_once(name: str, engine: Any) -> Any:
-    return small.function(name, engine, getattr(np.lib.stride_tricks, name))
+    return Function(f"lib.stride_tricks.{name}", engine, getattr(np.lib.stride_tricks, name))
 
 
 def byte_bounds(a: Any) -> tuple[int, int]:

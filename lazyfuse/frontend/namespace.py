@@ -41,7 +41,6 @@ from lazyfuse.frontend import (
     reductions,
     registry,
     scans,
-    small,
     sorting,
     statistics,
     transforms,
@@ -50,6 +49,7 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.array import LazyArray
 from lazyfuse.frontend.array_api import ArrayNamespaceInfo
 from lazyfuse.frontend.convert import ForeignError, is_subclass
+from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.grids import Grid
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.iteration import nditer
@@ -263,12 +263,13 @@ def _takes_more(function: Any, numpys: Any) -> bool:
 
 def _native() -> dict[str, Any]:
     own = {
-        name: small.function(name, _guarded(name, function), getattr(np, name))
+        name: _guarded(name, function)
         for name, function in {**_listed(_OWN), **_listed(_CALLS)}.items()
     }
     own["where"] = several(own["where"])
     own |= {name: remembered(own[name]) for name in _REMEMBERED}
-    names = {**UFUNCS, **own}
+    functions = {name: Function(name, engine, getattr(np, name)) for name, engine in own.items()}
+    names: dict[str, Any] = {**UFUNCS, **functions}
     names.update({alias: names[name] for alias, name in _ALIASES.items()})
     names["ndarray"] = LazyArray
     names["ufunc"] = Ufunc
@@ -285,14 +286,19 @@ NATIVE: Mapping[str, Any] = _native()
 def lookup(name: str) -> Any:
     """What `lazyfuse.<name>` is.
     Raises: AttributeError for names that NumPy does not have either."""
-    if name in NATIVE:  # asked once: the module keeps it, as a lookup costs more than a small sum
-        return vars(sys.modules["lazyfuse"]).setdefault(name, NATIVE[name])
-    if name in GRIDS:
-        return Grid(getattr(np, name), HOST)
     if name in (*SUBMODULES, "testing"):
         return importlib.import_module(f"lazyfuse.{name}")
-    if name.startswith("_") or name in ("core", "f2py"):
+    if name not in NATIVE and (name.startswith("_") or name in ("core", "f2py")):
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
+    # the module keeps what is asked for once: a lookup costs more than a small sum
+    return vars(sys.modules["lazyfuse"]).setdefault(name, _found(name))
+
+
+def _found(name: str) -> Any:
+    if name in NATIVE:
+        return NATIVE[name]
+    if name in GRIDS:
+        return Grid(getattr(np, name), HOST)
     return _adapted(name, _of_numpy(name))
 
 
@@ -319,8 +325,10 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            made = small.function(name, _spared(name, value, HOST.function(value)), value)
-            return several(made, choice=open_bounds) if name == "clip" else made
+            engine = _spared(name, value, HOST.function(value))
+            if name == "clip":
+                engine = several(engine, choice=open_bounds)
+            return Function(name, engine, value)
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":

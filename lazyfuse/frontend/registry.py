@@ -10,11 +10,28 @@ from typing import Any
 class Itself:
     """Objects of which a recording depends on which one it is alone."""
 
+    __slots__ = ()
+
+
+class AtOnce(Itself):
+    """A function that NumPy computes at once on small arrays.
+
+    `_exact`: NumPy's function, None where its bits are not the kernels'. `_recipes`: of calls
+    without keywords, if any. `_code`: of what can be put off (`deferred.py`), else None.
+    `_kernels`: the address of records of its own kernels, None for none (`direct.py`).
+    """
+
+    __slots__ = ("_exact", "_recipes", "_code", "_kernels")
+
+    _exact: Any
+    _recipes: Any
+    _code: int | None
+    _kernels: int | None
+
 
 NATIVE: dict[str, Any] = {}
-#: What puts operations off (`deferred.py`), where there is machine code.
-DEFER: list[Callable[..., Any]] = []
-#: What settles what is put off; whether there was anything.
+#: What settles what is put off (`deferred.py`), where there is machine code; whether there was
+#: anything.
 SETTLE: list[Callable[[], bool]] = []
 #: What makes those that are made when they are asked for.
 MADE_LATE: dict[str, Callable[[str], Any]] = {}

@@ -40,16 +40,20 @@ _ref = weakref.ref
 _options = config.current
 
 
-#: Operations that Python has recorded again; after how many of them it is asked whether machine
-#: code is worth it (`small_methods.py`), which saves 1.5 us each time; and who asks.
+#: Operations that Python has recorded again or given to NumPy, weighed by what machine code would
+#: save (`native_methods.py`): 1 is 1.5 us. How many of them there are when it is asked again
+#: whether that is worth it, after how many more; and who asks.
 _uses = [0]
+_asked = [2_000]
 HOT = 2_000
 when_hot: list[Callable[[], None]] = []
 
 
-def _count() -> None:
-    _uses[0] += 1
-    if _uses[0] % HOT == 0:
+def count(weight: int = 1) -> None:
+    """Note an operation that machine code would have done in less time."""
+    _uses[0] += weight
+    if _uses[0] >= _asked[0]:
+        _asked[0] = _uses[0] + HOT
         for function in when_hot:
             function()
 
@@ -261,7 +265,7 @@ def map_recorded(  # noqa: C901  # written out, since it is the price of every o
 
 def _stored(node: Node, device: str, thread: int) -> Storage:
     """New memory whose value is a node."""
-    _count()
+    count()
     storage = _new(Storage)
     storage.node, storage.device = node, device
     storage._thread, storage._is_shared = thread, False
@@ -298,5 +302,5 @@ def written(known: Recipes, operands: Sequence[Any], extra: Any) -> bool:
         enforce_budget(storage)
     with session.flush_lock:
         storage.replace(remade(recipe, operands, scalars, origin))
-    _count()
+    count()
     return True

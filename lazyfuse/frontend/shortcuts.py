@@ -16,7 +16,7 @@ from functools import wraps
 from threading import get_ident
 from typing import Any, TypeVar
 
-from lazyfuse.frontend import registry, rerecord
+from lazyfuse.frontend import rerecord
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.recipes import Recipe, learn, number_of
 from lazyfuse.frontend.rerecord import (
@@ -104,16 +104,11 @@ def several(
     """`general`, the long way of an operation on arrays and numbers (where, clip), with a short
     way beside it; `choice`: what the values of these numbers decide."""
     known: Recipes = {}
-    name = general.__name__.removesuffix("_method")
 
     @wraps(general)
     def method(*operands: Any, **options: Any) -> Any:
         if options:
             return general(*operands, **options)
-        if registry.DEFER:
-            found = registry.DEFER[0](name, *operands)
-            if found is not None:
-                return found
         chosen = choice(operands)
         made = rerecord.recorded(known, operands, chosen)
         if made is not None:

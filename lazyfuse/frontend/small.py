@@ -11,9 +11,7 @@ read into the graph as a copy: what NumPy would have read at this moment.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +154,7 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
     """Arguments for NumPy, None when something belongs to the engine or is too large. Small arrays
     stay small when the option changes; `least` is the size of one."""
     allowed = max(eager_size(), least)
-    if not allowed or not _OURS.isdisjoint(kwargs):
+    if not allowed or not OWN_WORDS.isdisjoint(kwargs):
         return None
     found: list[Any] = []
     try:
@@ -170,7 +168,7 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
 
 
 #: Keywords that NumPy does not know, or that give the call to others.
-_OURS = frozenset(("device", "like", "descending"))
+OWN_WORDS = frozenset(("device", "like", "descending"))
 
 
 def fits(left: np.ndarray, right: np.ndarray) -> bool:
@@ -254,7 +252,7 @@ def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
     return result if given[0] is None else given[0]
 
 
-# ---- functions of the namespace
+# ---- ufuncs
 
 
 def is_exact(names: Sequence[str]) -> bool:
@@ -265,32 +263,8 @@ def is_exact(names: Sequence[str]) -> bool:
 #: What `function` and `ufunc` give for operands that are not all small.
 LARGE = object()
 
-#: Functions that compute transcendental functions: their bits are the kernels' own.
-_OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
 
-#: Functions that give objects of our own beside arrays: archives, mapped files.
-_OWN_OBJECTS = frozenset(("load",))
-
-
-def function(name: str, engine: Method, plain: Method) -> Method:
-    """A function of the namespace: NumPy's own `plain`, at once, when all its operands are
-    small."""
-    if name in _OWN_BITS or name in _OWN_OBJECTS:
-        return engine
-    size = _SIZES.get(name)
-
-    @wraps(engine)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = lowered(args, kwargs, _largest(args))
-        if given is None or size is not None and not size(*args, **kwargs) <= eager_size():
-            return engine(*args, **kwargs)
-        found = call_as_user(plain, *given.args, **given.kwargs)
-        return answer(lift(found, given.arrays), kwargs)
-
-    return call
-
-
-def _largest(args: Sequence[Any]) -> int:
+def largest(args: Sequence[Any]) -> int:
     """The size of the largest small array among arguments."""
     sizes = [arg._host.size for arg in args if isinstance(arg, Handle) and arg._host is not None]
     return max(sizes, default=0)
@@ -307,7 +281,7 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     for arg in args:
         if isinstance(arg, Handle) and arg._host is None:
             return LARGE
-    given = lowered(args, kwargs, _largest(args))
+    given = lowered(args, kwargs, largest(args))
     if given is None:
         return LARGE
     if plain is np.absolute and any(np.iscomplexobj(array._host) for array in given.arrays
@@ -354,39 +328,3 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
     return {"out": given} if given else kwargs
-
-
-# ---- how large the arrays are that functions make of no arrays
-
-
-def _of_shape(shape: Any = 0, *rest: Any, **options: Any) -> float:
-    try:
-        return float(math.prod(shape if np.iterable(shape) else (shape,)))
-    except TypeError:
-        return 0  # NumPy raises it
-
-
-def _of_range(start: Any = 0, stop: Any = None, step: Any = 1, **options: Any) -> float:
-    if stop is None:
-        start, stop = 0, start
-    try:
-        return float((stop - start) / (step or 1))
-    except (TypeError, ZeroDivisionError, OverflowError):
-        return 0
-
-
-def _of_number(start: Any = 0, stop: Any = 0, num: Any = 50, *rest: Any, **options: Any) -> float:
-    return float(num) * max(np.size(start), np.size(stop)) if isinstance(num, int) else 0
-
-
-def _of_square(N: Any = 0, M: Any = None, *rest: Any, **options: Any) -> float:
-    return _of_shape((N, N if M is None else M))
-
-
-_SIZES: Mapping[str, Callable[..., float]] = {
-    **dict.fromkeys(("zeros", "ones", "empty", "full", "indices"), _of_shape),
-    **dict.fromkeys(("linspace", "logspace", "geomspace"), _of_number),
-    **dict.fromkeys(("eye", "identity", "tri"), _of_square),
-    "arange": _of_range,
-    "fromfunction": lambda function, shape, **options: _of_shape(shape),
-}

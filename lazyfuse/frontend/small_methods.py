@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import registry, rerecord
-from lazyfuse.frontend.convert import FLOATS, eager_size
+from lazyfuse.frontend import rerecord
+from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import at_hand, is_basic
-from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
-from lazyfuse.frontend.small import KNOWN, SCALARS, answer, fits, is_exact, lift, lowered
-from lazyfuse.runtime import native, ready, session, trace
+from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.small import (
+    KNOWN,
+    SCALARS,
+    answer,
+    fits,
+    is_exact,
+    lift,
+    lowered,
+)
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
-from lazyfuse.runtime.recorder import Recording
 
 Method = Callable[..., Any]
 
@@ -49,9 +54,7 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
             if theirs is None or not fits(host, theirs):
                 return engine(self, other)
             value = heard(plain, host, theirs)
-        _uses[0] += 1
-        if _uses[0] % _HOT == 0:
-            _make_native_if_worth(array)
+        rerecord.count()
         if type(value) is not ndarray:
             return value  # NumPy gives scalars for arrays without axes
         made: Any = new(array)  # small_array, written out
@@ -59,74 +62,6 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
         return made
 
     return _named(method, engine)
-
-
-#: Operators that have run, and how often it is asked whether machine code is worth it.
-_uses = [0]
-_HOT = 2_000
-#: After how many it is: it saves 1.7 us each time. To load it from disk costs 4 ms, and 14 where
-#: there has been no kernel so far; to compile it, 30 ms once for all processes, and 100 where LLVM
-#: has to be started.
-_WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
-_WORTH_COMPILING, _VERY_HOT = 6_000, 50_000
-
-
-_installing = Lock()
-_failures: list[Exception] = []
-#: Whether it has been looked for on disk.
-_looked: list[bool] = []
-
-
-def _make_native_if_worth(kind: type) -> None:
-    uses = max(_uses[0], rerecord.uses())
-    compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
-    loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
-    if _failures or not (loads or compiles):
-        return
-    _looked.append(True)
-    try:
-        make_native(kind, compiles=compiles)
-    except MemoryError:
-        raise
-    except Exception as error:  # any failure of a compiler: the Python methods do the same
-        _failures.append(error.with_traceback(None))
-
-
-def make_native(kind: type, *, compiles: bool = True) -> bool:
-    """Replace the operators of arrays by machine code, where that can be done; unless `compiles`,
-    where it has been compiled before."""
-    with session.flush_lock, _installing:  # whoever forks waits for the compiler
-        if not isinstance(vars(kind)["__add__"], FunctionType):
-            return True  # they are there
-        found = native.install(native_sample(), _recording(kind), compiles=compiles)
-        if found is not None:
-            _use(found)
-        return found is not None
-
-
-def _use(code: native.Code) -> None:
-    from lazyfuse.frontend import deferred  # long to import
-
-    trace.walks.append(code.functions["traced"])
-    ready.use(code.functions["flushed"])
-    rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
-    deferred.use(code)
-
-
-def native_sample() -> native.Sample:
-    """Objects that machine code measures."""
-    host, owner, ufunc = np.empty(1), object(), registry.NATIVE["add"]
-    wrapper: Any = small_array(host)
-    wrapper._owner = owner
-    return native.Sample(wrapper, host, owner, ufunc, ufunc._recipes)
-
-
-def _recording(kind: type) -> Recording:
-    """What machine code that records has to know of the frontend."""
-    methods = {name.strip("_"): method for name, method in vars(kind.__mro__[1]).items()}
-    recipes = {name: getattr(method, "recipes", None) for name, method in methods.items()}
-    known = {name: found for name, found in recipes.items() if found is not None}
-    return Recording(kind, Handle._scalar, known, FLOATS, MOST_STEPS, MOST_OPERANDS)
 
 
 def _plain(other: Any) -> Any:
@@ -204,6 +139,7 @@ def method(name: str, engine: Method) -> Method:
         if is_short and not args and not kwargs:
             return _value(heard(plain, host))
         given = lowered(args, kwargs, host.size)
+        rerecord.count(2)
         if given is not None:
             found = run(plain, host, *given.args, **given.kwargs)
             return answer(lift(found, (self, *given.arrays)), kwargs)
@@ -285,10 +221,6 @@ def power(engine: Method) -> Method:
     at_once = direct("power")
 
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
-        if registry.DEFER and not modulus:
-            deferred = registry.DEFER[0]("__pow__", self, exponent)
-            if deferred is not None:
-                return deferred
         host = self._host
         if host is None or modulus:
             return engine(self, exponent, *modulus)
@@ -308,7 +240,11 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
         if host is None:
             return engine.fget(self)  # type: ignore[misc]  # every property here can be read
         value = getattr(host, name)
-        return lift(value, (self,)) if wrapped else value
+        if not wrapped:
+            return value
+        if value.base is host:
+            return small_array(value, self if self._owner is None else self._owner)
+        return lift(value, (self,))
 
     def put(self: Any, value: Any) -> None:
         host = self._host
@@ -377,7 +313,7 @@ def install(kind: type, interface: type) -> None:
     found["__pow__"] = power(vars(interface)["__pow__"])
     for name, value in found.items():
         setattr(kind, name, value)
-    rerecord.when_hot.append(lambda: _make_native_if_worth(kind))
+    rerecord.when_hot.append(lambda: make_native_if_worth(kind))
     sign(kind, np.ndarray)
 
 

@@ -87,14 +87,7 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class _Exactly(registry.Itself):
-    """What NumPy computes on small arrays as it stands: a ufunc of one result whose bits are the
-    kernels', None for others; and the recipes of calls without keywords, if any."""
-
-    __slots__ = ("_exact", "_recipes", "_code")
-
-
-class Ufunc(_Exactly, metaclass=UfuncType):
+class Ufunc(registry.AtOnce, metaclass=UfuncType):
     """A NumPy ufunc that records.
 
     Attributes that are not calls (nin, types, identity...) are NumPy's.
@@ -108,9 +101,8 @@ class Ufunc(_Exactly, metaclass=UfuncType):
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
         self._recipes = getattr(self._short.method, "recipes", None)
-        is_plain = self._is_exact and self._short.nin > 0 and name != "absolute"
-        self._exact = ufunc if is_plain else None
-        self._code: int | None = None  # of `deferred.py`
+        self._exact = ufunc if self._is_exact else None
+        self._code = self._kernels = None
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -203,6 +195,8 @@ class Ufunc(_Exactly, metaclass=UfuncType):
 
 class Product(Ufunc):
     """A ufunc over whole vectors or matrices (matmul, vecdot...): a recorded library call."""
+
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = small.ufunc(self._ufunc, args, kwargs)

@@ -62,7 +62,17 @@ def _decode(*, watched: bool) -> ErrorModes:
     modes = set(by_name.values())
     immediate = bool(modes - {"warn", "ignore"}) or (watched and "warn" in modes)
     handler = np.geterrcall() if modes & {"call", "log"} else None
-    return ErrorModes(by_name, reported, immediate, handler)  # type: ignore[arg-type]  # TypedDict
+    key = *by_name.values(), immediate, id(handler)
+    if len(_met) >= _MOST_MET:
+        _met.clear()
+    made = ErrorModes(by_name, reported, immediate, handler)  # type: ignore[arg-type]  # TypedDict
+    return _met.setdefault(key, made)
+
+
+#: Modes that have been in force: equal ones are one object, so that it is enough to compare
+#: identities.
+_met: dict[tuple[Any, ...], ErrorModes] = {}
+_MOST_MET = 64
 
 
 #: The filters of the process, as against those of a `warnings.catch_warnings` block.

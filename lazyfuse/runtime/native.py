@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
@@ -40,13 +40,22 @@ _kept: list[Any] = []
 
 class Sample(NamedTuple):
     """An object of the class of arrays that wraps `array` and refers to `owner`; and a ufunc,
-    which wraps `np.add` and has `recipes`, and a `_code`."""
+    which wraps `np.add` and has `recipes`, and a `_code`. `lift`: what NumPy's result of some
+    operands is for the user. `function`: the class of functions, `own_words` the keywords that
+    NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
+    function, and `product` one over whole vectors."""
 
     wrapper: Any
     array: np.ndarray
     owner: Any
     ufunc: Any
     recipes: Any
+    lift: Callable[[Any, tuple[Any, ...]], Any]
+    function: type
+    own_words: frozenset[str]
+    of_shape: Callable[..., float]
+    power: Any
+    product: Any
 
 
 class Code(NamedTuple):
@@ -60,6 +69,9 @@ class Code(NamedTuple):
     codes: Mapping[str, int]
     first_row: int
     code_words: int
+    launch: int
+    flag_mask: int
+    helpers: Callable[[int], int]
 
 
 def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
@@ -70,9 +82,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
         return None
     from lazyfuse.backends.cpu import defer, defer_text, methods, record
 
-    specials = {name: f"__{name}__" for name in methods.FUNCTIONS} | {
-        "item": "__getitem__", "missing": "__getattr__",
-    }  # fmt: skip
+    specials = _specials(methods.FUNCTIONS, methods.NAMED)
     wrapper, ufunc = sample.wrapper, sample.ufunc
     places = [
         place_of(wrapper, sample.array), place_of(wrapper, sample.owner),
@@ -81,7 +91,10 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     ]  # fmt: skip
     if None in places or not is_known_numpy():
         return None
-    owners = {name: type(ufunc if name == "call" else wrapper) for name in specials}
+    objects = recorder.objects(recording) | _asked(sample)
+    holders = {"call": type(ufunc), "function": sample.function,
+               "product": type(sample.product)}  # fmt: skip
+    owners = {name: holders.get(name, type(wrapper)) for name in specials}
     slow = [vars(owners[name])[special] for name, special in specials.items()]
     attributes = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
@@ -95,16 +108,17 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     code = compiler.link(binary, [f"lf_{name}" for name in names])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name) for name in methods.FUNCTIONS]
-    objects = recorder.objects(recording)
-    known = [*kinds, *slow, *recipes, *(objects[name] for name in record.OBJECTS)]
-    entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(id, known)]
+    numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
+    known = [*kinds, *slow, *recipes, *(objects[name] for name in methods.OBJECTS),
+             *_PLAIN, *numpys]  # fmt: skip
+    entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(_entry, known)]
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
         table[number] = entry
     _kept.extend((code, known))
     for name, special in specials.items():
         flags = METH_NOARGS if name in methods.UNARY else METH_O
-        flags = METH_KEYWORDS if name == "call" else flags
+        flags = METH_KEYWORDS if name in methods.WITH_KEYWORDS else flags
         doc = "" if name == "missing" else None
         set_method(owners[name], special, code.address(f"lf_{name}"), flags, doc)
     made = {
@@ -113,8 +127,63 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     }
     state = _words(code, "lf_deferral", len(defer_text.STATE))
     return Code(
-        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS
-    )
+        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS,
+        compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
+    )  # fmt: skip
+
+
+def _told(decoded: Sequence[int]) -> int:
+    """The bits of flags that mean a condition."""
+    return sum(bit for bit in (1 << place for place in range(32)) if bit < len(decoded)
+               and decoded[bit])  # fmt: skip
+
+
+def _helpers(threads: int) -> int:
+    """How many threads may help under an option `threads`."""
+    from lazyfuse.backends.cpu.launch_text import WORKERS
+    from lazyfuse.backends.cpu.threads import default_threads
+
+    return min((threads or default_threads()) - 1, WORKERS)
+
+
+def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
+    """The methods whose places the functions take."""
+    own = {"item": "__getitem__", "missing": "__getattr__", "set_item": "__setitem__",
+           "power": "__pow__", "function": "__call__", "product": "__call__"}  # fmt: skip
+    own |= {name: name.removesuffix("_method") for name in named}
+    return {name: own.get(name, f"__{name}__") for name in functions}
+
+
+#: Types of arguments that are no arrays and hold none.
+_PLAIN = (
+    *(NoneType, int, float, bool, str, complex),
+    *(slice, EllipsisType, type, type(np._NoValue)),
+)
+
+
+def _asked(sample: Sample) -> dict[str, Any]:
+    """The objects that calls on small arrays ask, numbers for places in others."""
+    return {
+        "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
+        "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
+        "POWER": sample.power, "OUT": sys.intern("out"), "ALL": Ellipsis,
+        "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
+        "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
+        "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,
+        "OWN_WORDS": sample.own_words, "OF_SHAPE": sample.of_shape,
+        "GET_ITEM": np.ndarray.__getitem__,
+    }  # fmt: skip
+
+
+class _Place(NamedTuple):
+    """Where an object keeps a part, in bytes."""
+
+    byte: int
+
+
+def _entry(value: Any) -> int:
+    """What the table holds: the address of an object, or a place."""
+    return value.byte if type(value) is _Place else id(value)
 
 
 def _words(code: Any, name: str, count: int) -> Any:
@@ -173,11 +242,15 @@ def place_of(sample: Any, part: Any) -> int | None:
 
 
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
-    """Make a method of a class of a C function; its docstring is NumPy's where none is given."""
+    """Make a method of a class of a C function; its docstring, and the signature of one that is
+    called by name, are NumPy's."""
     taken = {METH_NOARGS: ", /", METH_O: ", value, /", METH_KEYWORDS: ", /, *args, **kwargs"}
+    theirs = getattr(np.ufunc if name == "__call__" else np.ndarray, name, None)
     if doc is None:
-        doc = getattr(np.ufunc if flags == METH_KEYWORDS else np.ndarray, name).__doc__
-    text = f"{name}($self{taken[flags]})\n--\n\n{doc or ''}"
+        doc = theirs.__doc__
+    own = getattr(theirs, "__text_signature__", None)
+    signature = f"($self{taken[flags]})" if own is None or name.startswith("__") else own
+    text = f"{name}{signature}\n--\n\n{doc or ''}"
     made = _MethodDef(name.encode(), address, flags, text.encode())
     new_method = ctypes.pythonapi.PyDescr_NewMethod
     new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)

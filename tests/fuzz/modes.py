@@ -164,10 +164,10 @@ def _by_machine(soon: bool) -> Iterator[None]:
     if not soon or not oracle.IS_ENGINE:
         yield
         return
-    from lazyfuse.frontend import small_methods
+    from lazyfuse.frontend import native_methods
     from lazyfuse.runtime import ready
 
-    small_methods.make_native(oracle.lf.LazyArray)
+    native_methods.make_native(oracle.lf.LazyArray)
     normal, ready.RUNS = ready.RUNS, 1
     try:
         yield

@@ -20,7 +20,8 @@ from lazyfuse.backends.cpu.defer_text import (
 
 _CLASSES = (
     (
-        "__add__ __sub__ __mul__ __truediv__ __pow__ add subtract multiply divide power maximum "
+        "__add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ "
+        "add subtract multiply divide power maximum "
         "minimum fmax fmin arctan2 hypot copysign floor_divide remainder fmod logaddexp",
         TO_FLOATS + BINARY,
     ),

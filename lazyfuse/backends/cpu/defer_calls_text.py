@@ -41,6 +41,34 @@ no:
   ret ptr null
 }
 
+; a method that is put off; null where it is to be computed at once
+define internal ptr @defer_method(i64 %code, ptr %self, ptr %args, i64 %count, ptr %names) {
+  %operands = alloca [3 x ptr]
+  %operand_count = add i64 %count, 1
+  %fits = call i1 @takes(i64 %code, i64 %operand_count)
+  %is_named = icmp ne ptr %names, null
+  %is_plain = xor i1 %is_named, true
+  %can = and i1 %fits, %is_plain
+  br i1 %can, label %first, label %no
+first:
+  put ptr %self, %operands[0]
+  br label %next
+next:
+  %i = phi i64 [ 0, %first ], [ %after, %copy ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %run, label %copy
+copy:
+  %operand = get ptr %args[%i]
+  %after = add i64 %i, 1
+  put ptr %operand, %operands[%after]
+  br label %next
+run:
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 %operand_count, ptr null)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
 ; whether an operation has so many operands
 define internal i1 @takes(i64 %code, i64 %count) {
   %bits = and i64 %code, ARITY

@@ -45,14 +45,17 @@ LONG = 24
 #: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
 #: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
 #: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
-#: `catch_warnings` they come at the call. The rest is the tape's own: how long it is, whether it
-#: is being computed, how often it has been emptied, what all of it was recorded under and by
-#: which thread, and where it began; then what is counted.
+#: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it is
+#: being computed, how often it has been emptied, what all of it was recorded under and by which
+#: thread, and where it began; and what is counted. The last are of small arrays: the options under
+#: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
+#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition.
 STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL", "ASK",
     "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
-    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "STATE_WORDS",
+    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
+    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "STATE_WORDS",
 )  # fmt: skip
 #: A row: its kind, the array whose shape it has, the result, where it was recorded; whether
 #: somebody can reach the result, how many references the tape has to it, and whether that array is
@@ -79,7 +82,16 @@ CODE_STEP = 16
 CODE_WORDS = 4
 #: The number of the first row as an operand.
 FIRST_ROW = MOST_LEAVES
-_ARRAY = {"REFERENCES": 0, "ND": 3, "DIMENSIONS": 4, "BASE": 6, "DESCR": 7, "ARRAY_FLAGS": 8}
+#: Words of NumPy's arrays.
+ARRAY = {
+    "REFERENCES": 0,
+    "DATA": 2,
+    "ND": 3,
+    "DIMENSIONS": 4,
+    "BASE": 6,
+    "DESCR": 7,
+    "ARRAY_FLAGS": 8,
+}
 
 FUNCTIONS = ("defer", "deferred", "settle", "release")
 
@@ -87,7 +99,7 @@ FUNCTIONS = ("defer", "deferred", "settle", "release")
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM; `places` are entries of the table of `methods.py`."""
     names = {
-        **STATE, **_ROW, **_LEAF, **_KIND, **_KINDS, **_ARRAY,
+        **STATE, **_ROW, **_LEAF, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "PLACES": PLACES,
         "LAST_PLACE": PLACES - 1, "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,

@@ -12,6 +12,9 @@ which NumPy gives at the user's line.
     lf_item(self, key)       self[key] for integers, slices, ... and None
     lf_missing(self, name)   an attribute that an array does not have
     lf_call(self, args...)   a ufunc on arrays of the class and numbers
+    lf_NAME_method(self, args...)   any other method of NumPy's arrays
+    lf_function(self, args...)      a function of the namespace
+    lf_product(self, args...)       a ufunc over whole vectors or matrices
 
 An array of the engine has no array inside: on it they record, by recipes (`record.py`). Operations
 that a program repeats are put off (`defer_text.py`).
@@ -25,9 +28,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu import defer_text, methods_call_text, record
+from lazyfuse.backends.cpu import (
+    defer_text,
+    methods_call_text,
+    methods_direct_text,
+    methods_functions_text,
+    methods_results_text,
+    methods_small_text,
+    record,
+)
 from lazyfuse.backends.cpu import methods_text as templates
 from lazyfuse.backends.cpu.defer import CODES
+from lazyfuse.backends.cpu.launch import NS_PER_THREAD, WAKE_NS
+from lazyfuse.backends.cpu.short_forms import expanded
 
 #: Places of the table.
 CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
@@ -40,11 +53,27 @@ METHODS = 16
 BINARY: Mapping[str, str] = {
     "add": "PyNumber_Add", "sub": "PyNumber_Subtract", "mul": "PyNumber_Multiply",
     "truediv": "PyNumber_TrueDivide", "and": "PyNumber_And", "or": "PyNumber_Or",
-    "xor": "PyNumber_Xor",
+    "xor": "PyNumber_Xor", "floordiv": "PyNumber_FloorDivide", "mod": "PyNumber_Remainder",
 }  # fmt: skip
 #: Comparisons by their number in CPython's object.h.
 COMPARISONS: Mapping[str, int] = {"lt": 0, "le": 1, "eq": 2, "ne": 3, "gt": 4, "ge": 5}
-UNARY: Mapping[str, str] = {"neg": "PyNumber_Negative", "invert": "PyNumber_Invert"}
+UNARY: Mapping[str, str] = {"neg": "PyNumber_Negative", "invert": "PyNumber_Invert",
+                                "abs": "PyNumber_Absolute"}  # fmt: skip
+
+#: Methods that are called by name.
+NAMED = tuple(
+    f"{name}_method"
+    for name in (
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod astype copy reshape "
+        "ravel transpose squeeze swapaxes flatten round clip fill item tolist repeat diagonal "
+        "argsort nonzero take dot searchsorted"
+    ).split()
+)
+#: Operators whose operands need not have one shape.
+OPERATORS = ("matmul", "rmatmul", "lshift", "rshift", "rlshift", "rrshift")
+#: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
+#: bool to ulonglong, float, double, cfloat, cdouble, half.
+_KNOWN_DTYPES = sum(1 << number for number in (*range(13), 14, 15, 23))
 
 #: Entries of the table that putting off asks.
 _DEFERRING = {
@@ -61,22 +90,42 @@ FUNCTIONS = (
     *UNARY,
     "item",
     "missing",
+    "set_item",
+    "power",
     "call",
+    "function",
+    "product",
+    *OPERATORS,
+    *NAMED,
 )
+#: The C functions that take positional arguments and keywords.
+WITH_KEYWORDS = frozenset(("set_item", "power", "call", "function", "product", *NAMED))
+#: Objects of the table beside those of `record.OBJECTS`: where functions keep their parts; types
+#: and functions that are asked. After them the types of plain arguments, then NumPy's own
+#: methods and operators by name.
+OBJECTS = (
+    *record.OBJECTS,
+    *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
+    *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
+    *("KERNELS", "EMPTY_LIKE", "ABSOLUTE", "POWER", "OUT", "ALL"),
+)
+#: How many types of plain arguments there are.
+PLAIN_TYPES = 10
+#: Where these begin.
+_PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
+_NUMPYS = _PLAIN + PLAIN_TYPES
 
 
 def text(attributes: Mapping[str, int]) -> str:
     """The module, for LLVM. `attributes`: where objects keep theirs (`record.text`)."""
     places = {
-        "size": METHODS + 2 * len(FUNCTIONS) + len(record.OBJECTS), "none": NONE,
+        "size": _NUMPYS + len(OPERATORS) + len(NAMED), "none": NONE,
         "ndarray": NDARRAY, "class_": CLASS, "host": HOST, "owner": OWNER, "float_": FLOAT,
         "int_": INT, "slice_": SLICE, "tuple_": TUPLE, "ellipsis": ELLIPSIS,
         "none_type": NONE_TYPE, "ufunc": UFUNC, "recipes": RECIPES, "float64": FLOAT64,
         "int64": INT64,
     }  # fmt: skip
-    objects = {
-        name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(record.OBJECTS)
-    }
+    objects = {name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(OBJECTS)}
     parts = [templates.HEAD.format(**places), record.text({**places, **objects, **attributes})]
     asked = {name: objects[name] for name in _ASKED} | {"MISSING": _method("missing")}
     parts.append(defer_text.text({**_DEFERRING, **asked}))
@@ -90,13 +139,55 @@ def text(attributes: Mapping[str, int]) -> str:
         engine = _record(name, first="%self", second="null", other="null")
         parts.append(
             templates.UNARY.format(
-                name=name, function=function, host=HOST, record=engine,
+                name=name, function=function, host=HOST, record=engine, method=_method(name),
                 defer=_deferred(name, second="null"),
+                is_other="call i1 @is_complex(ptr %host)" if name == "abs" else "or i1 0, 0",
             )
         )  # fmt: skip
     parts.append(templates.ITEM.format(method=_method("item"), **places))
-    parts.append(methods_call_text.CALL.format(method=_method("call"), **places))
+    parts.append(
+        methods_call_text.CALL.format(
+            method=_method("call"), absolute=objects["ABSOLUTE"], **places
+        )
+    )
+    parts.append(
+        methods_functions_text.POWER.format(
+            method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
+            defer=methods_functions_text.DEFER.format(code=CODES["__pow__"]),
+        )
+    )  # fmt: skip
+    parts += _on_small(objects)
     return "\n".join(parts)
+
+
+def _on_small(objects: Mapping[str, int]) -> list[str]:
+    """What calls NumPy's functions on small arrays."""
+    words = {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
+    words |= {"T_UFUNC": UFUNC, "T_SET_ITEM": _method("set_item"),
+              "T_PRODUCT": _method("product")}  # fmt: skip
+    words |= {"FIRST_PLAIN": _PLAIN, "LAST_PLAIN": _NUMPYS, "KNOWN_DTYPES": _KNOWN_DTYPES}
+    words |= defer_text.STATE | defer_text.ARRAY
+    words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
+    words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS)}
+    texts = (
+        methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
+        methods_direct_text.TEXT,
+    )  # fmt: skip
+    text = expanded("".join(texts), words)
+    made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
+            **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
+    return [text] + [
+        template.format(
+            name=name, plain=_NUMPYS + number, method=_method(name), defer=_deferred_method(name)
+        )
+        for number, (name, template) in enumerate(made.items())
+    ]
+
+
+def _deferred_method(name: str) -> str:
+    """What puts a method off where that can be done."""
+    code = CODES.get(name.removesuffix("_method"))
+    return "" if code is None else methods_functions_text.DEFER.format(code=code)
 
 
 def _method(name: str) -> int:
@@ -133,7 +224,7 @@ def _deferred(
     name: str, first: str = "%self", second: str = "%other", function: str = "defer"
 ) -> str:
     """What puts an operator off where that can be done."""
-    code = CODES[f"__{name}__"]
+    code = CODES["absolute" if name == "abs" else f"__{name}__"]
     return templates.DEFER.format(code=code, first=first, second=second, function=function)
 
 

@@ -11,15 +11,21 @@ later:
   ret ptr %given_later
 now:
   %ufunc = call ptr @part(ptr %self, i64 {ufunc})
-  %other = icmp eq ptr %ufunc, null
+  %is_inexact = icmp eq ptr %ufunc, null
+  %is_modulus = call i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count)
+  %other = or i1 %is_inexact, %is_modulus
   %named = icmp ne ptr %names, null
   %first_bad = or i1 %other, %named
   br i1 %first_bad, label %slow, label %counted
 counted:
   %nin_at = getelementptr i8, ptr %ufunc, i64 16
   %nin = load i32, ptr %nin_at
+  %nout_at = getelementptr i8, ptr %ufunc, i64 20
+  %nout = load i32, ptr %nout_at
+  %has_one = icmp eq i32 %nout, 1
   %wide = zext i32 %nin to i64
-  %fits = icmp eq i64 %wide, %count
+  %is_whole = icmp eq i64 %wide, %count
+  %fits = and i1 %is_whole, %has_one
   br i1 %fits, label %look, label %slow
 look:
   %a = load ptr, ptr %args
@@ -60,6 +66,35 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
 slow:
+  br i1 %other, label %inexact, label %small
+inexact:
+  br i1 %named, label %into, label %direct
+into:
+  %written = call ptr @direct_into(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_not_written = icmp eq ptr %written, null
+  br i1 %is_not_written, label %ask_error, label %give_written
+give_written:
+  ret ptr %written
+direct:
+  %computed_here = call ptr @direct(ptr %self, ptr %args, i64 %count)
+  %is_not_direct = icmp eq ptr %computed_here, null
+  br i1 %is_not_direct, label %ask_error, label %give_direct
+give_direct:
+  ret ptr %computed_here
+small:
+  %fits_all = call i1 @fit_each_other(ptr %args, i64 %count)
+  br i1 %fits_all, label %plain, label %not_small
+plain:
+  %computed = call ptr @small_call(ptr %ufunc, ptr null, ptr %args, i64 %count, ptr %names)
+  %is_not_small = icmp eq ptr %computed, null
+  br i1 %is_not_small, label %ask_error, label %found
+found:
+  ret ptr %computed
+ask_error:
+  %small_error = call ptr @PyErr_Occurred()
+  %small_raised = icmp ne ptr %small_error, null
+  br i1 %small_raised, label %fail, label %not_small
+not_small:
   br i1 %named, label %keywords, label %short
 short:
   %known = call ptr @part(ptr %self, i64 {recipes})
@@ -104,6 +139,60 @@ call:
   %with_self = add i64 %count, 1
   %result = call ptr @PyObject_Vectorcall(ptr %python, ptr %all, i64 %with_self, ptr %names)
   ret ptr %result
+}}
+
+; whether a call is of the absolute value of complex numbers, whose bits are the kernels' own
+define internal i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count) {{
+  %absolute = call ptr @object(i64 {absolute})
+  %is_absolute = icmp eq ptr %ufunc, %absolute
+  %has_any = icmp sgt i64 %count, 0
+  %can = and i1 %is_absolute, %has_any
+  br i1 %can, label %look, label %no
+look:
+  %operand = load ptr, ptr %args
+  %host = call ptr @array(ptr %operand)
+  %is_known = icmp ne ptr %host, null
+  br i1 %is_known, label %dtype, label %yes
+dtype:
+  %is_complex = call i1 @is_complex(ptr %host)
+  ret i1 %is_complex
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+define internal i1 @is_complex(ptr %host) {{
+  %dtype_at = getelementptr i8, ptr %host, i64 56
+  %dtype = load ptr, ptr %dtype_at
+  %number_at = getelementptr i8, ptr %dtype, i64 28
+  %number = load i32, ptr %number_at
+  %single = icmp eq i32 %number, 14
+  %double = icmp eq i32 %number, 15
+  %is = or i1 %single, %double
+  ret i1 %is
+}}
+
+; whether the first two operands, where both are small arrays, are broadcast to as many elements as
+; one of them has
+define internal i1 @fit_each_other(ptr %args, i64 %count) {{
+  %has_two = icmp sge i64 %count, 2
+  br i1 %has_two, label %look, label %yes
+look:
+  %b_at = getelementptr ptr, ptr %args, i64 1
+  %a = load ptr, ptr %args
+  %b = load ptr, ptr %b_at
+  %a_host = call ptr @array(ptr %a)
+  %b_host = call ptr @array(ptr %b)
+  %no_a = icmp eq ptr %a_host, null
+  %no_b = icmp eq ptr %b_host, null
+  %is_one = or i1 %no_a, %no_b
+  br i1 %is_one, label %yes, label %compare
+compare:
+  %fits = call i1 @fits_one(ptr %a_host, ptr %b_host)
+  ret i1 %fits
+yes:
+  ret i1 true
 }}
 
 ; the array of a wrapper; null for others

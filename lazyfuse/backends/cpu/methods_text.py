@@ -307,12 +307,20 @@ engine:
   %recorded = call ptr {record}
   ret ptr %recorded
 small:
+  %is_other = {is_other}
+  br i1 %is_other, label %slow, label %run
+run:
   call void @Py_IncRef(ptr %host)
   %value = call ptr @{function}(ptr %host)
   call void @Py_DecRef(ptr %host)
   %none = call ptr @none()
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
+slow:
+  %python = call ptr @object(i64 {method})
+  %result = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
+  ret ptr %result
 }}
 """
 
@@ -340,7 +348,16 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %owner)
   ret ptr %made
 slow:
-  %result = call ptr @slow(i64 {method}, ptr %self, ptr %key)
+  %picked = call ptr @small_item(ptr %self, ptr %key)
+  %is_unpicked = icmp eq ptr %picked, null
+  br i1 %is_unpicked, label %general, label %pick
+pick:
+  ret ptr %picked
+general:
+  %keys = alloca [1 x ptr]
+  store ptr %key, ptr %keys
+  %python = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %python, ptr %self, ptr %keys, i64 1, ptr null)
   ret ptr %result
 }}
 """

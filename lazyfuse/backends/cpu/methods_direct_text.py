@@ -1,0 +1,384 @@
+"""Kernels of single operations called on small arrays, as LLVM text; see `methods.py`.
+
+A function has a chain of records of such kernels, each a row of words (`DIRECT`). They run on
+arrays that are dense and lie alike, and give one of the first array's dtype (`frontend/direct.py`,
+which does so for all others, too).
+"""
+
+from __future__ import annotations
+
+from lazyfuse.backends.cpu.short_forms import numbered
+
+#: The words of a record: the next one; the dtype of the arrays; how they are called (`FORMS`); the
+#: kernel; its parameters, of so many bytes; where in them, in words, are the number of elements,
+#: the operands and the result; the picoseconds of an element, and the bytes of a number.
+DIRECT = numbered(
+    "NEXT_RECORD", "OF_DTYPE", "FORM", "KERNEL", "BLOCK", "BLOCK_BYTES", "EXTENT_SLOT",
+    "FIRST_SLOT", "SECOND_SLOT", "RESULT_SLOT", "PICOSECONDS", "NUMBER_BYTES", "DIRECT_WORDS",
+)  # fmt: skip
+#: One array; two; an array and a number; a number and an array.
+FORMS = numbered("ALONE", "PAIR", "NUMBER_SECOND", "NUMBER_FIRST")
+
+TEXT = """
+declare ptr @PyEval_SaveThread()
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare i64 @llvm.smin.i64(i64, i64)
+declare void @PyEval_RestoreThread(ptr)
+
+; a function by its own kernel; null where that cannot be done or somebody may want to hear of its
+; conditions, and for an exception
+define internal ptr @direct(ptr %self, ptr %args, i64 %count) {
+  %arrays = alloca [2 x ptr]
+  %number_at = alloca double
+  %chain_object = call ptr @part(ptr %self, i64 T_KERNELS)
+  %has_none = icmp eq ptr %chain_object, null
+  br i1 %has_none, label %no, label %operands
+operands:
+  put ptr null, %arrays[1]
+  %form = call i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at)
+  %is_known = icmp sge i64 %form, 0
+  br i1 %is_known, label %look, label %drop
+look:
+  %host = get ptr %arrays[0]
+  %other = get ptr %arrays[1]
+  %are_dense = call i1 @are_dense(ptr %host, ptr %other)
+  br i1 %are_dense, label %find, label %drop
+find:
+  %chain = call ptr @PyLong_AsVoidPtr(ptr %chain_object)
+  %record = call ptr @record_of(ptr %chain, ptr %host, i64 %form)
+  %is_new = icmp eq ptr %record, null
+  br i1 %is_new, label %drop, label %number
+number:
+  %value = load double, ptr %number_at
+  %fits = call i1 @fits_dtype(ptr %record, i64 %form, double %value)
+  br i1 %fits, label %allocate, label %drop
+allocate:
+  %empty_like = call ptr @object(i64 T_EMPTY_LIKE)
+  %result = call ptr @PyObject_Vectorcall(ptr %empty_like, ptr %arrays, i64 1, ptr null)
+  %failed = icmp eq ptr %result, null
+  br i1 %failed, label %drop, label %run
+run:
+  %met = call i64 @run_direct(ptr %record, ptr %arrays, i64 %form, double %value, ptr %result)
+  %mask = get i64 @state[FLAG_MASK]
+  %told = and i64 %met, %mask
+  %is_quiet = icmp eq i64 %told, 0
+  call void @drop_all(ptr %arrays, i64 2)
+  br i1 %is_quiet, label %give, label %redo
+give:
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %result, ptr %none)
+  ret ptr %made
+redo:
+  call void @Py_DecRef(ptr %result)
+  br label %no
+drop:
+  call void @drop_all(ptr %arrays, i64 2)
+  br label %no
+no:
+  ret ptr null
+}
+
+; the same with `out=` as the only keyword, an array that is what the result is; it is given
+define internal ptr @direct_into(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %words = call i64 @count_of(ptr %names)
+  %is_one = icmp eq i64 %words, 1
+  br i1 %is_one, label %word, label %no
+word:
+  %word_object = call ptr @PyTuple_GetItem(ptr %names, i64 0)
+  %out_word = call ptr @object(i64 T_OUT)
+  %is_out = icmp eq ptr %word_object, %out_word
+  br i1 %is_out, label %target, label %no
+target:
+  %out = get ptr %args[%count]
+  %is_ours = call i1 @is(ptr %out, i64 T_CLASS)
+  br i1 %is_ours, label %host, label %no
+host:
+  %own = call ptr @small_host(ptr %out)
+  %is_large = icmp eq ptr %own, null
+  br i1 %is_large, label %no, label %compute
+compute:
+  %made = call ptr @direct(ptr %self, ptr %args, i64 %count)
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %drop_own, label %look
+look:
+  %result = call ptr @part(ptr %made, i64 T_HOST)
+  %alike = call i1 @alike(ptr %own, ptr %result)
+  %dtype = get ptr %own[DESCR]
+  %result_dtype = get ptr %result[DESCR]
+  %same = icmp eq ptr %dtype, %result_dtype
+  %flags = get i32 %own[ARRAY_FLAGS]
+  %flag = and i32 %flags, 1024
+  %is_writeable = icmp ne i32 %flag, 0
+  %fits = and i1 %alike, %same
+  %can = and i1 %fits, %is_writeable
+  br i1 %can, label %write, label %drop
+write:
+  %all = call ptr @object(i64 T_ALL)
+  %status = call i32 @PyObject_SetItem(ptr %own, ptr %all, ptr %result)
+  %failed = icmp ne i32 %status, 0
+  br i1 %failed, label %drop, label %give
+give:
+  call void @Py_DecRef(ptr %made)
+  call void @Py_DecRef(ptr %own)
+  call void @Py_IncRef(ptr %out)
+  ret ptr %out
+drop:
+  call void @Py_DecRef(ptr %made)
+  br label %drop_own
+drop_own:
+  call void @Py_DecRef(ptr %own)
+  br label %no
+no:
+  ret ptr null
+}
+
+; how a function is called; the arrays, each with a reference, and the number are stored. -1 for
+; other operands
+define internal i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at) {
+  store double 0.0, ptr %number_at
+  put ptr null, %arrays[0]
+  %has_two = icmp eq i64 %count, 2
+  %is_one = icmp eq i64 %count, 1
+  %is_fine = or i1 %has_two, %is_one
+  br i1 %is_fine, label %first, label %no
+first:
+  %a = get ptr %args[0]
+  %a_is_ours = call i1 @is(ptr %a, i64 T_CLASS)
+  br i1 %a_is_ours, label %array_first, label %number_first
+array_first:
+  %a_host = call ptr @small_host(ptr %a)
+  put ptr %a_host, %arrays[0]
+  %is_large = icmp eq ptr %a_host, null
+  br i1 %is_large, label %no, label %second
+second:
+  br i1 %is_one, label %alone, label %with_b
+alone:
+  ret i64 ALONE
+with_b:
+  %b = get ptr %args[1]
+  %b_is_ours = call i1 @is(ptr %b, i64 T_CLASS)
+  br i1 %b_is_ours, label %pair, label %number_second
+pair:
+  %b_host = call ptr @small_host(ptr %b)
+  put ptr %b_host, %arrays[1]
+  %b_is_large = icmp eq ptr %b_host, null
+  br i1 %b_is_large, label %no, label %both
+both:
+  ret i64 PAIR
+number_second:
+  %b_is_number = call i1 @number_in(ptr %b, ptr %number_at)
+  br i1 %b_is_number, label %give_second, label %no
+give_second:
+  ret i64 NUMBER_SECOND
+number_first:
+  br i1 %has_two, label %look_first, label %no
+look_first:
+  %a_is_number = call i1 @number_in(ptr %a, ptr %number_at)
+  br i1 %a_is_number, label %look_second, label %no
+look_second:
+  %last = get ptr %args[1]
+  %last_is_ours = call i1 @is(ptr %last, i64 T_CLASS)
+  br i1 %last_is_ours, label %array_second, label %no
+array_second:
+  %last_host = call ptr @small_host(ptr %last)
+  put ptr %last_host, %arrays[0]
+  %last_is_large = icmp eq ptr %last_host, null
+  br i1 %last_is_large, label %no, label %give_first
+give_first:
+  ret i64 NUMBER_FIRST
+no:
+  ret i64 -1
+}
+
+; stores the value of a float or of an int that a float holds; false for others
+define internal i1 @number_in(ptr %object, ptr %at) {
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  br i1 %is_float, label %float, label %other
+float:
+  %value = call double @PyFloat_AsDouble(ptr %object)
+  store double %value, ptr %at
+  ret i1 true
+other:
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_int, label %int, label %no
+int:
+  %overflow_at = alloca i32
+  %integer = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  %above = add i64 %integer, 9007199254740992
+  %is_exact = icmp ule i64 %above, 18014398509481984
+  %is_fine = and i1 %is_within, %is_exact
+  br i1 %is_fine, label %take, label %no
+take:
+  %as_float = sitofp i64 %integer to double
+  store double %as_float, ptr %at
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether an array is dense in C order, has elements, and not too many; and another one, where it
+; is not null, lies alike and has its dtype
+define internal i1 @are_dense(ptr %host, ptr %other) {
+  %first = call i1 @is_dense(ptr %host)
+  %is_alone = icmp eq ptr %other, null
+  br i1 %is_alone, label %one, label %two
+one:
+  ret i1 %first
+two:
+  %second = call i1 @is_dense(ptr %other)
+  %both = and i1 %first, %second
+  %alike = call i1 @alike(ptr %host, ptr %other)
+  %dtype = get ptr %host[DESCR]
+  %other_dtype = get ptr %other[DESCR]
+  %same = icmp eq ptr %dtype, %other_dtype
+  %fit = and i1 %alike, %same
+  %are = and i1 %both, %fit
+  ret i1 %are
+}
+
+define internal i1 @is_dense(ptr %host) {
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %plain_flags = and i32 %flags, 257
+  %is_plain = icmp eq i32 %plain_flags, 257
+  %nd = get i32 %host[ND]
+  %has_axes = icmp sgt i32 %nd, 0
+  %size = call i64 @elements(ptr %host)
+  %has_elements = icmp sgt i64 %size, 0
+  %eager = call i64 @eager_size()
+  %is_small = icmp sle i64 %size, %eager
+  %lies = and i1 %is_plain, %has_axes
+  %counts = and i1 %has_elements, %is_small
+  %is_dense = and i1 %lies, %counts
+  ret i1 %is_dense
+}
+
+define internal ptr @record_of(ptr %chain, ptr %host, i64 %form) {
+  %dtype = get ptr %host[DESCR]
+  br label %next
+next:
+  %record = phi ptr [ %chain, %0 ], [ %following, %look ]
+  %is_over = icmp eq ptr %record, null
+  br i1 %is_over, label %done, label %look
+look:
+  %following = get ptr %record[NEXT_RECORD]
+  %known_dtype = get ptr %record[OF_DTYPE]
+  %known_form = get i64 %record[FORM]
+  %is_dtype = icmp eq ptr %known_dtype, %dtype
+  %is_form = icmp eq i64 %known_form, %form
+  %is_it = and i1 %is_dtype, %is_form
+  br i1 %is_it, label %done, label %next
+done:
+  %found = phi ptr [ null, %next ], [ %record, %look ]
+  ret ptr %found
+}
+
+; whether the dtype of a record takes a number without a word
+define internal i1 @fits_dtype(ptr %record, i64 %form, double %value) {
+  %has_number = icmp sge i64 %form, NUMBER_SECOND
+  br i1 %has_number, label %look, label %yes
+look:
+  %bytes = get i64 %record[NUMBER_BYTES]
+  %is_double = icmp eq i64 %bytes, 8
+  %size = call double @llvm.fabs.f64(double %value)
+  %is_number = fcmp ord double %value, 0.0
+  %is_small = fcmp ole double %size, 1.0e38
+  %fits = select i1 %is_double, i1 %is_number, i1 %is_small
+  ret i1 %fits
+yes:
+  ret i1 true
+}
+
+; runs the kernel of a record; the conditions that were met, as the processor numbers them
+define internal i64 @run_direct(ptr %record, ptr %arrays, i64 %form, double %value,
+                                ptr %result) {
+  %bytes = get i64 %record[BLOCK_BYTES]
+  %block = alloca i8, i64 %bytes, align 64
+  %template = get ptr %record[BLOCK]
+  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %bytes, i1 false)
+  %host = get ptr %arrays[0]
+  %size = call i64 @elements(ptr %host)
+  %extent_slot = get i64 %record[EXTENT_SLOT]
+  put i64 %size, %block[%extent_slot]
+  %first_slot = get i64 %record[FIRST_SLOT]
+  %second_slot = get i64 %record[SECOND_SLOT]
+  %result_slot = get i64 %record[RESULT_SLOT]
+  %result_data = get ptr %result[DATA]
+  put ptr %result_data, %block[%result_slot]
+  %data = get ptr %host[DATA]
+  put ptr %data, %block[%first_slot]
+  switch i64 %form, label %start [ i64 PAIR, label %pair
+    i64 NUMBER_SECOND, label %number  i64 NUMBER_FIRST, label %number ]
+pair:
+  %other = get ptr %arrays[1]
+  %other_data = get ptr %other[DATA]
+  put ptr %other_data, %block[%second_slot]
+  br label %start
+number:
+  %number_bytes = get i64 %record[NUMBER_BYTES]
+  %is_double = icmp eq i64 %number_bytes, 8
+  br i1 %is_double, label %double, label %single
+double:
+  put double %value, %block[%second_slot]
+  br label %start
+single:
+  %narrow = fptrunc double %value to float
+  put float %narrow, %block[%second_slot]
+  br label %start
+start:
+  %flags_at = alloca i64
+  store i64 0, ptr %flags_at
+  %job = alloca [9 x i64], align 64
+  call void @fill_job(ptr %job, ptr %record, ptr %block, i64 %size, ptr %flags_at)
+  %launch = get ptr @state[LAUNCH]
+  %is_long = icmp sgt i64 %size, 2048
+  br i1 %is_long, label %released, label %held
+held:
+  call void %launch(ptr %job)
+  br label %done
+released:
+  %thread = call ptr @PyEval_SaveThread()
+  call void %launch(ptr %job)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %done
+done:
+  %flags = load i64, ptr %flags_at
+  ret i64 %flags
+}
+
+; a job of `launch_text.py` for so many elements: in ranges of 64, four for each thread
+define internal void @fill_job(ptr %job, ptr %record, ptr %block, i64 %size, ptr %flags) {
+  %kernel = get ptr %record[KERNEL]
+  %each = get i64 %record[PICOSECONDS]
+  %picoseconds = mul i64 %size, %each
+  %work = sdiv i64 %picoseconds, 1000
+  %paid = sdiv i64 %work, NS_PER_THREAD
+  %most = get i64 @state[HELPERS]
+  %up = add i64 %size, 63
+  %units = lshr i64 %up, 6
+  %other_units = sub i64 %units, 1
+  %some = call i64 @llvm.smin.i64(i64 %paid, i64 %most)
+  %helpers = call i64 @llvm.smin.i64(i64 %some, i64 %other_units)
+  %threads = add i64 %helpers, 1
+  %shares = mul i64 %threads, 4
+  %is_alone = icmp eq i64 %helpers, 0
+  %ranges = select i1 %is_alone, i64 1, i64 %shares
+  %above = add i64 %units, %ranges
+  %rounded = sub i64 %above, 1
+  %units_each = sdiv i64 %rounded, %ranges
+  %grain = mul i64 %units_each, 64
+  %is_work = icmp sge i64 %work, WAKE_NS
+  %wakes = select i1 %is_work, i64 %helpers, i64 0
+  put ptr %kernel, %job[0]
+  put ptr %block, %job[1]
+  put i64 0, %job[2]
+  put i64 %size, %job[3]
+  put i64 %grain, %job[4]
+  put i64 %helpers, %job[5]
+  put ptr %flags, %job[6]
+  put ptr null, %job[7]
+  put i64 %wakes, %job[8]
+  ret void
+}
+"""

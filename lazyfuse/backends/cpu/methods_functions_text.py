@@ -1,0 +1,351 @@
+"""Functions and methods that take any arguments, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+FUNCTIONS = """
+; a Python method or function in its general form; `first` is null or comes before the arguments
+define internal ptr @general(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %start
+fail:
+  ret ptr null
+start:
+  %is_alone = icmp eq ptr %first, null
+  br i1 %is_alone, label %alone, label %bound
+alone:
+  %plain = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr %names)
+  ret ptr %plain
+bound:
+  %words = call i64 @count_of(ptr %names)
+  %total = add i64 %count, %words
+  %room = add i64 %total, 1
+  %all = alloca ptr, i64 %room
+  put ptr %first, %all[0]
+  br label %next
+next:
+  %i = phi i64 [ 0, %bound ], [ %after, %move ]
+  %is_over = icmp sge i64 %i, %total
+  br i1 %is_over, label %run, label %move
+move:
+  %item = get ptr %args[%i]
+  %after = add i64 %i, 1
+  put ptr %item, %all[%after]
+  br label %next
+run:
+  %with_first = add i64 %count, 1
+  %result = call ptr @PyObject_Vectorcall(ptr %function, ptr %all, i64 %with_first, ptr %names)
+  ret ptr %result
+}
+
+; a function of the namespace
+define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %deferred = call ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_deferred = icmp ne ptr %deferred, null
+  br i1 %is_deferred, label %later, label %look
+later:
+  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
+  %given_later = select i1 %has_raised, ptr null, ptr %deferred
+  ret ptr %given_later
+look:
+  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
+  %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
+  %has_none = icmp eq ptr %numpys, null
+  br i1 %has_none, label %general, label %sized
+sized:
+  %is_small = call i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names)
+  br i1 %is_small, label %small, label %ask
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %general
+fail:
+  ret ptr null
+small:
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %general, label %give
+give:
+  ret ptr %made
+general:
+  %engine = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
+  %result = call ptr @general(ptr %engine, ptr null, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
+; a ufunc over whole vectors or matrices
+define ptr @lf_product(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %general, label %give
+give:
+  ret ptr %made
+general:
+  %python = call ptr @object(i64 T_PRODUCT)
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
+; whether what a function makes of no arrays is small: `size` says how large it is, null for a
+; function of arrays. False for an exception, too
+define internal i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names) {
+  %of_arrays = icmp eq ptr %size, null
+  br i1 %of_arrays, label %yes, label %limit
+yes:
+  ret i1 true
+limit:
+  %eager = call i64 @eager_size()
+  %of_shape = call ptr @object(i64 T_OF_SHAPE)
+  %is_of_shape = icmp eq ptr %size, %of_shape
+  %has_shape = icmp sgt i64 %count, 0
+  %can_count = and i1 %is_of_shape, %has_shape
+  br i1 %can_count, label %shape, label %ask
+shape:
+  %first = load ptr, ptr %args
+  %elements = call i64 @elements_of_shape(ptr %first)
+  %is_known = icmp sge i64 %elements, 0
+  %fits = icmp sle i64 %elements, %eager
+  br i1 %is_known, label %decide, label %ask
+decide:
+  ret i1 %fits
+ask:
+  %found = call ptr @PyObject_Vectorcall(ptr %size, ptr %args, i64 %count, ptr %names)
+  %failed = icmp eq ptr %found, null
+  br i1 %failed, label %no, label %compare
+compare:
+  %number = call double @PyFloat_AsDouble(ptr %found)
+  call void @Py_DecRef(ptr %found)
+  %most = sitofp i64 %eager to double
+  %is_small = fcmp ole double %number, %most
+  ret i1 %is_small
+no:
+  ret i1 false
+}
+
+; how many elements a shape has, an int or a tuple of ints; -1 for others, and many
+define internal i64 @elements_of_shape(ptr %shape) {
+  %is_int = call i1 @is(ptr %shape, i64 T_INT)
+  br i1 %is_int, label %one, label %look
+one:
+  %only = call i64 @extent_of(ptr %shape)
+  ret i64 %only
+look:
+  %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
+  br i1 %is_tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %shape)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %more ]
+  %product = phi i64 [ 1, %tuple ], [ %product_now, %more ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %item
+item:
+  %object = call ptr @PyTuple_GetItem(ptr %shape, i64 %i)
+  %is_number = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_number, label %value, label %no
+value:
+  %extent = call i64 @extent_of(ptr %object)
+  %is_fine = icmp sge i64 %extent, 0
+  br i1 %is_fine, label %more, label %no
+more:
+  %product_now = mul i64 %product, %extent
+  %after = add i64 %i, 1
+  %is_small = icmp slt i64 %product_now, 1048576
+  br i1 %is_small, label %next, label %no
+done:
+  ret i64 %product
+no:
+  ret i64 -1
+}
+
+; the value of an int from 0 to a million; -1 for others
+define internal i64 @extent_of(ptr %int) {
+  %overflow_at = alloca i32
+  %value = call i64 @PyLong_AsLongAndOverflow(ptr %int, ptr %overflow_at)
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  %is_short = icmp ult i64 %value, 1048576
+  %is_fine = and i1 %is_within, %is_short
+  %extent = select i1 %is_fine, i64 %value, i64 -1
+  ret i64 %extent
+}
+
+; self[key] = value
+define ptr @lf_set_item(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %is_pair = icmp eq i64 %count, 2
+  br i1 %is_pair, label %take_host, label %slow
+take_host:
+  %host = call ptr @small_host(ptr %self)
+  %is_large = icmp eq ptr %host, null
+  br i1 %is_large, label %slow, label %size
+size:
+  %eager = call i64 @eager_size()
+  %own_size = call i64 @elements(ptr %host)
+  %is_larger = icmp sgt i64 %own_size, %eager
+  %limit = select i1 %is_larger, i64 %own_size, i64 %eager
+  %key = get ptr %args[0]
+  %low_key = call ptr @lowered(ptr %key, i64 %limit, i64 3)
+  %no_key = icmp eq ptr %low_key, null
+  br i1 %no_key, label %drop_host, label %take_value
+take_value:
+  %value = get ptr %args[1]
+  %low_value = call ptr @lowered(ptr %value, i64 %limit, i64 3)
+  %no_value = icmp eq ptr %low_value, null
+  br i1 %no_value, label %drop_key, label %set
+set:
+  %status = call i32 @PyObject_SetItem(ptr %host, ptr %low_key, ptr %low_value)
+  call void @Py_DecRef(ptr %low_value)
+  call void @Py_DecRef(ptr %low_key)
+  call void @Py_DecRef(ptr %host)
+  %failed = icmp ne i32 %status, 0
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+drop_key:
+  call void @Py_DecRef(ptr %low_key)
+  br label %drop_host
+drop_host:
+  call void @Py_DecRef(ptr %host)
+  br label %slow
+slow:
+  %python = call ptr @object(i64 T_SET_ITEM)
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
+; self[key] of a small array for a key that is not basic; null where it is not small
+define internal ptr @small_item(ptr %self, ptr %key) {
+  %args = alloca [1 x ptr]
+  store ptr %key, ptr %args
+  %getter = call ptr @object(i64 T_GET_ITEM)
+  %made = call ptr @small_call(ptr %getter, ptr %self, ptr %args, i64 1, ptr null)
+  ret ptr %made
+}
+"""
+
+#: What puts a method off where that can be done.
+DEFER = """
+  %deferred = call ptr @defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_deferred = icmp ne ptr %deferred, null
+  br i1 %is_deferred, label %later, label %now
+later:
+  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
+  %given_later = select i1 %has_raised, ptr null, ptr %deferred
+  ret ptr %given_later
+now:"""
+
+#: A method that is called by name.
+NAMED = """
+define ptr @lf_{name}(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
+  %plain = call ptr @object(i64 {plain})
+  %made = call ptr @small_call(ptr %plain, ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %general, label %give
+give:
+  ret ptr %made
+general:
+  %python = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}}
+"""
+
+POWER = """
+declare ptr @PyNumber_Power(ptr, ptr, ptr)
+
+; x ** y: NumPy's for the exponents that need no power
+define ptr @lf_power(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
+  %host = call ptr @part(ptr %self, i64 {host})
+  %is_large = icmp eq ptr %host, null
+  %is_one = icmp eq i64 %count, 1
+  %has_words = icmp ne ptr %names, null
+  %is_two = xor i1 %is_one, true
+  %is_other = or i1 %is_two, %has_words
+  %is_engines = or i1 %is_large, %is_other
+  br i1 %is_engines, label %general, label %look
+look:
+  %exponent = load ptr, ptr %args
+  %is_plain = call i1 @is_easy_exponent(ptr %exponent)
+  br i1 %is_plain, label %run, label %general
+run:
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @PyNumber_Power(ptr %host, ptr %exponent, ptr %none)
+  call void @Py_DecRef(ptr %host)
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+general:
+  br i1 %is_other, label %python, label %kernel
+kernel:
+  %operands = alloca [2 x ptr]
+  %base = getelementptr ptr, ptr %operands, i64 1
+  %second = load ptr, ptr %args
+  store ptr %self, ptr %operands
+  store ptr %second, ptr %base
+  %power = call ptr @object(i64 {power})
+  %powered = call ptr @direct(ptr %power, ptr %operands, i64 2)
+  %is_not = icmp eq ptr %powered, null
+  br i1 %is_not, label %python, label %give
+give:
+  ret ptr %powered
+python:
+  %method = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}}
+
+; whether an exponent is 0.5, 1, 2 or -1
+define internal i1 @is_easy_exponent(ptr %exponent) {{
+  %is_float = call i1 @is(ptr %exponent, i64 {float_})
+  br i1 %is_float, label %float, label %other
+float:
+  %number = call double @PyFloat_AsDouble(ptr %exponent)
+  br label %compare
+other:
+  %is_int = call i1 @is(ptr %exponent, i64 {int_})
+  br i1 %is_int, label %int, label %no
+int:
+  %overflow_at = alloca i32
+  %integer = call i64 @PyLong_AsLongAndOverflow(ptr %exponent, ptr %overflow_at)
+  %as_float = sitofp i64 %integer to double
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  br i1 %is_within, label %compare, label %no
+compare:
+  %value = phi double [ %number, %float ], [ %as_float, %int ]
+  %is_half = fcmp oeq double %value, 5.0e-01
+  %is_one = fcmp oeq double %value, 1.0
+  %is_two = fcmp oeq double %value, 2.0
+  %is_less_one = fcmp oeq double %value, -1.0
+  %root = or i1 %is_half, %is_one
+  %square = or i1 %is_two, %is_less_one
+  %is_easy = or i1 %root, %square
+  ret i1 %is_easy
+no:
+  ret i1 false
+}}
+"""
+
+#: An operator whose operands need not have one shape.
+OPERATOR = """
+define ptr @lf_{name}(ptr %self, ptr %other) {{
+  %args = alloca [1 x ptr]
+  store ptr %other, ptr %args
+  %plain = call ptr @object(i64 {plain})
+  %made = call ptr @small_call(ptr %plain, ptr %self, ptr %args, i64 1, ptr null)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %general, label %give
+give:
+  ret ptr %made
+general:
+  %python = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 1, ptr null)
+  ret ptr %result
+}}
+"""

@@ -1,0 +1,320 @@
+"""Calls of NumPy's functions and methods on small arrays as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+SMALL = """
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare i32 @PyObject_SetItem(ptr, ptr, ptr)
+
+; what NumPy's function gives for arguments all of which are small arrays, numbers, words and
+; lists of such; `first` comes before the others where it is not null. Null where they are not, and
+; for an exception
+define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
+  %eager = call i64 @eager_size()
+  %is_off = icmp sle i64 %eager, 0
+  br i1 %is_off, label %no, label %keywords
+keywords:
+  %words = call i64 @count_of(ptr %names)
+  %are_numpys = call i1 @are_numpys(ptr %names, i64 %words)
+  br i1 %are_numpys, label %room, label %no
+room:
+  %has_first = icmp ne ptr %first, null
+  %before = zext i1 %has_first to i64
+  %positional = add i64 %count, %before
+  %total = add i64 %positional, %words
+  %rest = add i64 %count, %words
+  %objects = alloca ptr, i64 %total
+  %given = alloca ptr, i64 %total
+  br i1 %has_first, label %one, label %copy
+one:
+  put ptr %first, %objects[0]
+  br label %copy
+copy:
+  %from = phi i64 [ 0, %room ], [ 0, %one ], [ %from_after, %move ]
+  %all_copied = icmp sge i64 %from, %rest
+  br i1 %all_copied, label %next, label %move
+move:
+  %argument = get ptr %args[%from]
+  %to = add i64 %from, %before
+  put ptr %argument, %objects[%to]
+  %from_after = add i64 %from, 1
+  br label %copy
+next:
+  %i = phi i64 [ 0, %copy ], [ %after, %lowered ]
+  %limit = phi i64 [ %eager, %copy ], [ %limit_now, %lowered ]
+  %is_over = icmp sge i64 %i, %total
+  br i1 %is_over, label %run, label %look
+look:
+  %object = get ptr %objects[%i]
+  %low = call ptr @lowered(ptr %object, i64 %eager, i64 3)
+  %is_large = icmp eq ptr %low, null
+  br i1 %is_large, label %undo, label %keep
+undo:
+  call void @drop_all(ptr %given, i64 %i)
+  br label %no
+keep:
+  put ptr %low, %given[%i]
+  %after = add i64 %i, 1
+  %is_array = icmp ne ptr %low, %object
+  br i1 %is_array, label %measure, label %lowered
+measure:
+  %size = call i64 @size_of_array(ptr %low)
+  %is_larger = icmp sgt i64 %size, %limit
+  %larger = select i1 %is_larger, i64 %size, i64 %limit
+  br label %lowered
+lowered:
+  %limit_now = phi i64 [ %limit, %keep ], [ %larger, %measure ]
+  br label %next
+run:
+  %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
+  %made = call ptr @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit)
+  call void @drop_all(ptr %given, i64 %total)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; the largest size of small arrays; 0 where there are none, and for an exception
+define internal i64 @eager_size() {
+  %options = call ptr @options_now()
+  %known = get ptr @state[SIZE_OPTIONS]
+  %is_known = icmp eq ptr %options, %known
+  %is_nothing = icmp eq ptr %options, null
+  %is_new = xor i1 %is_known, true
+  %is_asked = or i1 %is_new, %is_nothing
+  br i1 %is_asked, label %look, label %give
+look:
+  %question = get ptr @state[ASK_SIZE]
+  %is_early = icmp eq ptr %question, null
+  br i1 %is_early, label %none, label %ask
+ask:
+  call void @ask(ptr %question)
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %none, label %give
+give:
+  %size = get i64 @state[EAGER_SIZE]
+  ret i64 %size
+none:
+  ret i64 0
+}
+
+; the length of a tuple, 0 for null
+define internal i64 @count_of(ptr %tuple) alwaysinline {
+  %is_null = icmp eq ptr %tuple, null
+  br i1 %is_null, label %none, label %some
+none:
+  ret i64 0
+some:
+  %count = call i64 @PyTuple_Size(ptr %tuple)
+  ret i64 %count
+}
+
+; whether keywords are NumPy's: some are the engine's alone
+define internal i1 @are_numpys(ptr %names, i64 %words) {
+  %ours = call ptr @object(i64 T_OWN_WORDS)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %words
+  br i1 %is_over, label %yes, label %look
+look:
+  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %i)
+  %is_ours = call i32 @PySet_Contains(ptr %ours, ptr %name)
+  %after = add i64 %i, 1
+  %is_numpys = icmp eq i32 %is_ours, 0
+  br i1 %is_numpys, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; how many elements an array has; 0 for what is none
+define internal i64 @size_of_array(ptr %object) {
+  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %none
+array:
+  %size = call i64 @elements(ptr %object)
+  ret i64 %size
+none:
+  ret i64 0
+}
+
+; a new reference to the array of a wrapper, also where that is put off; null for one of the
+; engine, and for an exception
+define internal ptr @small_host(ptr %self) {
+  %at = call ptr @host_at(ptr %self)
+  %found = load ptr, ptr %at
+  %is_put_off = icmp eq ptr %found, null
+  br i1 %is_put_off, label %ask, label %look
+ask:
+  %name = get ptr @state[HOST_NAME]
+  %settled = call ptr @lf_missing(ptr %self, ptr %name)
+  ret ptr %settled
+look:
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %found, %none
+  br i1 %is_none, label %engine, label %small
+engine:
+  ret ptr null
+small:
+  call void @Py_IncRef(ptr %found)
+  ret ptr %found
+}
+
+; an argument as NumPy takes it, with a reference; null where it is not small, or not known, and
+; for an exception. Lists are looked into so many levels deep
+define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %other
+ours:
+  %host = call ptr @small_host(ptr %object)
+  ret ptr %host
+other:
+  %is_plain = call i1 @is_plain(ptr %object)
+  br i1 %is_plain, label %same, label %array
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+array:
+  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_array, label %measure, label %items
+measure:
+  %size = call i64 @elements(ptr %object)
+  %is_small = icmp sle i64 %size, %eager
+  br i1 %is_small, label %same, label %no
+items:
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  %is_flat = icmp sgt i64 %levels, 0
+  %can_look = and i1 %is_sequence, %is_flat
+  br i1 %can_look, label %sequence, label %no
+sequence:
+  %less = sub i64 %levels, 1
+  %found = call ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %less)
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; the same of a tuple or a list
+define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %levels) {
+  br i1 %is_tuple, label %tuple, label %list
+tuple:
+  %tuple_count = call i64 @PyTuple_Size(ptr %object)
+  br label %counted
+list:
+  %list_count = call i64 @PyList_Size(ptr %object)
+  br label %counted
+counted:
+  %count = phi i64 [ %tuple_count, %tuple ], [ %list_count, %list ]
+  %is_long = icmp sgt i64 %count, %eager
+  br i1 %is_long, label %no, label %scan
+scan:
+  %i = phi i64 [ 0, %counted ], [ %i_after, %plain ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %same, label %look
+look:
+  %item = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
+  %i_after = add i64 %i, 1
+  %is_plain = call i1 @is_plain(ptr %item)
+  br i1 %is_plain, label %plain, label %new
+plain:
+  br label %scan
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+new:
+  br i1 %is_tuple, label %new_tuple, label %new_list
+new_tuple:
+  %made_tuple = call ptr @PyTuple_New(i64 %count)
+  br label %made
+new_list:
+  %made_list = call ptr @PyList_New(i64 %count)
+  br label %made
+made:
+  %made_object = phi ptr [ %made_tuple, %new_tuple ], [ %made_list, %new_list ]
+  %failed = icmp eq ptr %made_object, null
+  br i1 %failed, label %no, label %next
+next:
+  %j = phi i64 [ 0, %made ], [ %j_after, %set ]
+  %is_done = icmp sge i64 %j, %count
+  br i1 %is_done, label %give, label %lower
+lower:
+  %is_there = call i1 @has_item(ptr %object, i1 %is_tuple, i64 %j)
+  br i1 %is_there, label %take, label %drop
+take:
+  %part = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %j)
+  %low = call ptr @lowered(ptr %part, i64 %eager, i64 %levels)
+  %j_after = add i64 %j, 1
+  %is_large = icmp eq ptr %low, null
+  br i1 %is_large, label %drop, label %put
+drop:
+  call void @Py_DecRef(ptr %made_object)
+  br label %no
+put:
+  br i1 %is_tuple, label %put_tuple, label %put_list
+put_tuple:
+  %tuple_status = call i32 @PyTuple_SetItem(ptr %made_object, i64 %j, ptr %low)
+  br label %set
+put_list:
+  %list_status = call i32 @PyList_SetItem(ptr %made_object, i64 %j, ptr %low)
+  br label %set
+set:
+  br label %next
+give:
+  ret ptr %made_object
+no:
+  ret ptr null
+}
+
+; whether a list still has an item: settling may have run anything
+define internal i1 @has_item(ptr %object, i1 %is_tuple, i64 %place) {
+  br i1 %is_tuple, label %yes, label %list
+yes:
+  ret i1 true
+list:
+  %count = call i64 @PyList_Size(ptr %object)
+  %is_there = icmp slt i64 %place, %count
+  ret i1 %is_there
+}
+
+define internal ptr @item_of(ptr %object, i1 %is_tuple, i64 %place) {
+  br i1 %is_tuple, label %tuple, label %list
+tuple:
+  %of_tuple = call ptr @PyTuple_GetItem(ptr %object, i64 %place)
+  ret ptr %of_tuple
+list:
+  %of_list = call ptr @PyList_GetItem(ptr %object, i64 %place)
+  ret ptr %of_list
+}
+
+; whether an argument is no array and holds none: None, a number, a string, a slice, ..., a dtype,
+; a class of scalars
+define internal i1 @is_plain(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %kind_word = ptrtoint ptr %kind to i64
+  br label %next
+next:
+  %i = phi i64 [ FIRST_PLAIN, %0 ], [ %after, %compare ]
+  %is_over = icmp sge i64 %i, LAST_PLAIN
+  br i1 %is_over, label %family, label %compare
+compare:
+  %wanted = call i64 @entry(i64 %i)
+  %after = add i64 %i, 1
+  %is_it = icmp eq i64 %kind_word, %wanted
+  br i1 %is_it, label %yes, label %next
+family:
+  %dtypes = call ptr @object(i64 T_DTYPE)
+  %is_dtype = call i32 @PyType_IsSubtype(ptr %kind, ptr %dtypes)
+  %scalars = call ptr @object(i64 T_GENERIC)
+  %is_scalar = call i32 @PyType_IsSubtype(ptr %kind, ptr %scalars)
+  %either = or i32 %is_dtype, %is_scalar
+  %is_known = icmp ne i32 %either, 0
+  ret i1 %is_known
+yes:
+  ret i1 true
+}
+"""

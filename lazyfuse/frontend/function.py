@@ -1,0 +1,118 @@
+"""The functions of the namespace: at once by NumPy when all operands are small, else the engine's.
+
+A `Function` is an object as NumPy's are, not a Python function, so that machine code can take the
+place of its call (`backends/cpu/methods_small_text.py`): then it has no Python frame, and what
+NumPy warns of is said at the user's line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import registry, rerecord, small
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime.caller import call_as_user
+
+Method = Callable[..., Any]
+
+#: Functions that compute transcendental functions: their bits are the kernels' own.
+_OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
+
+#: Functions that give objects of our own beside arrays: archives, mapped files.
+_OWN_OBJECTS = frozenset(("load",))
+
+
+class Function(registry.AtOnce):
+    """A function of the namespace: `plain`, NumPy's own, when all its operands are small, else
+    `engine`. It has the engine's signature and docstring."""
+
+    __slots__ = ("__dict__", "__weakref__", "_engine", "_size")
+
+    def __init__(self, name: str, engine: Method, plain: Method) -> None:
+        update_wrapper(self, engine)
+        self.__qualname__ = name
+        is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
+        self._exact = plain if is_at_once else None
+        self._recipes = None
+        self._code = self._kernels = None
+        self._engine = engine
+        self._size = _SIZES.get(name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._exact is None or args and _is_large(args[0]):
+            return self._engine(*args, **kwargs)
+        given = small.lowered(args, kwargs, small.largest(args))
+        if given is None or self._makes_large(args, kwargs):
+            return self._engine(*args, **kwargs)
+        rerecord.count(5)
+        found = call_as_user(self._exact, *given.args, **given.kwargs)
+        return small.answer(small.lift(found, given.arrays), kwargs)
+
+    #: For callers inside the package: machine code, which takes the place of `__call__`, would
+    #: leave warnings at their lines.
+    call_as_user = __call__
+
+    def _makes_large(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether it makes a large array of no arrays."""
+        return self._size is not None and not self._size(*args, **kwargs) <= eager_size()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method of a class that has it as an attribute, as of any function."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<function {self.__qualname__}>"
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, Handle) and value._host is None
+
+
+# ---- how large the arrays are that functions make of no arrays
+
+
+def of_shape(shape: Any = 0, *rest: Any, **options: Any) -> float:
+    try:
+        return float(math.prod(shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        return 0  # NumPy raises it
+
+
+def _of_range(start: Any = 0, stop: Any = None, step: Any = 1, **options: Any) -> float:
+    if stop is None:
+        start, stop = 0, start
+    try:
+        return float((stop - start) / (step or 1))
+    except (TypeError, ZeroDivisionError, OverflowError):
+        return 0
+
+
+def _of_number(start: Any = 0, stop: Any = 0, num: Any = 50, *rest: Any, **options: Any) -> float:
+    return float(num) * max(_count(start), _count(stop)) if isinstance(num, int) else 0
+
+
+def _count(value: Any) -> int:
+    return 1 if type(value) in (int, float) else np.size(value)
+
+
+def _of_square(N: Any = 0, M: Any = None, *rest: Any, **options: Any) -> float:
+    return of_shape((N, N if M is None else M))
+
+
+_SIZES: Mapping[str, Callable[..., float]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full", "indices"), of_shape),
+    **dict.fromkeys(("linspace", "logspace", "geomspace"), _of_number),
+    **dict.fromkeys(("eye", "identity", "tri"), _of_square),
+    "arange": _of_range,
+    "fromfunction": lambda function, shape, **options: of_shape(shape),
+}

@@ -1,0 +1,100 @@
+"""When the methods of arrays become machine code, and what that is told of the frontend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from threading import Lock
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import registry, rerecord
+from lazyfuse.frontend.convert import FLOATS
+from lazyfuse.frontend.function import Function, of_shape
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
+from lazyfuse.frontend.small import OWN_WORDS, lift
+from lazyfuse.runtime import native, ready, session, trace
+from lazyfuse.runtime.recorder import Recording
+
+#: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
+#: and 14 where there has been no kernel so far; to compile it, 30 ms once for all processes, and
+#: 100 where LLVM has to be started.
+_WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
+_WORTH_COMPILING, _VERY_HOT = 6_000, 50_000
+
+
+_installing = Lock()
+_failures: list[Exception] = []
+#: Whether it has been looked for on disk.
+_looked: list[bool] = []
+
+
+def make_native_if_worth(kind: type) -> None:
+    """The same where it is worth it so far."""
+    uses = rerecord.uses()
+    compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
+    loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
+    if _failures or not (loads or compiles):
+        return
+    _looked.append(True)
+    try:
+        make_native(kind, compiles=compiles)
+    except MemoryError:
+        raise
+    except Exception as error:  # any failure of a compiler: the Python methods do the same
+        _failures.append(error.with_traceback(None))
+
+
+def make_native(kind: type, *, compiles: bool = True) -> bool:
+    """Replace the operators of arrays by machine code, where that can be done; unless `compiles`,
+    where it has been compiled before."""
+    with session.flush_lock, _installing:  # whoever forks waits for the compiler
+        if not isinstance(vars(kind)["__add__"], FunctionType):
+            return True  # they are there
+        found = native.install(native_sample(), _recording(kind), compiles=compiles)
+        if found is not None:
+            _use(found)
+        return found is not None
+
+
+def _use(code: native.Code) -> None:
+    from lazyfuse.frontend import deferred  # long to import
+
+    trace.walks.append(code.functions["traced"])
+    ready.use(code.functions["flushed"])
+    rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
+    deferred.use(code)
+
+
+def native_sample() -> native.Sample:
+    """Objects that machine code measures."""
+    host, owner, ufunc = np.empty(1), object(), registry.NATIVE["add"]
+    wrapper: Any = small_array(host)
+    wrapper._owner = owner
+    return native.Sample(
+        wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
+        registry.NATIVE["power"], registry.NATIVE["matmul"],
+    )  # fmt: skip
+
+
+def _lifted(value: Any, operands: tuple[Any, ...]) -> Any:
+    """NumPy's result of these operands for the user."""
+    return lift(value, tuple(_flat(operands)))
+
+
+def _flat(operands: Iterable[Any]) -> Iterator[Any]:
+    for operand in operands:
+        if isinstance(operand, list | tuple):
+            yield from _flat(operand)
+        else:
+            yield operand
+
+
+def _recording(kind: type) -> Recording:
+    """What machine code that records has to know of the frontend."""
+    methods = {name.strip("_"): method for name, method in vars(kind.__mro__[1]).items()}
+    recipes = {name: getattr(method, "recipes", None) for name, method in methods.items()}
+    known = {name: found for name, found in recipes.items() if found is not None}
+    return Recording(kind, Handle._scalar, known, FLOATS, MOST_STEPS, MOST_OPERANDS)
