@@ -35,7 +35,8 @@ def operators() -> Iterator[None]:
     """Put the operators in, and the Python methods back."""
     kind = lf.LazyArray
     before = {name: value for name, value in vars(kind).items() if type(value) is FunctionType}
-    call = vars(type(lf.add))["__call__"]
+    callables = [type(each) for each in (lf.add, lf.matmul, lf.sum)]
+    calls = [vars(each)["__call__"] for each in callables]
     again = {name: getattr(rerecord, name) for name in ("recorded", "written")}
     walks = len(trace.walks)
     assert native_methods.make_native(kind)
@@ -43,7 +44,8 @@ def operators() -> Iterator[None]:
     yield
     for name, value in before.items():
         setattr(kind, name, value)
-    type(lf.add).__call__ = call
+    for callable_type, call in zip(callables, calls, strict=True):
+        callable_type.__call__ = call
     rerecord.use(again)
     del trace.walks[walks:]  # nothing, where the operators were in before
 

@@ -242,3 +242,15 @@ def test_small_keys_and_values() -> None:
             x[5, 0]
         with pytest.raises(ValueError, match="broadcast"):
             x[0] = x[:, 0]
+
+
+def test_conditions_of_what_is_written() -> None:
+    """Transcendental functions with `out=` were silent, and raised nothing."""
+    for into in (lambda x: x, lambda x: lf.zeros(2), lambda x: lf.zeros(4)[1:3]):
+        x = lf.asarray([0.0, 1.0])
+        out = into(x)
+        with lf.errstate(divide="raise"), pytest.raises(FloatingPointError, match="log"):
+            lf.log(x, out=out)
+        host.testing.assert_array_equal(host.asarray(out), [-host.inf, 0.0])
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+            lf.log(lf.asarray([0.0, 2.0]), out=out)

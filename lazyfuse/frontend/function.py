@@ -37,7 +37,7 @@ class Function(registry.AtOnce):
 
     def __init__(self, name: str, engine: Method, plain: Method) -> None:
         update_wrapper(self, engine)
-        self.__qualname__ = name
+        self.__module__, self.__qualname__ = "lazyfuse", name
         is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
         self._exact = plain if is_at_once else None
         self._recipes = None

@@ -104,7 +104,7 @@ class Handle:
         """
         self._check_writeable()
         if self._host is not None:
-            self._host[...] = _computed(value)
+            _compute_into(self._host, value)
             return
         if self._is_whole:
             engine.write(self._storage, lambda base: _version(value, base))
@@ -153,14 +153,19 @@ def _version(value: Node, base: Node) -> Node:
     return Map(OPS["astype"], (value.dtype,), base.dtype, base.shape, base.strides, (value,))
 
 
-def _computed(value: Node) -> np.ndarray:
-    """The values of a node in host memory, computed now."""
+def _compute_into(host: np.ndarray, value: Node) -> None:
+    """Write the values of a node, computed now, to an array of NumPy's: also where conditions that
+    they met are errors, as in NumPy."""
     strides = copy_strides(value.shape, value.strides)
     copy = Map(OPS["astype"], (value.dtype,), value.dtype, value.shape, strides, (value,))
+    copy.origin = engine.origin()
     device = session.default_device()
-    engine.flush([copy], device)
-    flat = session.backend(device).to_host(copy.buffer).view(np.dtype(copy.dtype))
-    return view_of(flat, Layout(copy.shape, copy.strides, 0))
+    try:
+        engine.flush([copy], device)
+    finally:
+        if copy.buffer is not None:
+            flat = session.backend(device).to_host(copy.buffer).view(np.dtype(copy.dtype))
+            host[...] = view_of(flat, Layout(copy.shape, copy.strides, 0))
 
 
 def new(node: Node, device: str) -> Any:

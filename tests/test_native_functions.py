@@ -1,0 +1,300 @@
+"""Functions, methods and keys on small arrays in machine code: what Python does, and no reference
+lost."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import pickle
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+from tests.concurrently import concurrently
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from tests.test_namespace import test_calls  # noqa: E402, F401 - again, in machine code
+from tests.test_namespace_aliasing import (  # noqa: E402
+    test_aliasing,  # noqa: F401 - likewise
+    test_in_place,  # noqa: F401 - likewise
+)
+from tests.test_native import operators, small  # noqa: E402, F401 - fixtures of this module, too
+
+OUTPUTS: dict[str, Callable[..., Any]] = {
+    "exact": lambda np, x, o: np.add(x, 1.0, out=o),
+    "by position": lambda np, x, o: np.add(x, 1.0, o),
+    "a tuple": lambda np, x, o: np.add(x, 1.0, out=(o,)),
+    "its own": lambda np, x, o: np.exp(x, out=o),
+    "its own by position": lambda np, x, o: np.exp(x, o),
+    "itself": lambda np, x, o: np.sqrt(x, out=x),
+    "its own, itself": lambda np, x, o: np.sin(x, out=x),
+    "a view": lambda np, x, o: np.exp(x[:1], out=o[1:]),
+    "a function": lambda np, x, o: np.cumsum(x, axis=0, out=o),
+    "a method": lambda np, x, o: x.cumsum(axis=1, out=o),
+    "a reduction": lambda np, x, o: x.sum(axis=0, out=o[0]),
+    "clip": lambda np, x, o: np.clip(x, 1, 3, out=o),
+    "where": lambda np, x, o: np.multiply(x, 2.0, out=o, where=x > 2),
+    "float32": lambda np, x, o: np.add(x, 1.0, out=o.astype("f4")),
+    "its own into float32": lambda np, x, o: np.exp(x, out=o.astype("f4")),
+    "matmul": lambda np, x, o: np.matmul(x, x.T, out=o[:, :2]),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs(name: str) -> None:
+    """They are given, and written."""
+
+    def program(np: Any, x: Any, o: Any) -> Any:
+        parts = [np.array(x), np.array(o)]
+        found = OUTPUTS[name](np, *parts)
+        return found, [found is part for part in parts], parts
+
+    oracle.check(program, host.arange(6.0).reshape(2, 3), host.zeros((2, 3)), ulp=4)
+
+
+def test_several_outputs() -> None:
+    def program(np: Any, x: Any, y: Any) -> Any:
+        q, r = np.empty(3), np.empty(3)
+        found = np.divmod(x, y, out=(q, r))
+        half = np.modf(x)
+        return found[0] is q, found[1] is r, q, r, half, [part.base is None for part in half]
+
+    oracle.check(program, host.array([1.5, -7.0, 9.0]), host.array([2.0, 3.0, -4.0]))
+
+
+def test_lists() -> None:
+    """Arrays in lists, also nested, numbers beside them, and what is too large in one."""
+    with lf.options(eager_size=0):
+        large = lf.asarray(host.arange(3.0)) + 1.0
+
+    def program(np: Any, x: Any, y: Any) -> list[Any]:
+        return [
+            np.concatenate([x, y]), np.stack((x, y), axis=1), np.block([[x, y], [y, x]]),
+            np.array([x, y]), np.array([1, x[0], 2.5]), np.vstack([[1, 2, 3], x]),
+            np.array([[1, 2], [3, 4]]), np.select([x > 1, y > 1], [x, y], 5.0),
+        ]  # fmt: skip
+
+    oracle.check(program, host.arange(3.0), host.ones(3))
+    x = lf.asarray(host.arange(3.0))
+    found = lf.concatenate([x, large])
+    assert found._host is None
+    host.testing.assert_array_equal(host.asarray(found), [0, 1, 2, 1, 2, 3])
+
+
+def test_a_result_that_is_large_leaves() -> None:
+    x = lf.asarray(host.arange(10.0))
+    with lf.options(eager_size=20):
+        for found in (lf.outer(x, x), x.repeat(3), lf.zeros(21), lf.ones((3, 7))):
+            assert found._host is None
+        for found in (lf.zeros(20), lf.empty((4, 5)), lf.full((2, 2), 1.0), x.repeat(2)):
+            assert found._host is not None
+    with lf.options(eager_size=0):
+        assert lf.zeros(3)._host is None and lf.sum(lf.ones((3, 3)), axis=0)._host is None
+
+
+FRESH: dict[str, Callable[..., Any]] = {
+    "roll": lambda np, x: np.roll(x, 1), "reshaped copy": lambda np, x: x.T.reshape(-1),
+    "picked": lambda np, x: x[[1, 0]], "masked": lambda np, x: x[x > 2],
+    "take": lambda np, x: x.take([0, 3]),
+    "flattened": lambda np, x: x.T.flatten(), "tile": lambda np, x: np.tile(x, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_fresh_results_are_nobody_elses(name: str) -> None:
+    def program(np: Any, x: Any) -> Any:
+        found = FRESH[name](np, x)
+        found[...] = -1.0
+        return found, x, np.shares_memory(found, x)
+
+    oracle.check(program, host.arange(6.0).reshape(2, 3))
+
+
+WARNING: tuple[Callable[[Any, Any, Any], Any], ...] = (
+    lambda np, x, empty: empty.mean(),
+    lambda np, x, empty: np.mean(empty),
+    lambda np, x, empty: np.log(x),
+    lambda np, x, empty: x**-1,
+    lambda np, x, empty: np.std(empty),
+    lambda np, x, empty: np.log(x, out=x.copy()),
+    lambda np, x, empty: (x + 1j).astype(float),
+    lambda np, x, empty: np.power(x, -3.5),
+    lambda np, x, empty: x / x.sum(axis=0, keepdims=True) / 0.0,
+    lambda np, x, empty: np.asarray([300.0]).astype("f2") * np.float16(300),
+)
+
+
+@pytest.mark.parametrize("number", range(len(WARNING)))
+def test_warnings_are_given_at_the_users_line(number: int) -> None:
+    """And where NumPy's own code gives them."""
+
+    def told(np: Any) -> list[Any]:
+        x, empty = np.asarray([0.0, 1.0]), np.asarray(host.empty(0))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            WARNING[number](np, x, empty)
+        return [(each.filename, each.lineno, str(each.message)) for each in heard]
+
+    assert told(lf) == told(host)
+
+
+def test_errors_of_conditions() -> None:
+    for program in (
+        lambda x: lf.log(x), lambda x: lf.log(x, out=x), lambda x: x**-2.5,
+        lambda x: lf.log(x, out=lf.zeros(2)), lambda x: lf.log(x, x),
+    ):  # fmt: skip
+        with lf.errstate(all="raise"), pytest.raises(FloatingPointError):
+            program(lf.asarray([0.0, 1.0]))
+
+
+INEXACT = ("exp", "log", "sin", "cos", "tanh", "log1p", "expm1", "arctan", "cbrt", "exp2")
+TWO = ("power", "arctan2", "hypot", "logaddexp")
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4", "f2", "i4", "c16"))
+@pytest.mark.parametrize("size", (1, 7, 64, 1000, 20_000))
+def test_kernels_of_single_functions(size: int, dtype: str) -> None:
+    """They have the bits of large arrays, on one thread and on two."""
+    values = host.linspace(0.5, 2.5, size).astype(dtype)
+    for name in (*INEXACT, *TWO):
+        function = getattr(lf, name)
+        operands = [(values,)] if name in INEXACT else [
+            (values, values[::-1].copy()), (values, 2.5), (1.5, values), (values, 3)]  # fmt: skip
+        for given in operands:
+            if dtype == "c16" and name not in ("exp", "log", "sin", "cos", "power"):
+                continue
+            with lf.options(eager_size=0):
+                wanted = host.asarray(function(*map(_ours, given)))
+            for threads in (1, 2):
+                with lf.options(threads=threads, eager_size=100_000):
+                    for _ in range(3):
+                        found = function(*map(_ours, given))
+                        assert found._host is not None or dtype in ("i4", "f2", "c16")
+                        host.testing.assert_array_equal(host.asarray(found), wanted)
+                        assert found.dtype == wanted.dtype
+
+
+def _ours(value: Any) -> Any:
+    return lf.asarray(value) if isinstance(value, host.ndarray) else value
+
+
+def test_kernels_of_other_layouts() -> None:
+    """What does not lie densely takes the long way."""
+    values = host.linspace(0.5, 2.5, 60).reshape(6, 10)
+
+    def program(np: Any, x: Any) -> list[Any]:
+        parts = [x.T, x[::2], x[:, ::3], x[0], x[:, None], np.asfortranarray(x), x[:0], x[0, 0]]
+        return [np.exp(part) for part in parts] + [np.power(x, x[0]), x ** x[:, :1], x**2.5]
+
+    oracle.check(program, values, ulp=4)
+
+
+def test_keys_and_values() -> None:
+    def program(np: Any, x: Any) -> list[Any]:
+        mask, places = x > 2, np.array([1, 0, 1])
+        found = [x[mask], x[places], x[places, places], x[[0, 1], :2], x[mask, None], x[:, [0, 2]]]
+        x[mask] = -1
+        x[places] = [7, 8, 9]
+        x[0, 1:] = x[1, :2]
+        x[..., None][0] = 5
+        x[[0]] = np.array([1, 2, 3])
+        return [*found, x]
+
+    oracle.check(program, host.arange(6.0).reshape(2, 3))
+    x = lf.asarray(host.arange(6.0))
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1.0
+    for key, value in ((9, 1.0), ("a", 1.0), (slice(3), [1, 2])):
+        with pytest.raises((IndexError, ValueError)):
+            lf.asarray(host.arange(6.0))[key] = value
+
+
+def test_functions_are_functions() -> None:
+    """As NumPy's: named, with signatures, methods of classes, and pickled by name."""
+    for function in (lf.sum, lf.linalg.norm, lf.lib.stride_tricks.sliding_window_view, lf.clip):
+        assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301  # our own
+        assert function.__name__ == function.__qualname__.rpartition(".")[2]
+        assert callable(function) and function.__doc__
+
+    class Holder:
+        total = lf.sum
+
+    assert isinstance(Holder().total, types.MethodType)
+    assert inspect.isroutine(lf.sum) and inspect.isroutine(host.sum)
+    assert str(inspect.signature(lf.concatenate)) == str(inspect.signature(host.concatenate))
+    assert inspect.signature(lf.LazyArray.sum) == inspect.signature(host.ndarray.sum)
+
+
+def test_references_are_kept_and_given_back() -> None:
+    a, b = lf.asarray(host.arange(1.0, 5.0)), lf.asarray(host.ones(4))
+    out, mask = lf.asarray(host.zeros(4)), lf.asarray(host.array([True, False, True, True]))
+    words, both = {"axis": 0}, [a, b]
+    axes, dtype = (0,), host.dtype("f4")
+    watched = (
+        lf.LazyArray, a, b, out, mask, a._host, b._host, out._host, both, axes, dtype, host.exp,
+        lf.sum, None, Ellipsis, lf.sum._engine, host.sum, both[0],
+    )  # fmt: skip
+
+    def work() -> None:
+        for _ in range(100):
+            kept = [
+                lf.sum(a), lf.sum(a, **words), a.sum(axis=axes), lf.concatenate(both), a % b,
+                a.astype(dtype), lf.exp(a), lf.exp(a, out=out), a**2, a**2.5, lf.power(a, b),
+                2.0**a, a[mask], a.reshape(2, 2), lf.roll(a, 1), a.T.reshape(-1), abs(a), a @ b,
+                lf.nonzero(a), lf.divmod(a, b), lf.zeros(3), lf.arange(4), lf.add(a, b, out=out),
+                a.tolist(), lf.asarray(a), lf.split(a, 2), lf.where(mask, a, b), a.copy(),
+                lf.matmul(a, b), lf.stack((a, b)), lf.log(a - a.max() + 1),
+            ]  # fmt: skip
+            a[mask] = b[mask]
+            a[...] = host.arange(1.0, 5.0)
+            refused: list[Callable[[], Any]] = [
+                lambda: lf.sum(a, axis=3), lambda: a.sum(bad=1), lambda: a @ b[:2],
+                lambda: lf.concatenate([a, None]), lambda: lf.exp(a, out=mask), lambda: lf.exp(),
+                lambda: a[mask, mask], lambda: a.__setitem__(9, 1), lambda: lf.zeros("x"),
+                lambda: lf.zeros((2, -1)),
+            ]  # fmt: skip
+            for call in refused:
+                with pytest.raises((ValueError, IndexError, TypeError)):
+                    call()
+            del kept
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work()
+        gc.collect()
+        before = [sys.getrefcount(item) for item in watched]
+        work()
+    gc.collect()
+    after = [sys.getrefcount(item) for item in watched]
+    assert [abs(now - then) < 50 for now, then in zip(after, before, strict=True)] == [True] * len(
+        after
+    )
+
+
+def test_threads() -> None:
+    a = lf.asarray(host.linspace(0.0, 1.0, 5000))
+    wanted = host.asarray(lf.exp(a))
+    wrong: list[int] = []
+
+    def work() -> None:
+        for _ in range(200):
+            found = host.asarray(lf.exp(a)), float(lf.sum(a)), host.asarray(lf.concatenate([a, a]))
+            if (
+                not (found[0] == wanted).all()
+                or found[1] != found[1]
+                or found[2].shape != (10_000,)
+            ):
+                wrong.append(1)
+
+    concurrently(work, [()] * 4)
+    assert not wrong
