@@ -84,6 +84,80 @@ def test_program(name: str, dtype: str) -> None:
     assert replays() > before
 
 
+TABLES: dict[str, Callable[..., Any]] = {
+    "softmax": lambda x, r: softmax(x),
+    "layer norm": lambda x, r: (x - x.mean(axis=-1, keepdims=True))
+    / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5) * r + 0.5,
+    "standardized": lambda x, r: (x - x.mean(axis=0)) / x.std(axis=0),
+    "functions": lambda x, r: np.sum(x * r, axis=1) + np.max(x, axis=-1) - np.min(x, 1),
+    "kept": lambda x, r: np.mean(x * 2.0, axis=0, keepdims=True) * x,
+    "of masks": lambda x, r: np.where((x > r).any(axis=0), x, r) * (x > 0.0).all(axis=1)[0],
+    "a row": lambda x, r: x * r + r * 2.0,
+    "rows": lambda x, r: r - x * 0.5 + x.sum(axis=1, keepdims=True),
+    "into": lambda x, r: into(x * 1.0, r),
+    "one of NumPy's": lambda x, r: (x - host.float64(0.25)) * host.float64(3.0) + r,
+    "twice": lambda x, r: (x * x).sum(axis=0, keepdims=True).max(axis=1, keepdims=True) * x,
+}  # fmt: skip
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def into(x: Any, row: Any) -> Any:
+    x -= row
+    x *= x.sum(axis=0)
+    return x
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4"))
+@pytest.mark.parametrize("name", TABLES)
+def test_reductions_and_broadcasts(name: str, dtype: str) -> None:
+    """One shape is that of the result; reductions are along one axis."""
+    program, before = TABLES[name], replays()
+    x, row = operand(N, dtype=dtype).reshape(10, 5) * 1, operand(5, 0.5, dtype)
+    with np.options(defer=False):
+        plain = program(x, row)
+    for _ in range(6):
+        found = program(x, row)
+        if name != "of masks":
+            assert is_deferred(found)
+        assert found.dtype == plain.dtype and found.shape == plain.shape
+        host.testing.assert_array_equal(values(found), values(plain))
+    assert replays() > before
+
+
+def test_reductions_that_are_not_put_off() -> None:
+    """All axes, several, those that give scalars, what NumPy refuses, and other arguments."""
+    x = operand(N).reshape(10, 5) * 1
+    line = operand(N)
+    for program in (
+        lambda: x.sum(), lambda: x.sum(axis=(0, 1), keepdims=True), lambda: line.sum(axis=0),
+        lambda: x.sum(axis=0, dtype="f4"), lambda: x.mean(axis=None), lambda: x.argmax(axis=0),
+        lambda: x.sum(axis=host.int64(0)), lambda: np.sum(x, axis=0, initial=1.0),
+        lambda: x.std(axis=0, ddof=1),
+    ):  # fmt: skip
+        assert not isinstance(program(), np.ndarray) or not is_deferred(program())
+    for wrong in (
+        lambda: x.sum(axis=2), lambda: x.sum(axis=-3), lambda: x.sum(0, 1, 2, 3, 4, 5, 6, 7),
+        lambda: x.sum(axes=0), lambda: np.sum(), lambda: x.__isub__(x[None] * 1),
+        lambda: x - x[:3],
+    ):  # fmt: skip
+        with pytest.raises((ValueError, TypeError)):
+            wrong()
+    with pytest.raises(ValueError):
+        line.__iadd__(x.sum(axis=1))  # five and fifty
+
+
+def test_conditions_of_reductions() -> None:
+    x = np.asarray(host.full((10, 5), 1e308))
+    for _ in range(5):
+        with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+            found = x.sum(axis=0) * 0.5 + x.max(axis=0)
+            assert host.isinf(values(found)).all()
+
+
 def test_mixed_dtypes() -> None:
     a, b = operand(), operand(dtype="f4")
     for _ in range(4):
@@ -126,7 +200,7 @@ def test_others_are_computed_at_once(make: Callable[[], Any]) -> None:
     host.testing.assert_array_equal(values(array * 2), values(array) * 2)
 
 
-@pytest.mark.parametrize("other", ([1.0] * N, host.ones(N), 1j, host.float64(2), True, 10**30))
+@pytest.mark.parametrize("other", ([1.0] * N, host.ones(N), 1j, host.float32(2), True, 10**30))
 def test_other_operands(other: Any) -> None:
     array = operand()
     found = array * other

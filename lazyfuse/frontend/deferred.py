@@ -250,7 +250,9 @@ def _steps(codes: bytes) -> Iterator[Step]:
             for each in operands
             if each >= 0
         ]
-        yield Step(names[number], tuple(rows))
+        what = -2 - min(operands)  # of a reduction: twice the axis, and whether it is kept
+        options = {} if what < 0 else {"axis": what >> 1, "keepdims": bool(what & 1)}
+        yield Step(names[number], tuple(rows), options)
 
 
 def host_of(array: Handle) -> Any:

@@ -4,8 +4,8 @@ under `fuse`, or operation by operation."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from types import FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +27,12 @@ _SYMBOLS = {
 
 
 class Step(NamedTuple):
-    """An operation on a tape: its name, and its operands: leaves from 0 on, and ~steps."""
+    """An operation on a tape: its name, its operands: leaves from 0 on, and ~steps; and of a
+    reduction its axis and whether that is kept."""
 
     name: str
     operands: tuple[int, ...]
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class Telling(NamedTuple):
@@ -39,11 +41,12 @@ class Telling(NamedTuple):
     origin: Origin
     function: Callable[..., Any]
     operands: tuple[Any, ...]
+    options: Mapping[str, Any]
 
     def tell(self) -> None:
         """Say so, as from its line, and as the errstate there wanted it."""
         with np.errstate(**self.origin[2].by_name):  # type: ignore[arg-type]  # of geterr
-            _small(call_from(self.origin, self.function, *self.operands))
+            _small(call_from(self.origin, self.function, *self.operands, **self.options))
 
 
 class Program:
@@ -118,10 +121,11 @@ class Program:
             for step, origin in zip(self._steps, origins, strict=True):
                 operands = [results[~each] if each < 0 else given[each] for each in step.operands]
                 function = _function_of(step.name)
-                results.append(_small(call_from(origin, function, *operands)))
+                made = call_from(origin, function, *operands, **step.options)
+                results.append(_small(made))
                 if met:
                     own = tuple([_own(operand) for operand in operands])
-                    told.append(Telling(origin, function, own))
+                    told.append(Telling(origin, function, own, step.options))
                     met.clear()
         return tuple([results[place] for place in self._live]), told
 
@@ -147,5 +151,6 @@ def _written(step: Step) -> str:
     operands = [f"t{~each}" if each < 0 else f"a{each}" for each in step.operands]
     symbol = _SYMBOLS.get(step.name)
     if symbol is None:
-        return f"{step.name}({', '.join(operands)})"
+        words = [f"{name}={value}" for name, value in step.options.items()]
+        return f"{step.name}({', '.join((*operands, *words))})"
     return f"{symbol}{operands[0]}" if len(operands) == 1 else f" {symbol} ".join(operands)

@@ -119,16 +119,16 @@ def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     return FunctionType(stand_in, frame.f_globals)(function, args, kwargs)
 
 
-def call_from(origin: Origin, function: Callable[..., Any], *args: Any) -> Any:
-    """`function(*args)`, called from a frame that has the file, the line and the globals of where
-    an operation was recorded."""
+def call_from(origin: Origin, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)`, called from a frame that has the file, the line and the globals
+    of where an operation was recorded."""
     code, instruction, _ = origin
     place = id(code), instruction
     known, stand_in = _stand_ins.get(place, _NONE)
     if known is not code:
         stand_in = _stand_in(code, line_of(origin)[1])
         _remember(place, code, stand_in)
-    return FunctionType(stand_in, globals_of(code))(function, args, {})
+    return FunctionType(stand_in, globals_of(code))(function, args, kwargs)
 
 
 def _remember(place: tuple[int, int], code: CodeType, stand_in: CodeType) -> None:

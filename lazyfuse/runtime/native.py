@@ -167,6 +167,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
         "POWER": sample.power, "OUT": sys.intern("out"), "ALL": Ellipsis,
+        "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,

@@ -1,6 +1,6 @@
 """Operations that machine code puts off, each with its code; see `defer_text.py`.
 
-They raise nothing, whatever the values, and their results have the shape of their operands.
+They raise nothing, whatever the values. Reductions are along one axis.
 Operators have the names of their methods, ufuncs NumPy's.
 """
 
@@ -13,6 +13,7 @@ from lazyfuse.backends.cpu.defer_text import (
     CHOICE,
     CODE_STEP,
     OF_BOOLS,
+    REDUCTION,
     TERNARY,
     TO_BOOLS,
     TO_FLOATS,
@@ -41,6 +42,8 @@ _CLASSES = (
     ("__invert__ logical_not", OF_BOOLS),
     ("where", CHOICE + TERNARY),
     ("clip", TO_FLOATS + TERNARY),
+    ("sum mean max min amax amin std var", TO_FLOATS + REDUCTION),
+    ("any all", OF_BOOLS + REDUCTION),
 )  # fmt: skip
 
 _KINDS = [(name, kind) for names, kind in _CLASSES for name in names.split()]

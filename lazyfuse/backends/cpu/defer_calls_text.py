@@ -23,15 +23,29 @@ define internal ptr @defer_in_place(i64 %code, ptr %a, ptr %b) {
   ret ptr %made
 }
 
-; the result of a ufunc that is put off; null where it is to be computed at once
+; the result of a function that is put off; null where it is to be computed at once
 define internal ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names) {
   %code_object = call ptr @part(ptr %self, i64 T_CODE)
   %has_none = icmp eq ptr %code_object, null
-  %is_named = icmp ne ptr %names, null
-  %is_other = or i1 %has_none, %is_named
-  br i1 %is_other, label %no, label %look
-look:
+  br i1 %has_none, label %no, label %known
+known:
   %code = call i64 @PyLong_AsLongLong(ptr %code_object)
+  %arity = and i64 %code, ARITY
+  %is_reduction = icmp eq i64 %arity, REDUCTION
+  br i1 %is_reduction, label %reduction, label %elementwise
+reduction:
+  %has_array = icmp sgt i64 %count, 0
+  br i1 %has_array, label %reduce, label %no
+reduce:
+  %array = get ptr %args[0]
+  %rest = getelementptr ptr, ptr %args, i64 1
+  %fewer = sub i64 %count, 1
+  %reduced = call ptr @defer_reduction(i64 %code, ptr %array, ptr %rest, i64 %fewer, ptr %names)
+  ret ptr %reduced
+elementwise:
+  %is_named = icmp ne ptr %names, null
+  br i1 %is_named, label %no, label %look
+look:
   %fits = call i1 @takes(i64 %code, i64 %count)
   br i1 %fits, label %run, label %no
 run:
@@ -43,6 +57,13 @@ no:
 
 ; a method that is put off; null where it is to be computed at once
 define internal ptr @defer_method(i64 %code, ptr %self, ptr %args, i64 %count, ptr %names) {
+  %arity = and i64 %code, ARITY
+  %is_reduction = icmp eq i64 %arity, REDUCTION
+  br i1 %is_reduction, label %reduction, label %elementwise
+reduction:
+  %reduced = call ptr @defer_reduction(i64 %code, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %reduced
+elementwise:
   %operands = alloca [3 x ptr]
   %operand_count = add i64 %count, 1
   %fits = call i1 @takes(i64 %code, i64 %operand_count)

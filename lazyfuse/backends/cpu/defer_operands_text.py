@@ -5,26 +5,7 @@ from __future__ import annotations
 OPERANDS = """
 declare double @llvm.fabs.f64(double)
 
-define internal i64 @elements(ptr %host) {
-  %nd = get i32 %host[ND]
-  %axes = sext i32 %nd to i64
-  %extents = get ptr %host[DIMENSIONS]
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %more ]
-  %size = phi i64 [ 1, %0 ], [ %product, %more ]
-  %is_over = icmp sge i64 %i, %axes
-  br i1 %is_over, label %done, label %more
-more:
-  %extent = get i64 %extents[%i]
-  %product = mul i64 %size, %extent
-  %after = add i64 %i, 1
-  br label %next
-done:
-  ret i64 %size
-}
-
-; the kind of an array of NumPy's that nobody else can reach, large enough and C-contiguous
+; the kind of an array of NumPy's that nobody else can reach and that is C-contiguous
 define internal i64 @kind_of(ptr %host) {
   %references = get i32 %host[REFERENCES]
   %is_own = icmp eq i32 %references, 1
@@ -43,9 +24,8 @@ array:
   %is_array_root = and i1 %is_root, %has_axes
   %is_whole = and i1 %is_plain, %is_array_root
   %size = call i64 @elements(ptr %host)
-  %least = get i64 @state[SMALLEST]
-  %is_large = icmp sge i64 %size, %least
-  %is_fit = and i1 %is_whole, %is_large
+  %has_any = icmp sgt i64 %size, 0
+  %is_fit = and i1 %is_whole, %has_any
   br i1 %is_fit, label %dtype, label %no
 dtype:
   %descr = get ptr %host[DESCR]
@@ -140,7 +120,12 @@ own:
   ret i64 %kind
 other:
   %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
-  br i1 %is_float, label %float, label %integer
+  br i1 %is_float, label %float, label %numpys
+numpys:
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  br i1 %is_strong, label %strong, label %integer
+strong:
+  ret i64 STRONG_NUMBER
 float:
   %float_value = call double @PyFloat_AsDouble(ptr %object)
   %size = call double @llvm.fabs.f64(double %float_value)
@@ -181,9 +166,23 @@ new:
 full:
   ret i64 -1
 add:
-  %leaf = call ptr @leaf(i64 %count)
+  %is_strong = icmp eq i64 %kind, STRONG_NUMBER
+  br i1 %is_strong, label %plain, label %itself
+plain:
+  %value = call double @PyFloat_AsDouble(ptr %object)
+  %float = call ptr @PyFloat_FromDouble(double %value)
+  %failed = icmp eq ptr %float, null
+  br i1 %failed, label %clear, label %write
+clear:
+  call void @PyErr_Clear()
+  br label %itself
+itself:
   call void @Py_IncRef(ptr %object)
-  put ptr %object, %leaf[LEAF_OBJECT]
+  br label %write
+write:
+  %held = phi ptr [ %float, %plain ], [ %object, %itself ]
+  %leaf = call ptr @leaf(i64 %count)
+  put ptr %held, %leaf[LEAF_OBJECT]
   put i64 %kind, %leaf[LEAF_KIND]
   put ptr null, %leaf[LEAF_HOST]
   %more = add i64 %count, 1
@@ -200,20 +199,22 @@ done:
   ret i64 %count
 }
 
-; whether two arrays have one shape; so has a number, which is null here
-define internal i1 @have_one_shape(ptr %a, ptr %b) {
-  %no_a = icmp eq ptr %a, null
-  %no_b = icmp eq ptr %b, null
-  %has_number = or i1 %no_a, %no_b
-  br i1 %has_number, label %yes, label %compare
-yes:
-  ret i1 true
-compare:
-  %alike = call i1 @alike(ptr %a, ptr %b)
-  ret i1 %alike
+; whether an operand is an array that has no contents now, since it is on the tape
+define internal i1 @is_on_tape(ptr %object) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %look, label %no
+look:
+  %at = call ptr @host_at(ptr %object)
+  %host = load ptr, ptr %at
+  %is_taken = icmp eq ptr %host, null
+  ret i1 %is_taken
+no:
+  ret i1 false
 }
 
-; the kind of the result of an operation, whose shape is stored; OTHER where it cannot be put off
+; the kind of the result of an operation, and the shape to which the operands are broadcast is
+; stored; OTHER where it cannot be put off, or is not worth it: what reads nothing that is on the
+; tape, and is small
 define internal i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at) {
   %one_shape_at = alloca ptr
   store ptr null, ptr %shape_at
@@ -222,22 +223,28 @@ next:
   %i = phi i64 [ 0, %0 ], [ %after, %fit ]
   %first = phi i64 [ 0, %0 ], [ %first_now, %fit ]
   %others = phi i64 [ 0, %0 ], [ %others_now, %fit ]
+  %continues = phi i1 [ false, %0 ], [ %continues_now, %fit ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %decide, label %look
 look:
   %operand = get ptr %operands[%i]
+  %is_taken = call i1 @is_on_tape(ptr %operand)
+  %continues_now = or i1 %continues, %is_taken
   %kind = call i64 @seen(ptr %operand, ptr %one_shape_at)
   %is_other = icmp eq i64 %kind, OTHER
   br i1 %is_other, label %no, label %shapes
 shapes:
   %shape = load ptr, ptr %shape_at
   %one_shape = load ptr, ptr %one_shape_at
-  %alike = call i1 @have_one_shape(ptr %shape, ptr %one_shape)
-  br i1 %alike, label %fit, label %no
+  %wide = call ptr @wider(ptr %shape, ptr %one_shape)
+  %before = icmp ne ptr %shape, null
+  %is_array = icmp ne ptr %one_shape, null
+  %has_shape = or i1 %before, %is_array
+  %is_neither = icmp eq ptr %wide, null
+  %differs = and i1 %has_shape, %is_neither
+  br i1 %differs, label %no, label %fit
 fit:
-  %none_so_far = icmp eq ptr %shape, null
-  %known = select i1 %none_so_far, ptr %one_shape, ptr %shape
-  store ptr %known, ptr %shape_at
+  store ptr %wide, ptr %shape_at
   %is_first = icmp eq i64 %i, 0
   %added = or i64 %others, %kind
   %first_now = select i1 %is_first, i64 %kind, i64 %first
@@ -245,6 +252,16 @@ fit:
   %after = add i64 %i, 1
   br label %next
 decide:
+  %result_shape = load ptr, ptr %shape_at
+  %no_array = icmp eq ptr %result_shape, null
+  br i1 %no_array, label %no, label %measure
+measure:
+  %size = call i64 @elements(ptr %result_shape)
+  %least = get i64 @state[SMALLEST]
+  %is_large = icmp sge i64 %size, %least
+  %is_worth = or i1 %is_large, %continues
+  br i1 %is_worth, label %by_kind, label %no
+by_kind:
   %result = call i64 @kind_by(i64 %code, i64 %first, i64 %others)
   ret i64 %result
 no:
@@ -257,7 +274,10 @@ define internal i64 @kind_by(i64 %code, i64 %first, i64 %others) {
   %all = or i64 %first, %others
   %narrow = and i64 %all, TOO_LARGE
   %is_too_large = icmp eq i64 %narrow, TOO_LARGE
-  br i1 %is_too_large, label %no, label %fine
+  %promoted = and i64 %all, PROMOTED
+  %is_promoted = icmp eq i64 %promoted, PROMOTED
+  %is_refused = or i1 %is_too_large, %is_promoted
+  br i1 %is_refused, label %no, label %fine
 no:
   ret i64 OTHER
 fine:

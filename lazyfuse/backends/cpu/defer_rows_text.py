@@ -27,13 +27,15 @@ check:
   %is_new = icmp eq ptr %target, null
   br i1 %is_new, label %add, label %written
 written:
-  %fits_target = call i1 @can_take(ptr %target, i64 %kind)
+  %result_shape = load ptr, ptr %shape_at
+  %fits_target = call i1 @can_take(ptr %target, i64 %kind, ptr %result_shape)
   br i1 %fits_target, label %add, label %no
 add:
   %row = call ptr @row(i64 %rows)
   call void @note_operands(i64 %rows, i64 %code, ptr %operands, i64 %count)
   %references = call i64 @superseded(ptr %target)
-  %shape = load ptr, ptr %shape_at
+  %operand_shape = load ptr, ptr %shape_at
+  %shape = call ptr @shape_of_row(ptr %row, i64 %code, ptr %operand_shape)
   put i64 %kind, %row[ROW_KIND]
   put ptr %shape, %row[ROW_SHAPE]
   put i64 %references, %row[ROW_REFERENCES]
@@ -68,11 +70,14 @@ no:
   ret i1 false
 }
 
-; whether an array can be written with results of a kind, and keeps its dtype
-define internal i1 @can_take(ptr %target, i64 %kind) {
+; whether an array can be written with results of a kind and a shape, and keeps its dtype
+define internal i1 @can_take(ptr %target, i64 %kind, ptr %shape) {
   %shape_at = alloca ptr
   %own = call i64 @seen(ptr %target, ptr %shape_at)
-  %same = icmp eq i64 %own, %kind
+  %own_shape = load ptr, ptr %shape_at
+  %alike = call i1 @alike(ptr %own_shape, ptr %shape)
+  %is_kind = icmp eq i64 %own, %kind
+  %same = and i1 %is_kind, %alike
   br i1 %same, label %look, label %no
 look:
   %is_writeable = call i1 @is_writeable(ptr %target)
@@ -85,7 +90,8 @@ no:
 define internal void @note_operands(i64 %rows, i64 %code, ptr %operands, i64 %count) {
   %shape_at = alloca ptr
   %place = mul i64 %rows, CODE_WORDS
-  put i64 %code, @codes[%place]
+  %plain_code = and i64 %code, 4294967295
+  put i64 %plain_code, @codes[%place]
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %note ]
@@ -108,7 +114,9 @@ pad:
   %k = phi i64 [ %i, %rest ], [ %k_after, %pad ]
   %k_after = add i64 %k, 1
   %k_at = add i64 %place, %k_after
-  put i64 -1, @codes[%k_at]
+  %what = lshr i64 %code, REDUCED_SHIFT
+  %filler = sub i64 -1, %what
+  put i64 %filler, @codes[%k_at]
   %is_full = icmp sge i64 %k_after, 3
   br i1 %is_full, label %done, label %pad
 done:

@@ -29,9 +29,11 @@ from collections.abc import Mapping
 
 from lazyfuse.backends.cpu.defer_calls_text import CALLS
 from lazyfuse.backends.cpu.defer_operands_text import OPERANDS
+from lazyfuse.backends.cpu.defer_reduce_text import REDUCE
 from lazyfuse.backends.cpu.defer_replay_text import REPLAY
 from lazyfuse.backends.cpu.defer_rows_text import ROWS
 from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
+from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
 from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
@@ -57,26 +59,31 @@ STATE = numbered(
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
     "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "STATE_WORDS",
 )  # fmt: skip
-#: A row: its kind, the array whose shape it has, the result, where it was recorded; whether
-#: somebody can reach the result, how many references the tape has to it, and whether that array is
-#: written in place by a later row.
+#: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
+#: reach the result, how many references the tape has to it, and whether that array is written in
+#: place by a later row. What has its shape is an array, or of a reduction the row itself: then
+#: words of it lie as those of an array do (`ROW_SHAPE_BASE` is where that would begin).
 _ROW = numbered(
     "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_REFERENCES",
-    "ROW_IS_OLD", "ROW_WORDS",
+    "ROW_IS_OLD", "ROW_ND", "ROW_DIMENSIONS", "ROW_EXTENTS",
+    *(f"ROW_EXTENT_{axis}" for axis in "BCDEFGH"), "ROW_WORDS",
 )  # fmt: skip
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
-#: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns.
+#: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
+#: NumPy's, with which singles become doubles.
 _KIND = {
     "OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16,
-    "LARGE_NUMBER": 8 | 32,
+    "LARGE_NUMBER": 8 | 32, "STRONG_NUMBER": 8 | 64,
 }  # fmt: skip
-_KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32}
+_KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32, "PROMOTED": 2 | 64}
 #: The last bits of a code: what the operands are and the result; and the next, the number of
 #: operands less one.
 TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
-BINARY, TERNARY = 4, 8
+BINARY, TERNARY, REDUCTION = 4, 8, 12
 ARITY = 12
+#: What a reduction does is above the code: one more than twice the axis, and whether it keeps it.
+REDUCED_SHIFT = 32
 CODE_STEP = 16
 #: Words of an operation: its code and three operands.
 CODE_WORDS = 4
@@ -99,6 +106,8 @@ FUNCTIONS = ("defer", "deferred", "settle", "release")
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM; `places` are entries of the table of `methods.py`."""
     names = {
+        "ROW_SHAPE_BASE": _ROW["ROW_ND"] - ARRAY["ND"], "REDUCED_SHIFT": REDUCED_SHIFT,
+        "REDUCTION": REDUCTION,
         **STATE, **_ROW, **_LEAF, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "PLACES": PLACES,
@@ -114,7 +123,9 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
     }
     return expanded(
-        "\n".join((_HEAD, OPERANDS, WHEN, _DEFER, ROWS, CALLS, DEFERRED, SETTLE, REPLAY)),
+        "\n".join(
+            (_HEAD, SHAPES, OPERANDS, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED, SETTLE, REPLAY)
+        ),
         {**names, **sizes},
     )
 

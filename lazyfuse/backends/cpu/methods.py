@@ -79,8 +79,9 @@ _KNOWN_DTYPES = sum(1 << number for number in (*range(13), 14, 15, 23))
 _DEFERRING = {
     "CLASS": CLASS, "NDARRAY": NDARRAY, "HOST": HOST, "OWNER": OWNER, "FLOAT": FLOAT, "INT": INT,
     "TUPLE": TUPLE, "CODE": CODE,
+    "STRONG": FLOAT64,
 }  # fmt: skip
-_ASKED = ("OPTIONS", "TRUE", "FALSE", "WARNINGS", "FILTERS_NAME")
+_ASKED = ("OPTIONS", "TRUE", "FALSE", "WARNINGS", "FILTERS_NAME", "AXIS", "KEEPDIMS")
 
 FUNCTIONS = (
     *BINARY,
@@ -107,7 +108,7 @@ OBJECTS = (
     *record.OBJECTS,
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
-    *("KERNELS", "EMPTY_LIKE", "ABSOLUTE", "POWER", "OUT", "ALL"),
+    *("KERNELS", "EMPTY_LIKE", "ABSOLUTE", "POWER", "OUT", "ALL", "AXIS", "KEEPDIMS"),
 )
 #: How many types of plain arguments there are.
 PLAIN_TYPES = 10

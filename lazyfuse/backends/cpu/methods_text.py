@@ -132,7 +132,7 @@ look:
   ret i64 %extent
 }}
 
-; whether two arrays are broadcast to as many elements as one of them has
+; whether two arrays are broadcast to as many elements as one of them has, or few
 define internal i1 @fits_one(ptr %a, ptr %b) {{
   %a_nd_at = getelementptr i8, ptr %a, i64 24
   %b_nd_at = getelementptr i8, ptr %b, i64 24
@@ -168,7 +168,13 @@ decide:
   %is_a = icmp eq i64 %size, %a_size
   %is_b = icmp eq i64 %size, %b_size
   %fits = or i1 %is_a, %is_b
-  ret i1 %fits
+  br i1 %fits, label %yes, label %count
+yes:
+  ret i1 true
+count:
+  %eager = call i64 @eager_size()
+  %is_small = icmp sle i64 %size, %eager
+  ret i1 %is_small
 no:
   ret i1 false
 }}
