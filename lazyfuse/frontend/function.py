@@ -40,7 +40,8 @@ class Function(registry.AtOnce):
         self.__module__, self.__qualname__ = "lazyfuse", name
         is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
         self._exact = plain if is_at_once else None
-        self._recipes = None
+        self._recipes = getattr(engine, "recipes", None)
+        self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
         self._engine = engine
         self._size = _SIZES.get(name)

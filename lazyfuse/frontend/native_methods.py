@@ -75,7 +75,7 @@ def native_sample() -> native.Sample:
     wrapper._owner = owner
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
-        registry.NATIVE["power"], registry.NATIVE["matmul"],
+        *(registry.NATIVE[name] for name in ("power", "square", "matmul")),
     )  # fmt: skip
 
 
@@ -95,6 +95,10 @@ def _flat(operands: Iterable[Any]) -> Iterator[Any]:
 def _recording(kind: type) -> Recording:
     """What machine code that records has to know of the frontend."""
     methods = {name.strip("_"): method for name, method in vars(kind.__mro__[1]).items()}
-    recipes = {name: getattr(method, "recipes", None) for name, method in methods.items()}
-    known = {name: found for name, found in recipes.items() if found is not None}
+    known = {
+        name: found
+        for name, method in methods.items()
+        for found in (getattr(method, "recipes", None), getattr(method, "learned", None))
+        if found is not None
+    }
     return Recording(kind, Handle._scalar, known, FLOATS, MOST_STEPS, MOST_OPERANDS)

@@ -17,14 +17,16 @@ class AtOnce(Itself):
     """A function that NumPy computes at once on small arrays.
 
     `_exact`: NumPy's function, None where its bits are not the kernels'. `_recipes`: of calls
-    without keywords, if any. `_code`: of what can be put off (`deferred.py`), else None.
+    without keywords, if any; `_learned`: of calls of an array and arguments that are none.
+    `_code`: of what can be put off (`deferred.py`), else None.
     `_kernels`: the address of records of its own kernels, None for none (`direct.py`).
     """
 
-    __slots__ = ("_exact", "_recipes", "_code", "_kernels")
+    __slots__ = ("_exact", "_recipes", "_learned", "_code", "_kernels")
 
     _exact: Any
     _recipes: Any
+    _learned: Any
     _code: int | None
     _kernels: int | None
 

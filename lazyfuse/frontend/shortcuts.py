@@ -98,8 +98,12 @@ def _with_recipes(method: _Function, known: Recipes) -> _Function:
     return method
 
 
+def _nothing(operands: Sequence[Any]) -> None:
+    """No choice."""
+
+
 def several(
-    general: _Function, *, choice: Callable[[Sequence[Any]], Hashable] = lambda operands: None
+    general: _Function, *, choice: Callable[[Sequence[Any]], Hashable] = _nothing
 ) -> _Function:
     """`general`, the long way of an operation on arrays and numbers (where, clip), with a short
     way beside it; `choice`: what the values of these numbers decide."""
@@ -115,6 +119,8 @@ def several(
             return made
         return _record(known, operands, chosen, lambda operands: general(*operands))
 
+    if choice is _nothing:
+        _with_recipes(method, known)
     return method  # type: ignore[return-value]  # it takes what `general` does
 
 
@@ -137,6 +143,7 @@ def remembered(general: _Function) -> _Function:
             return made
         return _record(known, operands, extra, lambda operands: general(*args, **kwargs))
 
+    method.learned = known  # type: ignore[attr-defined]  # for machine code
     return method  # type: ignore[return-value]  # it takes what `general` does
 
 

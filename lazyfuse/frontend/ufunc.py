@@ -102,7 +102,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         self._short = _shortcut(ufunc, name)
         self._recipes = getattr(self._short.method, "recipes", None)
         self._exact = ufunc if self._is_exact else None
-        self._code = self._kernels = None
+        self._learned = self._code = self._kernels = None
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

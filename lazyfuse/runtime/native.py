@@ -42,8 +42,8 @@ class Sample(NamedTuple):
     """An object of the class of arrays that wraps `array` and refers to `owner`; and a ufunc,
     which wraps `np.add` and has `recipes`, and a `_code`. `lift`: what NumPy's result of some
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
-    NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
-    function, and `product` one over whole vectors."""
+    NumPy does not know, `of_shape` what says how large an array of a shape is; `power` and
+    `square` the functions, and `product` one over whole vectors."""
 
     wrapper: Any
     array: np.ndarray
@@ -55,6 +55,7 @@ class Sample(NamedTuple):
     own_words: frozenset[str]
     of_shape: Callable[..., float]
     power: Any
+    square: Any
     product: Any
 
 
@@ -107,7 +108,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     names = ("open", "deferral", *functions)
     code = compiler.link(binary, [f"lf_{name}" for name in names])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
-    recipes = [recording.recipes.get(name) for name in methods.FUNCTIONS]
+    recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
     known = [*kinds, *slow, *recipes, *(objects[name] for name in methods.OBJECTS),
              *_PLAIN, *numpys]  # fmt: skip
@@ -156,8 +157,8 @@ def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
 
 #: Types of arguments that are no arrays and hold none.
 _PLAIN = (
-    *(NoneType, int, float, bool, str, complex),
-    *(slice, EllipsisType, type, type(np._NoValue)),
+    *(NoneType, int, bool, str, type, type(np._NoValue)),  # as `rerecord.static`
+    *(float, complex, slice, EllipsisType),
 )
 
 
@@ -166,8 +167,9 @@ def _asked(sample: Sample) -> dict[str, Any]:
     return {
         "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
-        "POWER": sample.power, "OUT": sys.intern("out"), "ALL": Ellipsis,
+        "POWER": sample.power, "SQUARE": sample.square, "OUT": sys.intern("out"), "ALL": Ellipsis,
         "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
+        "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,

@@ -33,6 +33,7 @@ from lazyfuse.backends.cpu import (
     methods_call_text,
     methods_direct_text,
     methods_functions_text,
+    methods_recall_text,
     methods_results_text,
     methods_small_text,
     record,
@@ -108,10 +109,11 @@ OBJECTS = (
     *record.OBJECTS,
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
-    *("KERNELS", "EMPTY_LIKE", "ABSOLUTE", "POWER", "OUT", "ALL", "AXIS", "KEEPDIMS"),
+    *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARE"),
+    *("OUT", "ALL", "AXIS", "KEEPDIMS"),
 )
-#: How many types of plain arguments there are.
-PLAIN_TYPES = 10
+#: How many types of plain arguments there are; the first are those of keys of recipes.
+PLAIN_TYPES, STATIC_TYPES = 10, 6
 #: Where these begin.
 _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
 _NUMPYS = _PLAIN + PLAIN_TYPES
@@ -154,6 +156,7 @@ def text(attributes: Mapping[str, int]) -> str:
     parts.append(
         methods_functions_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
+            square=objects["SQUARE"], recipes=RECIPES,
             defer=methods_functions_text.DEFER.format(code=CODES["__pow__"]),
         )
     )  # fmt: skip
@@ -164,22 +167,31 @@ def text(attributes: Mapping[str, int]) -> str:
 def _on_small(objects: Mapping[str, int]) -> list[str]:
     """What calls NumPy's functions on small arrays."""
     words = {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
-    words |= {"T_UFUNC": UFUNC, "T_SET_ITEM": _method("set_item"),
+    words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product")}  # fmt: skip
-    words |= {"FIRST_PLAIN": _PLAIN, "LAST_PLAIN": _NUMPYS, "KNOWN_DTYPES": _KNOWN_DTYPES}
+    words |= {
+        "FIRST_PLAIN": _PLAIN,
+        "LAST_PLAIN": _NUMPYS,
+        "LAST_STATIC": _PLAIN + STATIC_TYPES,
+        "KNOWN_DTYPES": _KNOWN_DTYPES,
+    }
     words |= defer_text.STATE | defer_text.ARRAY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS)}
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
-        methods_direct_text.TEXT,
+        methods_recall_text.RECALL, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
             **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
     return [text] + [
         template.format(
-            name=name, plain=_NUMPYS + number, method=_method(name), defer=_deferred_method(name)
+            name=name,
+            plain=_NUMPYS + number,
+            method=_method(name),
+            recipes=_method(name) + len(FUNCTIONS),
+            defer=_deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())
     ]

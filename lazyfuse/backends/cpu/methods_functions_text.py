@@ -68,6 +68,12 @@ small:
 give:
   ret ptr %made
 general:
+  %recorded = call ptr @recorded_call(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_unrecorded = icmp eq ptr %recorded, null
+  br i1 %is_unrecorded, label %engines, label %give_recorded
+give_recorded:
+  ret ptr %recorded
+engines:
   %engine = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
   %result = call ptr @general(ptr %engine, ptr null, ptr %args, i64 %count, ptr %names)
   ret ptr %result
@@ -250,6 +256,14 @@ define ptr @lf_{name}(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
 give:
   ret ptr %made
 general:
+  %known = call ptr @object(i64 {recipes})
+  %recorded = call ptr
+    @remembered(ptr %known, ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_unrecorded = icmp eq ptr %recorded, null
+  br i1 %is_unrecorded, label %engine, label %give_recorded
+give_recorded:
+  ret ptr %recorded
+engine:
   %python = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
@@ -267,10 +281,17 @@ define ptr @lf_power(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
   %has_words = icmp ne ptr %names, null
   %is_two = xor i1 %is_one, true
   %is_other = or i1 %is_two, %has_words
-  %is_engines = or i1 %is_large, %is_other
-  br i1 %is_engines, label %general, label %look
-look:
+  br i1 %is_other, label %general, label %operand
+operand:
   %exponent = load ptr, ptr %args
+  br i1 %is_large, label %large, label %look
+large:
+  %squared = call ptr @squared(ptr %self, ptr %exponent)
+  %is_unsquared = icmp eq ptr %squared, null
+  br i1 %is_unsquared, label %general, label %give_squared
+give_squared:
+  ret ptr %squared
+look:
   %is_plain = call i1 @is_easy_exponent(ptr %exponent)
   br i1 %is_plain, label %run, label %general
 run:
@@ -281,7 +302,10 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
 general:
-  br i1 %is_other, label %python, label %kernel
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  %skips = or i1 %is_other, %raised
+  br i1 %skips, label %python, label %kernel
 kernel:
   %operands = alloca [2 x ptr]
   %base = getelementptr ptr, ptr %operands, i64 1
@@ -298,6 +322,26 @@ python:
   %method = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
+}}
+
+; the square of an array of the engine by its recipes, where the exponent is 2; null for others
+define internal ptr @squared(ptr %self, ptr %exponent) {{
+  %operands = alloca [1 x ptr]
+  store ptr %self, ptr %operands
+  %is_int = call i1 @is(ptr %exponent, i64 {int_})
+  br i1 %is_int, label %value, label %no
+value:
+  %overflow_at = alloca i32
+  %number = call i64 @PyLong_AsLongAndOverflow(ptr %exponent, ptr %overflow_at)
+  %is_two = icmp eq i64 %number, 2
+  br i1 %is_two, label %record, label %no
+record:
+  %square = call ptr @object(i64 {square})
+  %recipes = call ptr @part(ptr %square, i64 {recipes})
+  %made = call ptr @recorded(ptr %recipes, ptr %operands, i64 1, ptr null)
+  ret ptr %made
+no:
+  ret ptr null
 }}
 
 ; whether an exponent is 0.5, 1, 2 or -1

@@ -295,17 +295,8 @@ list:
 ; a class of scalars
 define internal i1 @is_plain(ptr %object) {
   %kind = call ptr @kind(ptr %object)
-  %kind_word = ptrtoint ptr %kind to i64
-  br label %next
-next:
-  %i = phi i64 [ FIRST_PLAIN, %0 ], [ %after, %compare ]
-  %is_over = icmp sge i64 %i, LAST_PLAIN
-  br i1 %is_over, label %family, label %compare
-compare:
-  %wanted = call i64 @entry(i64 %i)
-  %after = add i64 %i, 1
-  %is_it = icmp eq i64 %kind_word, %wanted
-  br i1 %is_it, label %yes, label %next
+  %is_listed = call i1 @is_between(ptr %kind, i64 FIRST_PLAIN, i64 LAST_PLAIN)
+  br i1 %is_listed, label %yes, label %family
 family:
   %dtypes = call ptr @object(i64 T_DTYPE)
   %is_dtype = call i32 @PyType_IsSubtype(ptr %kind, ptr %dtypes)
@@ -316,5 +307,24 @@ family:
   ret i1 %is_known
 yes:
   ret i1 true
+}
+
+; whether a type is one of the table's from a place to another
+define internal i1 @is_between(ptr %type, i64 %first, i64 %last) {
+  %word = ptrtoint ptr %type to i64
+  br label %next
+next:
+  %i = phi i64 [ %first, %0 ], [ %after, %compare ]
+  %is_over = icmp sge i64 %i, %last
+  br i1 %is_over, label %no, label %compare
+compare:
+  %wanted = call i64 @entry(i64 %i)
+  %after = add i64 %i, 1
+  %is_it = icmp eq i64 %word, %wanted
+  br i1 %is_it, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 """

@@ -1,0 +1,146 @@
+"""Functions and methods that are recorded again by recipes, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+RECALL = """
+; a call of a function by its recipes; null where there is none, and for an exception
+define internal ptr @recorded_call(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %has_any = icmp sgt i64 %count, 0
+  br i1 %has_any, label %error, label %no
+error:
+  %exception = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %exception, null
+  br i1 %raised, label %no, label %look
+look:
+  %learned = call ptr @part(ptr %self, i64 T_LEARNED)
+  %has_learned = icmp ne ptr %learned, null
+  br i1 %has_learned, label %one, label %several
+one:
+  %operand = get ptr %args[0]
+  %rest = getelementptr ptr, ptr %args, i64 1
+  %fewer = sub i64 %count, 1
+  %made = call ptr @remembered(ptr %learned, ptr %operand, ptr %rest, i64 %fewer, ptr %names)
+  ret ptr %made
+several:
+  %recipes = call ptr @part(ptr %self, i64 T_RECIPES)
+  %has_none = icmp eq ptr %recipes, null
+  %is_named = icmp ne ptr %names, null
+  %is_other = or i1 %has_none, %is_named
+  br i1 %is_other, label %no, label %record
+record:
+  %recorded = call ptr @recorded(ptr %recipes, ptr %args, i64 %count, ptr null)
+  ret ptr %recorded
+no:
+  ret ptr null
+}
+
+; an operation on one array, whose other arguments are no arrays, by its recipes; null where there
+; is none, and for an exception
+define internal ptr @remembered(ptr %known, ptr %operand, ptr %args, i64 %count, ptr %names) {
+  %operands = alloca [1 x ptr]
+  put ptr %operand, %operands[0]
+  %exception = call ptr @PyErr_Occurred()
+  %is_quiet = icmp eq ptr %exception, null
+  %none = call ptr @none()
+  %is_known = icmp ne ptr %known, %none
+  %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
+  %is_fine = and i1 %is_known, %is_ours
+  %can = and i1 %is_fine, %is_quiet
+  br i1 %can, label %look, label %no
+look:
+  %words = call i64 @count_of(ptr %names)
+  %total = add i64 %count, %words
+  %is_alone = icmp eq i64 %total, 0
+  br i1 %is_alone, label %alone, label %others
+alone:
+  %simple = call ptr @recorded(ptr %known, ptr %operands, i64 1, ptr null)
+  ret ptr %simple
+others:
+  %extra = call ptr @static_key(ptr %args, i64 %total, ptr %names)
+  %is_other = icmp eq ptr %extra, null
+  br i1 %is_other, label %no, label %record
+record:
+  %made = call ptr @recorded(ptr %known, ptr %operands, i64 1, ptr %extra)
+  call void @Py_DecRef(ptr %extra)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; arguments that are no arrays as part of a key (`rerecord.static`); null where there are others
+define internal ptr @static_key(ptr %args, i64 %total, ptr %names) {
+  %values = call ptr @PyTuple_New(i64 %total)
+  %kinds = call ptr @PyTuple_New(i64 %total)
+  %no_values = icmp eq ptr %values, null
+  %no_kinds = icmp eq ptr %kinds, null
+  %failed = or i1 %no_values, %no_kinds
+  br i1 %failed, label %drop, label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %put ]
+  %is_over = icmp sge i64 %i, %total
+  br i1 %is_over, label %words, label %look
+look:
+  %item = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %is_static = call i1 @is_static(ptr %item)
+  br i1 %is_static, label %put, label %drop
+put:
+  %kind = call ptr @kind(ptr %item)
+  call void @Py_IncRef(ptr %item)
+  call void @Py_IncRef(ptr %kind)
+  %value_status = call i32 @PyTuple_SetItem(ptr %values, i64 %i, ptr %item)
+  %kind_status = call i32 @PyTuple_SetItem(ptr %kinds, i64 %i, ptr %kind)
+  br label %next
+words:
+  %has_words = icmp ne ptr %names, null
+  br i1 %has_words, label %given, label %empty
+given:
+  call void @Py_IncRef(ptr %names)
+  br label %pack
+empty:
+  %nothing = call ptr @PyTuple_New(i64 0)
+  br label %pack
+pack:
+  %word_tuple = phi ptr [ %names, %given ], [ %nothing, %empty ]
+  %whole = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %values, ptr %word_tuple, ptr %kinds)
+  call void @Py_DecRef(ptr %word_tuple)
+  br label %drop
+drop:
+  %found = phi ptr [ null, %0 ], [ null, %look ], [ %whole, %pack ]
+  call void @Py_DecRef(ptr %values)
+  call void @Py_DecRef(ptr %kinds)
+  ret ptr %found
+}
+
+; whether an argument may be part of a key: None, an int, a bool, a string, a class, a dtype, a
+; tuple of ints
+define internal i1 @is_static(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_listed = call i1 @is_between(ptr %kind, i64 FIRST_PLAIN, i64 LAST_STATIC)
+  br i1 %is_listed, label %yes, label %other
+other:
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  br i1 %is_tuple, label %tuple, label %dtype
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %object)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %item = call ptr @PyTuple_GetItem(ptr %object, i64 %i)
+  %after = add i64 %i, 1
+  %is_int = call i1 @is(ptr %item, i64 T_INT)
+  br i1 %is_int, label %next, label %no
+dtype:
+  %dtypes = call ptr @object(i64 T_DTYPE)
+  %is_dtype = call i32 @PyType_IsSubtype(ptr %kind, ptr %dtypes)
+  %is_known = icmp ne i32 %is_dtype, 0
+  ret i1 %is_known
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+"""
