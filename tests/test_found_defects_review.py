@@ -503,3 +503,15 @@ def test_tanh_of_large_halves_does_not_overflow() -> None:
         with warnings.catch_warnings(record=True) as heard:
             result = host.asarray(oracle.lf.tanh(oracle.lf.array(x)))
     assert not heard and host.array_equal(result, expected, equal_nan=True)
+
+
+def test_heaviside_of_nan_is_the_nan() -> None:
+    """NumPy gives its own; the sign and the payload of the operand's were kept."""
+    for dtype, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):
+        given = host.full(100, host.nan, dtype)
+        given.view(bits)[::2] |= 0x55
+
+        def program(module: Any, x: Any, bits: str = bits) -> Any:
+            return module.heaviside(x, 2.0).view(bits), module.heaviside(x * 0, x).view(bits)[:0]
+
+        oracle.check(program, given)

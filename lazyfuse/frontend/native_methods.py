@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import registry, rerecord
+from lazyfuse.frontend import operators, registry, rerecord
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
@@ -75,7 +75,7 @@ def native_sample() -> native.Sample:
     wrapper._owner = owner
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
-        *(registry.NATIVE[name] for name in ("power", "square", "matmul")),
+        registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"],
     )  # fmt: skip
 
 

@@ -126,6 +126,8 @@ def _power_shortcut(base: Any, exponent: Any) -> str | None:
 
 _EXPONENTS = {1.0: "positive", 2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}
 _POWERS = {name: prefix(name) for name in _EXPONENTS.values()}
+#: Of x ** 2, for machine code.
+SQUARES = _POWERS["square"].recipes  # type: ignore[attr-defined]  # a method has them
 _power = operator("power")
 
 

@@ -309,7 +309,8 @@ def _log_sum(x: Value, y: Value, difference: Value, smooth: Value, doubled: floa
 
 def heaviside(x: Value, at_zero: Value) -> Value:
     steps = select(x < 0, x.lift(0.0), 1.0)
-    return select(is_nan(x), x, select(x.eq(0), at_zero, steps))
+    nan = x.lift(math.nan)  # NPY_NAN, not the one that it was given
+    return select(is_nan(x), nan, select(x.eq(0), at_zero, steps))
 
 
 def radians(x: Value) -> Value:

@@ -42,8 +42,8 @@ class Sample(NamedTuple):
     """An object of the class of arrays that wraps `array` and refers to `owner`; and a ufunc,
     which wraps `np.add` and has `recipes`, and a `_code`. `lift`: what NumPy's result of some
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
-    NumPy does not know, `of_shape` what says how large an array of a shape is; `power` and
-    `square` the functions, and `product` one over whole vectors."""
+    NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
+    function, `squares` recipes of x ** 2, and `product` a ufunc over whole vectors."""
 
     wrapper: Any
     array: np.ndarray
@@ -55,7 +55,7 @@ class Sample(NamedTuple):
     own_words: frozenset[str]
     of_shape: Callable[..., float]
     power: Any
-    square: Any
+    squares: Any
     product: Any
 
 
@@ -167,7 +167,8 @@ def _asked(sample: Sample) -> dict[str, Any]:
     return {
         "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
-        "POWER": sample.power, "SQUARE": sample.square, "OUT": sys.intern("out"), "ALL": Ellipsis,
+        "POWER": sample.power, "SQUARES": sample.squares, "OUT": sys.intern("out"),
+        "ALL": Ellipsis,
         "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
         "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),

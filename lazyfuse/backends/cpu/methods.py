@@ -109,7 +109,7 @@ OBJECTS = (
     *record.OBJECTS,
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
-    *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARE"),
+    *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS"),
 )
 #: How many types of plain arguments there are; the first are those of keys of recipes.
@@ -156,7 +156,7 @@ def text(attributes: Mapping[str, int]) -> str:
     parts.append(
         methods_functions_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
-            square=objects["SQUARE"], recipes=RECIPES,
+            squares=objects["SQUARES"],
             defer=methods_functions_text.DEFER.format(code=CODES["__pow__"]),
         )
     )  # fmt: skip

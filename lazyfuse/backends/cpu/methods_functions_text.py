@@ -336,8 +336,7 @@ value:
   %is_two = icmp eq i64 %number, 2
   br i1 %is_two, label %record, label %no
 record:
-  %square = call ptr @object(i64 {square})
-  %recipes = call ptr @part(ptr %square, i64 {recipes})
+  %recipes = call ptr @object(i64 {squares})
   %made = call ptr @recorded(ptr %recipes, ptr %operands, i64 1, ptr null)
   ret ptr %made
 no:
