@@ -81,7 +81,7 @@ class Options:
     )
     native: bool = _option(
         True,
-        "operators of small arrays, and recording again what was recorded before, in machine code "
+        "calls on small arrays, and recording again what was recorded before, in machine code "
         "once a program has done so some thousand times",
     )
     report: bool = _option(False, "print at exit which calls left the engine for NumPy")
