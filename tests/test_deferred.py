@@ -142,7 +142,7 @@ def test_reductions_that_are_not_put_off() -> None:
     for wrong in (
         lambda: x.sum(axis=2), lambda: x.sum(axis=-3), lambda: x.sum(0, 1, 2, 3, 4, 5, 6, 7),
         lambda: x.sum(axes=0), lambda: np.sum(), lambda: x.__isub__(x[None] * 1),
-        lambda: x - x[:3],
+        lambda: x - x[:3], lambda: x.sum(0, axis=1), lambda: np.sum(x * 2.0, 0, axis=1),
     ):  # fmt: skip
         with pytest.raises((ValueError, TypeError)):
             wrong()

@@ -61,6 +61,68 @@ def test_outputs(name: str) -> None:
     oracle.check(program, host.arange(6.0).reshape(2, 3), host.zeros((2, 3)), ulp=4)
 
 
+NUMPYS: dict[str, Callable[..., Any]] = {
+    "keyword": lambda x, o: lf.add(x, 1.0, out=o),
+    "tuple": lambda x, o: lf.add(x, 1.0, out=(o,)),
+    "position": lambda x, o: lf.add(x, 1.0, o),
+    "mask": lambda x, o: lf.add(x, 1.0, out=o, where=x > 2.0),
+    "method": lambda x, o: x.cumsum(axis=0, out=o),
+    "method by position": lambda x, o: x.clip(1.0, 3.0, o),
+    "function": lambda x, o: lf.clip(x, 1.0, 3.0, out=o),
+    "function by position": lambda x, o: lf.cumsum(x, 0, None, o),
+    "matmul": lambda x, o: lf.matmul(x, x.T @ x, out=o),
+    "list": lambda x, o: lf.concatenate([x[:1], x[1:]], out=o),
+    "its own": lambda x, o: lf.exp(x, out=o),
+}
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+def test_outputs_that_are_numpys(name: str) -> None:
+    """They are given back as they are."""
+    x, out = lf.asarray(host.arange(6.0).reshape(2, 3)), host.zeros((2, 3))
+    assert NUMPYS[name](x, out) is out
+    assert out[1, 2] != 0.0
+
+
+def test_several_outputs_that_are_numpys() -> None:
+    x, whole = lf.asarray([1.5, -2.25]), host.empty(2)
+    found = lf.modf(x, None, whole)
+    assert found[1] is whole and type(found[0]) is lf.LazyArray
+    host.testing.assert_array_equal(whole, [1.0, -2.0])
+    for converted in (lf.asarray(whole), lf.atleast_1d(whole), *lf.atleast_1d(whole, whole)):
+        assert type(converted) is lf.LazyArray
+
+
+def test_many_arguments() -> None:
+    """They do not go on the stack."""
+    x, many = lf.asarray([1.0, 2.0]), [0] * 1_000_000
+    for call in (x.sum, lf.zeros, lf.add, x.transpose, x.__setitem__):
+        with pytest.raises((TypeError, ValueError)):
+            call(*many)
+    with pytest.raises(TypeError):
+        x.sum(**{f"a{number}": 0 for number in range(100_000)})
+    assert len(lf.broadcast_arrays(*many[:1000])) == 1000
+
+
+def test_what_numpy_refuses() -> None:
+    x = lf.asarray(host.arange(5.0))
+    refused: list[Callable[[], Any]] = [
+        lambda: x.__setitem__(0, 7.0, foo=1), lambda: lf.zeros("a"), lambda: lf.eye(3, "a"),
+        lambda: lf.zeros(k for k in (2, 3)), lambda: lf.sum(x, 0, axis=0),
+        lambda: lf.zeros((3, "a")), lambda: lf.zeros(2.5),
+    ]  # fmt: skip
+    for call in refused:
+        with pytest.raises(TypeError):
+            call()
+    host.testing.assert_array_equal(host.asarray(x), host.arange(5.0))
+    assert lf.identity(3, "f4").dtype == host.float32
+    read_only = lf.zeros(5)
+    read_only.flags.writeable = False
+    for out in (lf.exp, lf.sqrt):
+        with pytest.raises(ValueError, match="output array is read-only"):
+            out(x, out=read_only)
+
+
 def test_several_outputs() -> None:
     def program(np: Any, x: Any, y: Any) -> Any:
         q, r = np.empty(3), np.empty(3)
@@ -227,9 +289,10 @@ def test_functions_are_functions() -> None:
         assert callable(function) and function.__doc__
 
     class Holder:
-        total = lf.sum
+        total, made = lf.sum, lf.zeros
 
     assert isinstance(Holder().total, types.MethodType)
+    assert Holder().made(3).shape == (3,)  # NumPy's is a builtin function
     assert inspect.isroutine(lf.sum) and inspect.isroutine(host.sum)
     assert str(inspect.signature(lf.concatenate)) == str(inspect.signature(host.concatenate))
     assert inspect.signature(lf.LazyArray.sum) == inspect.signature(host.ndarray.sum)

@@ -168,7 +168,8 @@ def _device(device: str | None) -> str:
 def _shape(shape: Any) -> Shape:
     """The extents that a shape argument names: an integer, or a sequence of integers."""
     single = not isinstance(shape, bool) and hasattr(shape, "__index__") and not np.ndim(shape)
-    if not single and not hasattr(shape, "__iter__"):
+    is_sequence = hasattr(shape, "__getitem__") and not isinstance(shape, dict)
+    if not single and not is_sequence:
         raise TypeError(f"expected a sequence of integers or a single integer, got '{shape!r}'")
     result = tuple(integers((shape,) if single else shape))
     if any(extent > sys.maxsize for extent in result):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from types import MethodType
+from types import BuiltinFunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,9 @@ class Function(registry.AtOnce):
         return self._size is not None and not self._size(*args, **kwargs) <= eager_size()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A method of a class that has it as an attribute, as of any function."""
-        return self if instance is None else MethodType(self, instance)
+        """A method of a class that has it as an attribute, where NumPy's is one."""
+        is_plain = instance is None or isinstance(self._exact, BuiltinFunctionType)
+        return self if is_plain else MethodType(self, instance)
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -83,10 +84,13 @@ def _is_large(value: Any) -> bool:
 
 
 def of_shape(shape: Any = 0, *rest: Any, **options: Any) -> float:
+    """How many elements; 0 for what NumPy refuses, which says it better."""
     try:
-        return float(math.prod(shape if np.iterable(shape) else (shape,)))
-    except TypeError:
-        return 0  # NumPy raises it
+        if isinstance(shape, tuple | list | np.ndarray | Handle):
+            return float(math.prod(shape if np.iterable(shape) else (shape,)))
+        return float(shape) if hasattr(shape, "__index__") else 0
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _of_range(start: Any = 0, stop: Any = None, step: Any = 1, **options: Any) -> float:
@@ -113,7 +117,8 @@ def _of_square(N: Any = 0, M: Any = None, *rest: Any, **options: Any) -> float:
 _SIZES: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full", "indices"), of_shape),
     **dict.fromkeys(("linspace", "logspace", "geomspace"), _of_number),
-    **dict.fromkeys(("eye", "identity", "tri"), _of_square),
+    **dict.fromkeys(("eye", "tri"), _of_square),
+    "identity": lambda n=0, *rest, **options: of_shape((n, n)),
     "arange": _of_range,
     "fromfunction": lambda function, shape, **options: of_shape(shape),
 }

@@ -98,25 +98,4 @@ define internal i1 @takes(i64 %code, i64 %count) {
   %fits = icmp eq i64 %wanted, %count
   ret i1 %fits
 }
-
-define ptr @lf_defer(ptr %self, ptr %args, i64 %count) {
-  %code_object = load ptr, ptr %args
-  %code = call i64 @PyLong_AsLongLong(ptr %code_object)
-  %operands = getelementptr ptr, ptr %args, i64 1
-  %operand_count = sub i64 %count, 1
-  %fits = call i1 @takes(i64 %code, i64 %operand_count)
-  br i1 %fits, label %run, label %none
-run:
-  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 %operand_count, ptr null)
-  %is_none = icmp eq ptr %made, null
-  br i1 %is_none, label %none, label %done
-done:
-  %raised = icmp eq ptr %made, inttoptr (i64 1 to ptr)
-  %found = select i1 %raised, ptr null, ptr %made
-  ret ptr %found
-none:
-  %nothing = call ptr @none()
-  call void @Py_IncRef(ptr %nothing)
-  ret ptr %nothing
-}
 """

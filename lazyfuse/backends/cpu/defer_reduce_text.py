@@ -68,7 +68,7 @@ look:
   br i1 %is_axis, label %read_axis, label %other
 read_axis:
   store ptr %value, ptr %axis_at
-  br label %read
+  br i1 %has_axis, label %no, label %read
 other:
   %keep_name = call ptr @object(i64 T_KEEPDIMS)
   %is_keep = icmp eq ptr %name, %keep_name

@@ -3,7 +3,6 @@
     defer(code, a, b)      a new array without contents whose operation is put off; null where it
                            is to be computed at once (`b` is null for an operation on one array)
     defer_in_place(code, a, b)  the same for an operation that writes `a`
-    lf_defer(code, a...)   for Python: None where it is to be computed at once
     lf_missing(self, name) what an array does not have: NumPy's array, where that is put off
     lf_deferred()          what is put off, None for nothing: a number for it; the operations, of
                            each its code and operands (leaves from 0 on, rows from FIRST_ROW
@@ -100,7 +99,7 @@ ARRAY = {
     "ARRAY_FLAGS": 8,
 }
 
-FUNCTIONS = ("defer", "deferred", "settle", "release")
+FUNCTIONS = ("deferred", "settle", "release")
 
 
 def text(places: Mapping[str, int]) -> str:

@@ -35,6 +35,7 @@ from lazyfuse.backends.cpu import (
     methods_functions_text,
     methods_recall_text,
     methods_results_text,
+    methods_sizes_text,
     methods_small_text,
     record,
 )
@@ -112,6 +113,8 @@ OBJECTS = (
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS"),
 )
+#: Arguments that are looked at, and that go on the stack.
+_MOST_ARGUMENTS = 64
 #: How many types of plain arguments there are; the first are those of keys of recipes.
 PLAIN_TYPES, STATIC_TYPES = 10, 6
 #: Where these begin.
@@ -173,6 +176,7 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
         "FIRST_PLAIN": _PLAIN,
         "LAST_PLAIN": _NUMPYS,
         "LAST_STATIC": _PLAIN + STATIC_TYPES,
+        "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
@@ -180,7 +184,7 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS)}
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
-        methods_recall_text.RECALL, methods_direct_text.TEXT,
+        methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

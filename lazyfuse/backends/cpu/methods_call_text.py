@@ -82,7 +82,12 @@ direct:
 give_direct:
   ret ptr %computed_here
 small:
-  %fits_all = call i1 @fit_each_other(ptr %args, i64 %count)
+  %inputs_at = getelementptr i8, ptr %ufunc, i64 16
+  %inputs = load i32, ptr %inputs_at
+  %wide_inputs = zext i32 %inputs to i64
+  %are_ours = call i1 @are_outputs_ours(ptr %args, i64 %wide_inputs, i64 %count)
+  %fit = call i1 @fit_each_other(ptr %args, i64 %count)
+  %fits_all = and i1 %are_ours, %fit
   br i1 %fits_all, label %plain, label %not_small
 plain:
   %computed = call ptr @small_call(ptr %ufunc, ptr null, ptr %args, i64 %count, ptr %names)
@@ -95,7 +100,7 @@ ask_error:
   %small_raised = icmp ne ptr %small_error, null
   br i1 %small_raised, label %fail, label %not_small
 not_small:
-  br i1 %named, label %keywords, label %short
+  br i1 %named, label %copy, label %short
 short:
   %known = call ptr @part(ptr %self, i64 {recipes})
   %none_known = icmp eq ptr %known, null
@@ -112,32 +117,9 @@ ask:
   br i1 %raised, label %fail, label %copy
 fail:
   ret ptr null
-keywords:
-  %words = call i64 @PyTuple_Size(ptr %names)
-  br label %copy
 copy:
-  %extra = phi i64 [ 0, %short ], [ 0, %ask ], [ %words, %keywords ]
-  %total = add i64 %count, %extra
-  %room = add i64 %total, 1
-  %all = alloca ptr, i64 %room
-  store ptr %self, ptr %all
-  br label %next
-next:
-  %i = phi i64 [ 0, %copy ], [ %after, %move ]
-  %is_over = icmp sge i64 %i, %total
-  br i1 %is_over, label %call, label %move
-move:
-  %from = getelementptr ptr, ptr %args, i64 %i
-  %item = load ptr, ptr %from
-  %after = add i64 %i, 1
-  %to = getelementptr ptr, ptr %all, i64 %after
-  store ptr %item, ptr %to
-  br label %next
-call:
-  %number = call i64 @entry(i64 {method})
-  %python = inttoptr i64 %number to ptr
-  %with_self = add i64 %count, 1
-  %result = call ptr @PyObject_Vectorcall(ptr %python, ptr %all, i64 %with_self, ptr %names)
+  %method = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
 }}
 
@@ -171,6 +153,25 @@ define internal i1 @is_complex(ptr %host) {{
   %double = icmp eq i32 %number, 15
   %is = or i1 %single, %double
   ret i1 %is
+}}
+
+; whether none of the arguments from a place on is an array of NumPy's
+define internal i1 @are_outputs_ours(ptr %args, i64 %first, i64 %count) {{
+  br label %next
+next:
+  %i = phi i64 [ %first, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %output = load ptr, ptr %at
+  %after = add i64 %i, 1
+  %is_numpys = call i1 @is(ptr %output, i64 {ndarray})
+  br i1 %is_numpys, label %no, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }}
 
 ; whether the first two operands, where both are small arrays, are broadcast to as many elements as

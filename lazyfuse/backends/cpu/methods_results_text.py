@@ -4,8 +4,10 @@ from __future__ import annotations
 
 RESULTS = """
 ; what NumPy gave for the user: arrays in wrappers, which know whose memory they are; an argument
-; itself where it is that. `limit`: the size of the largest that stays small. Takes the reference
-define internal ptr @result(ptr %value, ptr %objects, ptr %given, i64 %count, i64 %limit) {
+; itself where it is that. `limit`: the size of the largest that stays small; whether it is all
+; that there is. Takes the reference
+define internal ptr @result(ptr %value, ptr %objects, ptr %given, i64 %count, i64 %limit,
+                            i1 %is_alone) {
   %raised = icmp eq ptr %value, null
   br i1 %raised, label %as_it_is, label %look
 as_it_is:
@@ -76,10 +78,16 @@ shared:
 another:
   br label %next
 unknown:
+  %rest = getelementptr ptr, ptr %given, i64 1
+  %fewer = sub i64 %count, 1
+  %is_later = call i1 @is_one_of(ptr %value, ptr %rest, i64 %fewer)
+  %is_output = and i1 %is_alone, %is_later
+  br i1 %is_output, label %as_it_is, label %new_or_view
+new_or_view:
   %is_fresh = icmp eq ptr %base, null
   %size = call i64 @elements(ptr %value)
   %fits = icmp sle i64 %size, %limit
-  %is_array_argument = call i1 @is_among(ptr %value, ptr %given, i64 %count)
+  %is_array_argument = call i1 @is_among(ptr %value, ptr %given, i64 %count, i64 3)
   %is_new = xor i1 %is_array_argument, true
   %is_small = and i1 %is_fresh, %fits
   %is_plain = and i1 %is_small, %is_new
@@ -125,7 +133,7 @@ array:
   %owns = and i32 %flags, 4
   %is_owner = icmp ne i32 %owns, 0
   %is_known = call i1 @has_known_dtype(ptr %base)
-  %is_given = call i1 @is_among(ptr %base, ptr %given, i64 %count)
+  %is_given = call i1 @is_among(ptr %base, ptr %given, i64 %count, i64 3)
   %is_new = xor i1 %is_given, true
   %has_memory = and i1 %is_root, %is_owner
   %is_fine = and i1 %is_known, %is_new
@@ -149,7 +157,8 @@ next:
 look:
   %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
   call void @Py_IncRef(ptr %item)
-  %result = call ptr @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit)
+  %result = call ptr
+    @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i1 false)
   %after = add i64 %i, 1
   %is_lost = icmp eq ptr %result, null
   br i1 %is_lost, label %fail, label %put
@@ -184,8 +193,26 @@ no:
   ret i1 false
 }
 
-; whether an array is one of those that were given, also in lists
-define internal i1 @is_among(ptr %value, ptr %given, i64 %count) {
+; whether an array of NumPy's was given as an argument
+define internal i1 @is_one_of(ptr %value, ptr %given, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %host = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %is_it = icmp eq ptr %host, %value
+  br i1 %is_it, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether an array is one of those that were given, also in lists, so many levels deep
+define internal i1 @is_among(ptr %value, ptr %given, i64 %count, i64 %levels) {
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %inside ]
@@ -200,9 +227,12 @@ look:
   %is_tuple = call i1 @is(ptr %host, i64 T_TUPLE)
   %is_list = call i1 @is(ptr %host, i64 T_LIST)
   %is_sequence = or i1 %is_tuple, %is_list
-  br i1 %is_sequence, label %inside, label %next
+  %is_flat = icmp sgt i64 %levels, 0
+  %can_look = and i1 %is_sequence, %is_flat
+  br i1 %can_look, label %inside, label %next
 inside:
-  %is_inside = call i1 @is_in_sequence(ptr %value, ptr %host, i1 %is_tuple)
+  %less = sub i64 %levels, 1
+  %is_inside = call i1 @is_in_sequence(ptr %value, ptr %host, i1 %is_tuple, i64 %less)
   br i1 %is_inside, label %yes, label %next
 yes:
   ret i1 true
@@ -210,7 +240,7 @@ no:
   ret i1 false
 }
 
-define internal i1 @is_in_sequence(ptr %value, ptr %sequence, i1 %is_tuple) {
+define internal i1 @is_in_sequence(ptr %value, ptr %sequence, i1 %is_tuple, i64 %levels) {
   %items = alloca [1 x ptr]
   br i1 %is_tuple, label %tuple, label %list
 tuple:
@@ -230,7 +260,7 @@ look:
   %item = call ptr @item_of(ptr %sequence, i1 %is_tuple, i64 %i)
   put ptr %item, %items[0]
   %after = add i64 %i, 1
-  %is_it = call i1 @is_among(ptr %value, ptr %items, i64 1)
+  %is_it = call i1 @is_among(ptr %value, ptr %items, i64 1, i64 %levels)
   br i1 %is_it, label %yes, label %next
 yes:
   ret i1 true

@@ -15,7 +15,12 @@ define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count
   br i1 %is_off, label %no, label %keywords
 keywords:
   %words = call i64 @count_of(ptr %names)
-  %are_numpys = call i1 @are_numpys(ptr %names, i64 %words)
+  %in_all = add i64 %count, %words
+  %is_many = icmp sgt i64 %in_all, MOST_ARGUMENTS
+  br i1 %is_many, label %no, label %look_at_words
+look_at_words:
+  %values = getelementptr ptr, ptr %args, i64 %count
+  %are_numpys = call i1 @are_numpys(ptr %names, i64 %words, ptr %values)
   br i1 %are_numpys, label %room, label %no
 room:
   %has_first = icmp ne ptr %first, null
@@ -67,7 +72,7 @@ lowered:
   br label %next
 run:
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
-  %made = call ptr @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit)
+  %made = call ptr @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i1 true)
   call void @drop_all(ptr %given, i64 %total)
   ret ptr %made
 no:
@@ -110,12 +115,13 @@ some:
   ret i64 %count
 }
 
-; whether keywords are NumPy's: some are the engine's alone
-define internal i1 @are_numpys(ptr %names, i64 %words) {
+; whether keywords are NumPy's: some are the engine's alone, and outputs of NumPy's own are given
+; back as they are
+define internal i1 @are_numpys(ptr %names, i64 %words, ptr %values) {
   %ours = call ptr @object(i64 T_OWN_WORDS)
   br label %next
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %i = phi i64 [ 0, %0 ], [ %after, %word ], [ %after, %outputs ], [ %after, %inside ]
   %is_over = icmp sge i64 %i, %words
   br i1 %is_over, label %yes, label %look
 look:
@@ -123,7 +129,40 @@ look:
   %is_ours = call i32 @PySet_Contains(ptr %ours, ptr %name)
   %after = add i64 %i, 1
   %is_numpys = icmp eq i32 %is_ours, 0
-  br i1 %is_numpys, label %next, label %no
+  br i1 %is_numpys, label %word, label %no
+word:
+  %out = call ptr @object(i64 T_OUT)
+  %is_out = icmp eq ptr %name, %out
+  br i1 %is_out, label %output, label %next
+output:
+  %value = get ptr %values[%i]
+  %is_array = call i1 @is(ptr %value, i64 T_NDARRAY)
+  br i1 %is_array, label %no, label %outputs
+outputs:
+  %is_tuple = call i1 @is(ptr %value, i64 T_TUPLE)
+  br i1 %is_tuple, label %inside, label %next
+inside:
+  %holds_array = call i1 @holds_array(ptr %value)
+  br i1 %holds_array, label %no, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether there is an array of NumPy's in a tuple
+define internal i1 @holds_array(ptr %tuple) {
+  %count = call i64 @PyTuple_Size(ptr %tuple)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
+  %after = add i64 %i, 1
+  %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
+  br i1 %is_array, label %yes, label %next
 yes:
   ret i1 true
 no:
@@ -247,7 +286,9 @@ lower:
   br i1 %is_there, label %take, label %drop
 take:
   %part = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %j)
+  call void @Py_IncRef(ptr %part)
   %low = call ptr @lowered(ptr %part, i64 %eager, i64 %levels)
+  call void @Py_DecRef(ptr %part)
   %j_after = add i64 %j, 1
   %is_large = icmp eq ptr %low, null
   br i1 %is_large, label %drop, label %put

@@ -1,0 +1,90 @@
+"""How large the arrays are that functions make of no arrays, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+SIZES = """
+; whether what a function makes of no arrays is small: `size` says how large it is, null for a
+; function of arrays. False for an exception, too
+define internal i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names) {
+  %of_arrays = icmp eq ptr %size, null
+  br i1 %of_arrays, label %yes, label %limit
+yes:
+  ret i1 true
+limit:
+  %eager = call i64 @eager_size()
+  %of_shape = call ptr @object(i64 T_OF_SHAPE)
+  %is_of_shape = icmp eq ptr %size, %of_shape
+  %has_shape = icmp sgt i64 %count, 0
+  %can_count = and i1 %is_of_shape, %has_shape
+  br i1 %can_count, label %shape, label %ask
+shape:
+  %first = load ptr, ptr %args
+  %elements = call i64 @elements_of_shape(ptr %first)
+  %is_known = icmp sge i64 %elements, 0
+  %fits = icmp sle i64 %elements, %eager
+  br i1 %is_known, label %decide, label %ask
+decide:
+  ret i1 %fits
+ask:
+  %found = call ptr @PyObject_Vectorcall(ptr %size, ptr %args, i64 %count, ptr %names)
+  %failed = icmp eq ptr %found, null
+  br i1 %failed, label %no, label %compare
+compare:
+  %number = call double @PyFloat_AsDouble(ptr %found)
+  call void @Py_DecRef(ptr %found)
+  %most = sitofp i64 %eager to double
+  %is_small = fcmp ole double %number, %most
+  ret i1 %is_small
+no:
+  ret i1 false
+}
+
+; how many elements a shape has, an int or a tuple of ints; -1 for others, and many
+define internal i64 @elements_of_shape(ptr %shape) {
+  %is_int = call i1 @is(ptr %shape, i64 T_INT)
+  br i1 %is_int, label %one, label %look
+one:
+  %only = call i64 @extent_of(ptr %shape)
+  ret i64 %only
+look:
+  %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
+  br i1 %is_tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %shape)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %more ]
+  %product = phi i64 [ 1, %tuple ], [ %product_now, %more ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %item
+item:
+  %object = call ptr @PyTuple_GetItem(ptr %shape, i64 %i)
+  %is_number = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_number, label %value, label %no
+value:
+  %extent = call i64 @extent_of(ptr %object)
+  %is_fine = icmp sge i64 %extent, 0
+  br i1 %is_fine, label %more, label %no
+more:
+  %product_now = mul i64 %product, %extent
+  %after = add i64 %i, 1
+  %is_small = icmp slt i64 %product_now, 1048576
+  br i1 %is_small, label %next, label %no
+done:
+  ret i64 %product
+no:
+  ret i64 -1
+}
+
+; the value of an int from 0 to a million; -1 for others
+define internal i64 @extent_of(ptr %int) {
+  %overflow_at = alloca i32
+  %value = call i64 @PyLong_AsLongAndOverflow(ptr %int, ptr %overflow_at)
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  %is_short = icmp ult i64 %value, 1048576
+  %is_fine = and i1 %is_within, %is_short
+  %extent = select i1 %is_fine, i64 %value, i64 -1
+  ret i64 %extent
+}
+"""
