@@ -27,6 +27,7 @@ from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.outputs import (
     check_output,
     check_outputs,
+    check_writeable,
     counted,
     deliver,
     ordered_strides,
@@ -58,7 +59,7 @@ def apply(
     Raises what the ufunc raises: TypeError, ValueError, OverflowError.
     """
     if isinstance(out, Handle):
-        out._check_writeable()
+        check_writeable(out)
     operands: list[Operand] = []
     try:
         operands += [operand(value) for value in values]

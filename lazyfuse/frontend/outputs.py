@@ -51,11 +51,16 @@ def deliver(
 def check_output(name: str, dtype: str, out: Any, casting: str, number: int = 0) -> None:
     """Raises what NumPy raises when results of `dtype` cannot be written to `out`."""
     check_array(out)
+    check_writeable(out)
+    ufunc = OPS[name].ufunc if name in OPS else None
+    check_cast(ufunc or np.positive, dtype, out._code, casting, number)
+
+
+def check_writeable(out: Any) -> None:
+    """Raises ValueError for an output that is read-only, in the words of ufuncs."""
     if out._writeable is False:
         raise ValueError("output array is read-only")
     out._check_writeable()
-    ufunc = OPS[name].ufunc if name in OPS else None
-    check_cast(ufunc or np.positive, dtype, out._code, casting, number)
 
 
 def check_array(out: Any) -> None:

@@ -15,7 +15,7 @@ from lazyfuse.frontend import fallback, methods, recorded
 from lazyfuse.frontend.convert import ForeignError, scalar, to_array
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_array, counted, mask_node
+from lazyfuse.frontend.outputs import check_array, check_writeable, counted, mask_node
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
 from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
@@ -209,7 +209,7 @@ def finish(node: Node, device: str, out: Any) -> Any:
     if out is None:
         return result(node, device)
     check_shape(node.shape, out)
-    out._check_writeable()  # any cast is allowed here, as in NumPy
+    check_writeable(out)  # any cast is allowed here, as in NumPy
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out
 
