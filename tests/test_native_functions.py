@@ -260,6 +260,32 @@ def test_kernels_of_other_layouts() -> None:
     oracle.check(program, values, ulp=4)
 
 
+MIXED: dict[str, Callable[..., Any]] = {
+    "row": lambda np, x, r, c: x * r, "reflected": lambda np, x, r, c: r - x,
+    "column": lambda np, x, r, c: (x - c) / r, "comparison": lambda np, x, r, c: r < x,
+    "ufunc": lambda np, x, r, c: np.maximum(x, r), "first": lambda np, x, r, c: np.subtract(r, x),
+    "three": lambda np, x, r, c: np.where(x > c, r, x), "view": lambda np, x, r, c: x * r[::-1],
+    "its own": lambda np, x, r, c: np.arctan2(c, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_large_and_small_operands(name: str) -> None:
+    """Small ones are read when the operation is recorded."""
+    large, row = host.linspace(0.5, 2.0, 12).reshape(3, 4), host.arange(4.0)
+    with lf.options(eager_size=0):
+        x = lf.asarray(large) * 1.0
+    r, c = lf.asarray(row), lf.asarray(large[:, :1].copy())
+    for turn in range(4):
+        with lf.options(eager_size=10):
+            found = MIXED[name](lf, x, r, c)
+        assert found._host is None
+        r[0] = turn + 10.0
+        wanted = MIXED[name](host, large, row, large[:, :1])
+        row[0] = turn + 10.0
+        host.testing.assert_allclose(host.asarray(found), wanted, rtol=1e-15)
+
+
 def test_keys_and_values() -> None:
     def program(np: Any, x: Any) -> list[Any]:
         mask, places = x > 2, np.array([1, 0, 1])

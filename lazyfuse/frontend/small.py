@@ -209,12 +209,12 @@ def entered(operands: Sequence[Any]) -> Sequence[Any]:
     if all(hosts) or not any(hosts):
         return operands
     return tuple([
-        each if not isinstance(each, Handle) or each._host is None else _entered(each._host)
+        each if not isinstance(each, Handle) or each._host is None else entered_array(each._host)
         for each in operands
     ])  # fmt: skip
 
 
-def _entered(host: np.ndarray) -> Any:
+def entered_array(host: np.ndarray) -> Any:
     """A small array as one of the engine's, to be read: a copy of what it is now."""
     if not (host.flags.c_contiguous and host.size and host.dtype.isnative):
         storage, layout = _snapshot(host)

@@ -43,7 +43,8 @@ class Sample(NamedTuple):
     which wraps `np.add` and has `recipes`, and a `_code`. `lift`: what NumPy's result of some
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
-    function, `squares` recipes of x ** 2, and `product` a ufunc over whole vectors."""
+    function, `squares` recipes of x ** 2, `product` a ufunc over whole
+    vectors, `entered` a small array as one of the engine's."""
 
     wrapper: Any
     array: np.ndarray
@@ -57,6 +58,7 @@ class Sample(NamedTuple):
     power: Any
     squares: Any
     product: Any
+    entered: Callable[[np.ndarray], Any]
 
 
 class Code(NamedTuple):
@@ -169,7 +171,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
         "POWER": sample.power, "SQUARES": sample.squares, "OUT": sys.intern("out"),
         "ALL": Ellipsis,
-        "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
+        "ENTERED": sample.entered, "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
         "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),

@@ -111,10 +111,10 @@ OBJECTS = (
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
-    *("OUT", "ALL", "AXIS", "KEEPDIMS"),
+    *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTERED"),
 )
-#: Arguments that are looked at, and that go on the stack.
-_MOST_ARGUMENTS = 64
+#: Arguments that are looked at, and that go on the stack; operands large and small together.
+_MOST_ARGUMENTS, _MOST_MIXED = 64, 8
 #: How many types of plain arguments there are; the first are those of keys of recipes.
 PLAIN_TYPES, STATIC_TYPES = 10, 6
 #: Where these begin.
@@ -177,6 +177,7 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
         "LAST_PLAIN": _NUMPYS,
         "LAST_STATIC": _PLAIN + STATIC_TYPES,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
+        "MOST_OPERANDS": _MOST_MIXED,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
@@ -231,9 +232,11 @@ def _arithmetic(name: str, function: str) -> list[str]:
 def _binary(
     name: str, call: str, done: str, engine: str, defer: str, any_shape: str = "false"
 ) -> str:
+    is_in_place = engine.startswith("@large_write")
+    mixed = f"@slow(i64 {_method(name)}, ptr %self, ptr %other)" if is_in_place else engine
     return templates.BINARY.format(
         name=name, call=call, done=done, any_shape=any_shape, record=engine, defer=defer,
-        method=_method(name), host=HOST,
+        mixed=mixed, host=HOST,
     )  # fmt: skip
 
 

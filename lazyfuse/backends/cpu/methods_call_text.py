@@ -108,7 +108,17 @@ short:
 record:
   %recorded = call ptr @recorded(ptr %known, ptr %args, i64 %count, ptr null)
   %unrecorded = icmp eq ptr %recorded, null
-  br i1 %unrecorded, label %ask, label %give
+  br i1 %unrecorded, label %mix, label %give
+mix:
+  %mix_error = call ptr @PyErr_Occurred()
+  %mix_raised = icmp ne ptr %mix_error, null
+  br i1 %mix_raised, label %fail, label %mixed
+mixed:
+  %mixed_record = call ptr @recorded_mixed(ptr %known, ptr %args, i64 %count)
+  %is_unmixed = icmp eq ptr %mixed_record, null
+  br i1 %is_unmixed, label %ask, label %give_mixed
+give_mixed:
+  ret ptr %mixed_record
 give:
   ret ptr %recorded
 ask:

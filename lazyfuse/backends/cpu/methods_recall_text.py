@@ -34,6 +34,86 @@ no:
   ret ptr null
 }
 
+; an operation on arrays of the engine and small ones by its recipes: copies of these go into the
+; engine first. Null where there are not both or no recipe, and for an exception
+define internal ptr @recorded_mixed(ptr %known, ptr %operands, i64 %count) {
+  %given = alloca [MOST_OPERANDS x ptr]
+  %is_few = icmp ule i64 %count, MOST_OPERANDS
+  %are_mixed = call i1 @are_mixed(ptr %operands, i64 %count)
+  %can = and i1 %is_few, %are_mixed
+  br i1 %can, label %next, label %no
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %put ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %record, label %look
+look:
+  %operand = get ptr %operands[%i]
+  %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %other
+ours:
+  %at = call ptr @host_at(ptr %operand)
+  %host = load ptr, ptr %at
+  %none = call ptr @none()
+  %is_large = icmp eq ptr %host, %none
+  br i1 %is_large, label %other, label %small
+small:
+  %owned = call ptr @small_host(ptr %operand)
+  %is_lost = icmp eq ptr %owned, null
+  br i1 %is_lost, label %drop, label %enter
+enter:
+  %enterer = call ptr @object(i64 T_ENTERED)
+  %entered = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %enterer, ptr %owned, ptr null)
+  call void @Py_DecRef(ptr %owned)
+  %failed = icmp eq ptr %entered, null
+  br i1 %failed, label %drop, label %put
+other:
+  call void @Py_IncRef(ptr %operand)
+  br label %put
+put:
+  %one = phi ptr [ %entered, %enter ], [ %operand, %other ]
+  put ptr %one, %given[%i]
+  %after = add i64 %i, 1
+  br label %next
+record:
+  %recorded = call ptr @recorded(ptr %known, ptr %given, i64 %count, ptr null)
+  br label %drop
+drop:
+  %made = phi ptr [ null, %small ], [ null, %enter ], [ %recorded, %record ]
+  call void @drop_all(ptr %given, i64 %i)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; whether there is an array of the engine among operands, and a small one
+define internal i1 @are_mixed(ptr %operands, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %ours ]
+  %smalls = phi i1 [ false, %0 ], [ %smalls, %look ], [ %smalls_now, %ours ]
+  %larges = phi i1 [ false, %0 ], [ %larges, %look ], [ %larges_now, %ours ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %operand = get ptr %operands[%i]
+  %after = add i64 %i, 1
+  %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %next
+ours:
+  %at = call ptr @host_at(ptr %operand)
+  %host = load ptr, ptr %at
+  %none = call ptr @none()
+  %is_large = icmp eq ptr %host, %none
+  %is_small = xor i1 %is_large, true
+  %smalls_now = or i1 %smalls, %is_small
+  %larges_now = or i1 %larges, %is_large
+  br label %next
+done:
+  %are_both = and i1 %smalls, %larges
+  ret i1 %are_both
+}
+
 ; an operation on one array, whose other arguments are no arrays, by its recipes; null where there
 ; is none, and for an exception
 define internal ptr @remembered(ptr %known, ptr %operand, ptr %args, i64 %count, ptr %names) {

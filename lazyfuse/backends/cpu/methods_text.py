@@ -286,7 +286,7 @@ run:
   call void @Py_DecRef(ptr %host)
 {done}
 slow:
-  %result = call ptr @slow(i64 {method}, ptr %self, ptr %other)
+  %result = call ptr {mixed}
   ret ptr %result
 }}
 """

@@ -358,9 +358,19 @@ done:
 ask:
   %raised = call ptr @PyErr_Occurred()
   %is_raised = icmp ne ptr %raised, null
-  br i1 %is_raised, label %fail, label %slow
+  br i1 %is_raised, label %fail, label %mix
 fail:
   ret ptr null
+mix:
+  %mixed = call ptr @recorded_mixed(ptr %known, ptr %operands, i64 %count)
+  %is_unmixed = icmp eq ptr %mixed, null
+  br i1 %is_unmixed, label %again, label %give
+give:
+  ret ptr %mixed
+again:
+  %later = call ptr @PyErr_Occurred()
+  %is_later = icmp ne ptr %later, null
+  br i1 %is_later, label %fail, label %slow
 slow:
   %result = call ptr @slow(i64 %method, ptr %self, ptr %other)
   ret ptr %result
