@@ -242,18 +242,10 @@ no:
 
 define internal i1 @is_in_sequence(ptr %value, ptr %sequence, i1 %is_tuple, i64 %levels) {
   %items = alloca [1 x ptr]
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %tuple_count = call i64 @PyTuple_Size(ptr %sequence)
-  br label %counted
-list:
-  %list_count = call i64 @PyList_Size(ptr %sequence)
-  br label %counted
-counted:
-  %count = phi i64 [ %tuple_count, %tuple ], [ %list_count, %list ]
+  %count = call i64 @length_of(ptr %sequence, i1 %is_tuple)
   br label %next
 next:
-  %i = phi i64 [ 0, %counted ], [ %after, %look ]
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %no, label %look
 look:

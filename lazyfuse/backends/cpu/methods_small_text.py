@@ -240,19 +240,11 @@ no:
 
 ; the same of a tuple or a list
 define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %levels) {
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %tuple_count = call i64 @PyTuple_Size(ptr %object)
-  br label %counted
-list:
-  %list_count = call i64 @PyList_Size(ptr %object)
-  br label %counted
-counted:
-  %count = phi i64 [ %tuple_count, %tuple ], [ %list_count, %list ]
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %is_long = icmp sgt i64 %count, %eager
   br i1 %is_long, label %no, label %scan
 scan:
-  %i = phi i64 [ 0, %counted ], [ %i_after, %plain ]
+  %i = phi i64 [ 0, %0 ], [ %i_after, %plain ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %same, label %look
 look:
@@ -313,13 +305,19 @@ no:
 
 ; whether a list still has an item: settling may have run anything
 define internal i1 @has_item(ptr %object, i1 %is_tuple, i64 %place) {
-  br i1 %is_tuple, label %yes, label %list
-yes:
-  ret i1 true
-list:
-  %count = call i64 @PyList_Size(ptr %object)
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %is_there = icmp slt i64 %place, %count
   ret i1 %is_there
+}
+
+define internal i64 @length_of(ptr %object, i1 %is_tuple) {
+  br i1 %is_tuple, label %tuple, label %list
+tuple:
+  %of_tuple = call i64 @PyTuple_Size(ptr %object)
+  ret i64 %of_tuple
+list:
+  %of_list = call i64 @PyList_Size(ptr %object)
+  ret i64 %of_list
 }
 
 define internal ptr @item_of(ptr %object, i1 %is_tuple, i64 %place) {
