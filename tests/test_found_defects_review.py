@@ -515,3 +515,41 @@ def test_heaviside_of_nan_is_the_nan() -> None:
             return module.heaviside(x, 2.0).view(bits), module.heaviside(x * 0, x).view(bits)[:0]
 
         oracle.check(program, given)
+
+
+def test_outputs_of_numpys_by_position_are_given_back() -> None:
+    """They came back as copies, of functions and methods."""
+    lf = oracle.lf
+    x, out = lf.asarray(host.arange(3.0)), host.zeros(3)
+    for call in (
+        lambda: lf.cumsum(x, 0, None, out), lambda: lf.round(x, 0, out), lambda: x.clip(0, 1, out),
+    ):  # fmt: skip
+        assert call() is out
+
+
+@pytest.mark.parametrize("limit", (0, 100))
+def test_what_reductions_and_round_refuse(limit: int) -> None:
+    """Truth values as axes, other things as truth values, and floats as decimals were taken."""
+    lf = oracle.lf
+    with lf.options(eager_size=limit):
+        x = lf.asarray(host.arange(6.0).reshape(2, 3))
+        refused: list[Callable[[], Any]] = [
+            lambda: x.sum(axis=True), lambda: x.max(axis=(True,)), lambda: x.sum(keepdims=None),
+            lambda: x.mean(keepdims="a"), lambda: x.round(2.0), lambda: x.round(None),
+        ]  # fmt: skip
+        for call in refused:
+            with pytest.raises(TypeError):
+                call()
+        assert x.astype("f2").round(host.int64(1)).dtype == host.float16
+
+
+@pytest.mark.parametrize("limit", (0, 100))
+def test_dates_are_unequal_to_numbers(limit: int) -> None:
+    """`x == dates` raised; so did other dtypes that have no common loop."""
+
+    def program(np: Any, x: Any) -> Any:
+        dates = host.array(["2020-01-01"] * 3, "M8[s]")
+        return x == dates, x != dates, dates == x
+
+    with oracle.lf.options(eager_size=limit):
+        oracle.check(program, host.arange(3.0))

@@ -73,6 +73,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "matmul": lambda x, o: lf.matmul(x, x.T @ x, out=o),
     "list": lambda x, o: lf.concatenate([x[:1], x[1:]], out=o),
     "its own": lambda x, o: lf.exp(x, out=o),
+    "method with a list": lambda x, o: x.take([1, 0], 0, o),
 }
 
 
@@ -89,6 +90,8 @@ def test_several_outputs_that_are_numpys() -> None:
     found = lf.modf(x, None, whole)
     assert found[1] is whole and type(found[0]) is lf.LazyArray
     host.testing.assert_array_equal(whole, [1.0, -2.0])
+    for converted in (lf.asarray(dtype=None, a=whole), lf.squeeze(axis=None, a=whole)):
+        assert type(converted) is lf.LazyArray
     for converted in (lf.asarray(whole), lf.atleast_1d(whole), *lf.atleast_1d(whole, whole)):
         assert type(converted) is lf.LazyArray
 

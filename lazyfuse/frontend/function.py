@@ -54,6 +54,8 @@ class Function(registry.AtOnce):
             return self._engine(*args, **kwargs)
         rerecord.count(5)
         found = call_as_user(self._exact, *given.args, **given.kwargs)
+        if small.is_output(found, args[1:]):
+            return found
         return small.answer(small.lift(found, given.arrays), kwargs)
 
     #: For callers inside the package: machine code, which takes the place of `__call__`, would

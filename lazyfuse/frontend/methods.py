@@ -145,6 +145,7 @@ def conjugate_method(self: Any, out: Any = None) -> Any:
 
 def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
     """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy."""
+    decimals = operator.index(decimals)
     if self._code[0] in "iub":
         if decimals >= 0 and self._code != "b1":
             copies = out is None

@@ -61,13 +61,17 @@ def defers(other: Any) -> bool:
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:
     """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
+    special = "__eq__" if name == "equal" else "__ne__"
 
     def method(self: Any, other: Any) -> Any:
         if defers(other):
             return NotImplemented
         if other is None or isinstance(other, str):
             return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
-        return apply(name, (self, other))
+        try:
+            return apply(name, (self, other))
+        except np._core._exceptions._UFuncNoLoopError:  # type: ignore[attr-defined]  # private
+            return fallback.call_method(self, special, other)
 
     return _named(binary(method), name)
 

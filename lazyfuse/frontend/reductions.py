@@ -18,7 +18,7 @@ from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.outputs import check_array, check_writeable, counted, mask_node
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
-from lazyfuse.ops.shapes import broadcast, normalize_axis, reduced
+from lazyfuse.ops.shapes import broadcast, integer, normalize_axis, reduced
 from lazyfuse.ops.table import OPS, REDUCTIONS
 from lazyfuse.ops.table_reduce import ReduceDef
 from lazyfuse.ops.types import Loop, can_cast, code, resolve_reduction
@@ -45,7 +45,7 @@ def reduce(
     row = REDUCTIONS[name]
     assert row.ufunc is not None, name
     check_array(out)
-    keep = bool(keepdims) if keepdims is not _MISSING else False
+    keep = keepdims is not _MISSING and _flag(keepdims)
     where = True if where is _MISSING else where
     array = None if out is not None and not isinstance(out, Handle) else native(a)
     if array is not None and not _narrows(row.ufunc, array._code, dtype, out):
@@ -103,6 +103,11 @@ def _fold(
     return reduce_node(row.name, (source, *start), axes, accumulate, loop.result, keep)
 
 
+def _flag(value: Any) -> bool:
+    """A truth value as NumPy reads it: a bool, or an integer. Raises: TypeError for others."""
+    return bool(value) if isinstance(value, bool | np.bool) else bool(operator.index(value))
+
+
 def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
     """Axes as non-negative numbers.
     A 0-d array has axes 0 and -1 unless `strict`, as in NumPy's functions.
@@ -112,9 +117,9 @@ def normalize(axis: Any, ndim: int, *, strict: bool = False) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
-    if ndim == 0 and not strict and len(given) == 1 and operator.index(given[0]) in (0, -1):
+    if ndim == 0 and not strict and len(given) == 1 and integer(given[0]) in (0, -1):
         return ()
-    axes = tuple(normalize_axis(operator.index(item), ndim) for item in given)
+    axes = tuple(normalize_axis(integer(item), ndim) for item in given)
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return tuple(sorted(axes)) if len(axes) > 1 else axes
@@ -240,16 +245,8 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
          initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Product over axes."""
-    return reduce(
-        "multiply",
-        a,
-        axis=axis,
-        dtype=dtype,
-        out=out,
-        keepdims=keepdims,
-        initial=initial,
-        where=where,
-    )
+    options = {"keepdims": keepdims, "initial": initial, "where": where}
+    return reduce("multiply", a, axis=axis, dtype=dtype, out=out, **options)
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING,
@@ -319,7 +316,7 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSIN
 
 def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     array = native(a)
-    keep = keepdims is not _MISSING and bool(keepdims)
+    keep = keepdims is not _MISSING and _flag(keepdims)
     if out is not None:
         if not isinstance(out, Handle | np.ndarray):
             raise TypeError("output must be an array")

@@ -240,6 +240,12 @@ def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:
     return storage, Layout(host.shape, strides, 0)
 
 
+def is_output(result: Any, given: Sequence[Any]) -> bool:
+    """Whether a result is an array of NumPy's that was given by position after the first
+    argument: what it was written to."""
+    return type(result) is np.ndarray and any(result is each for each in given)
+
+
 def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
     """The result; the user's own `out=` arrays where there are some."""
     out = kwargs.get("out")

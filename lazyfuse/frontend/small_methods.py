@@ -21,6 +21,7 @@ from lazyfuse.frontend.small import (
     answer,
     fits,
     is_exact,
+    is_output,
     lift,
     lowered,
 )
@@ -142,6 +143,8 @@ def method(name: str, engine: Method) -> Method:
         rerecord.count(2)
         if given is not None:
             found = run(plain, host, *given.args, **given.kwargs)
+            if is_output(found, args):
+                return found
             return answer(lift(found, (self, *given.arrays)), kwargs)
         if writes:
             call_as_user(plain, host, *forced(list(args)), **forced(kwargs))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 RESULTS = """
 ; what NumPy gave for the user: arrays in wrappers, which know whose memory they are; an argument
-; itself where it is that. `limit`: the size of the largest that stays small; whether it is all
-; that there is. Takes the reference
+; itself where it is that. `limit`: the size of the largest that stays small. Of so many arguments
+; by position NumPy's arrays after the first are outputs, 0 for a part of a result. Takes the
+; reference
 define internal ptr @result(ptr %value, ptr %objects, ptr %given, i64 %count, i64 %limit,
-                            i1 %is_alone) {
+                            i64 %positional) {
   %raised = icmp eq ptr %value, null
   br i1 %raised, label %as_it_is, label %look
 as_it_is:
@@ -79,9 +80,8 @@ another:
   br label %next
 unknown:
   %rest = getelementptr ptr, ptr %given, i64 1
-  %fewer = sub i64 %count, 1
-  %is_later = call i1 @is_one_of(ptr %value, ptr %rest, i64 %fewer)
-  %is_output = and i1 %is_alone, %is_later
+  %fewer = sub i64 %positional, 1
+  %is_output = call i1 @is_one_of(ptr %value, ptr %rest, i64 %fewer)
   br i1 %is_output, label %as_it_is, label %new_or_view
 new_or_view:
   %is_fresh = icmp eq ptr %base, null
@@ -158,7 +158,7 @@ look:
   %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
   call void @Py_IncRef(ptr %item)
   %result = call ptr
-    @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i1 false)
+    @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i64 0)
   %after = add i64 %i, 1
   %is_lost = icmp eq ptr %result, null
   br i1 %is_lost, label %fail, label %put

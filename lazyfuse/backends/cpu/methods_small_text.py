@@ -72,7 +72,8 @@ lowered:
   br label %next
 run:
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
-  %made = call ptr @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i1 true)
+  %made = call ptr
+    @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i64 %positional)
   call void @drop_all(ptr %given, i64 %total)
   ret ptr %made
 no:
