@@ -230,14 +230,25 @@ def _is_cpython() -> bool:
 
 
 def is_known_numpy() -> bool:
-    """Whether arrays keep their shape, and ufuncs their counts, where the code looks for them."""
+    """Whether arrays, dtypes and ufuncs keep their parts where the code looks for them."""
     counts = (ctypes.c_int * 2).from_address(id(np.add) + 2 * _WORD)
     probe = np.empty((3, 5))
+    view, swapped = probe[1:], np.dtype(">f8")
     axes = ctypes.c_int.from_address(id(probe) + 24).value
     where = ctypes.c_void_p.from_address(id(probe) + 32).value
     if axes != 2 or where is None or list(counts) != [np.add.nin, np.add.nout]:
         return False
-    return list((ctypes.c_int64 * 2).from_address(where)) == [3, 5]
+    number = ctypes.c_int.from_address(id(probe.dtype) + 28).value
+    order = ctypes.c_char.from_address(id(swapped) + 26).value
+    parts = {16: probe.ctypes.data, 56: id(probe.dtype)}
+    found = {at: ctypes.c_void_p.from_address(id(probe) + at).value for at in parts}
+    base = ctypes.c_void_p.from_address(id(view) + 48).value
+    flags = ctypes.c_int.from_address(id(probe) + 64).value
+    return (
+        list((ctypes.c_int64 * 2).from_address(where)) == [3, 5]
+        and (found, base) == (parts, id(probe))
+        and (number, order, flags) == (probe.dtype.num, b">", probe.flags.num)
+    )
 
 
 def place_of(sample: Any, part: Any) -> int | None:

@@ -19,9 +19,11 @@ which NumPy gives at the user's line.
 An array of the engine has no array inside: on it they record, by recipes (`record.py`). Operations
 that a program repeats are put off (`defer_text.py`).
 `lf_table` is filled in by whoever loads the code (`runtime/native.py`): addresses of types and
-where a wrapper keeps its parts. Sources: PyArrayObject_fields of NumPy's ndarraytypes.h (nd at 24,
-dimensions at 32), PyUFuncObject of its ufuncobject.h (nin at 16), PyObject of CPython's object.h
-(ob_type at 8), all without a free-threaded or debugging build.
+where a wrapper keeps its parts. Sources: PyArrayObject_fields of NumPy's ndarraytypes.h (data at
+16, nd at 24, dimensions at 32, base at 48, descr at 56, flags at 64), PyArray_Descr of the same
+(byteorder at 26, type_num at 28), PyUFuncObject of its ufuncobject.h (nin at 16), PyObject of
+CPython's object.h (ob_type at 8), all without a free-threaded or debugging build;
+`runtime/native.py` looks at each.
 """
 
 from __future__ import annotations
