@@ -160,6 +160,9 @@ def test_a_result_that_is_large_leaves() -> None:
     with lf.options(eager_size=20):
         for found in (lf.outer(x, x), x.repeat(3), lf.zeros(21), lf.ones((3, 7))):
             assert found._host is None
+        column, row = lf.asarray(host.arange(10)[:, None]), lf.asarray(host.arange(10))
+        for found in (column << row, column * row, row >> column):
+            assert found._host is None and found._storage.node.buffer is None  # not computed
         for found in (lf.zeros(20), lf.empty((4, 5)), lf.full((2, 2), 1.0), x.repeat(2)):
             assert found._host is not None
     with lf.options(eager_size=0):

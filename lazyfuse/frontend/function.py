@@ -18,6 +18,7 @@ import numpy as np
 from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -47,7 +48,7 @@ class Function(registry.AtOnce):
         self._size = _SIZES.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._exact is None or args and _is_large(args[0]):
+        if self._exact is None or args and is_pending(args[0]):
             return self._engine(*args, **kwargs)
         given = small.lowered(args, kwargs, small.largest(args))
         if given is None or self._makes_large(args, kwargs):
@@ -76,10 +77,6 @@ class Function(registry.AtOnce):
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
-
-
-def _is_large(value: Any) -> bool:
-    return isinstance(value, Handle) and value._host is None
 
 
 # ---- how large the arrays are that functions make of no arrays

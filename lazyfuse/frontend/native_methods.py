@@ -19,8 +19,8 @@ from lazyfuse.runtime import native, ready, session, trace
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
-#: and 14 where there has been no kernel so far; to compile it, 30 ms once for all processes, and
-#: 100 where LLVM has to be started.
+#: and 14 where there has been no kernel so far; to compile it, 150 to 250 ms once for all
+#: processes, and LLVM has to be there or to be started.
 _WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
 _WORTH_COMPILING, _VERY_HOT = 6_000, 50_000
 
@@ -32,7 +32,7 @@ _looked: list[bool] = []
 
 
 def make_native_if_worth(kind: type) -> None:
-    """The same where it is worth it so far."""
+    """Replace the methods of arrays by machine code where that is worth it so far."""
     uses = rerecord.uses()
     compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
     loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
@@ -48,8 +48,8 @@ def make_native_if_worth(kind: type) -> None:
 
 
 def make_native(kind: type, *, compiles: bool = True) -> bool:
-    """Replace the operators of arrays by machine code, where that can be done; unless `compiles`,
-    where it has been compiled before."""
+    """Replace the methods of arrays and functions by machine code, where that can be done; unless
+    `compiles`, where it has been compiled before."""
     with session.flush_lock, _installing:  # whoever forks waits for the compiler
         if not isinstance(vars(kind)["__add__"], FunctionType):
             return True  # they are there

@@ -266,7 +266,7 @@ def is_exact(names: Sequence[str]) -> bool:
     return all(name not in OPS or OPS[name].ulp == 0 or name == "absolute" for name in names)
 
 
-#: What `function` and `ufunc` give for operands that are not all small.
+#: What `ufunc` gives for operands that are not all small.
 LARGE = object()
 
 

@@ -44,7 +44,7 @@ def chained(chain: int, op: OpKernel, marks: Sequence[Any]) -> int:
         "BLOCK": ctypes.addressof(prepared.block), "BLOCK_BYTES": ctypes.sizeof(prepared.block),
         "EXTENT_SLOT": extents[0], "FIRST_SLOT": slots[first], "SECOND_SLOT": slots[second],
         "RESULT_SLOT": slots[len(marks)],
-        "PICOSECONDS": max(1, int(1000 * prepared.work_ns / _SAMPLE)),
+        "PICOSECONDS": max(1, int(1000 * launch.program.ns_per_point)),
         "NUMBER_BYTES": int(numbers[0][1:]) if numbers else 0,
     }  # fmt: skip
     record = (ctypes.c_int64 * DIRECT["DIRECT_WORDS"])()

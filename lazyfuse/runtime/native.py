@@ -113,7 +113,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
     known = [*kinds, *slow, *recipes, *(objects[name] for name in methods.OBJECTS),
-             *_PLAIN, *numpys]  # fmt: skip
+             *methods.PLAIN_TYPES, *numpys]  # fmt: skip
     entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(_entry, known)]
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
@@ -137,8 +137,8 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
 
 def _told(decoded: Sequence[int]) -> int:
     """The bits of flags that mean a condition."""
-    return sum(bit for bit in (1 << place for place in range(32)) if bit < len(decoded)
-               and decoded[bit])  # fmt: skip
+    bits = [1 << place for place in range(len(decoded).bit_length() - 1)]
+    return sum(bit for bit in bits if decoded[bit])
 
 
 def _helpers(threads: int) -> int:
@@ -155,13 +155,6 @@ def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
            "power": "__pow__", "function": "__call__", "product": "__call__"}  # fmt: skip
     own |= {name: name.removesuffix("_method") for name in named}
     return {name: own.get(name, f"__{name}__") for name in functions}
-
-
-#: Types of arguments that are no arrays and hold none.
-_PLAIN = (
-    *(NoneType, int, bool, str, type, type(np._NoValue)),  # as `rerecord.static`
-    *(float, complex, slice, EllipsisType),
-)
 
 
 def _asked(sample: Sample) -> dict[str, Any]:

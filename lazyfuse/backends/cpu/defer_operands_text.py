@@ -138,18 +138,26 @@ integer:
   %is_int = call i1 @is(ptr %object, i64 T_INT)
   br i1 %is_int, label %value, label %no
 value:
-  %overflow_at = alloca i32
-  %integer_value = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
-  %overflow = load i32, ptr %overflow_at
-  %is_within = icmp eq i32 %overflow, 0
-  %above = add i64 %integer_value, 9007199254740992
-  %is_exact = icmp ule i64 %above, 18014398509481984
-  %is_fine = and i1 %is_within, %is_exact
+  %integer_at = alloca i64
+  %is_fine = call i1 @exact_integer(ptr %object, ptr %integer_at)
   br i1 %is_fine, label %fine, label %no
 fine:
   ret i64 INTEGER
 no:
   ret i64 OTHER
+}
+
+; stores the value of an int; whether a float holds it
+define internal i1 @exact_integer(ptr %int, ptr %at) {
+  %overflow_at = alloca i32
+  %value = call i64 @PyLong_AsLongAndOverflow(ptr %int, ptr %overflow_at)
+  store i64 %value, ptr %at
+  %overflow = load i32, ptr %overflow_at
+  %is_within = icmp eq i32 %overflow, 0
+  %above = add i64 %value, 9007199254740992
+  %is_exact = icmp ule i64 %above, 18014398509481984
+  %is_fine = and i1 %is_within, %is_exact
+  ret i1 %is_fine
 }
 
 ; the number of an operand on the tape, a new leaf where it is not there; -1 where there is no room

@@ -18,8 +18,8 @@ its own taken away until the tape is settled, and a result has none before: whoe
 settles the tape first. So nothing else reads or writes what is on the tape, and its order does not
 matter. Nothing that runs Python happens between a look at the tape and a change of it.
 
-`lf_deferral` gives the state, whose first words Python writes, and `lf_heat` how much time each
-place of the user's code has spent: the tape begins where that is enough.
+`lf_deferral` gives the state, whose first words Python writes. How much time each place of the
+user's code has spent is counted: the tape begins where that is enough.
 """
 
 from __future__ import annotations
@@ -141,10 +141,6 @@ declare i64 @PyLong_AsLongLong(ptr)
 
 define ptr @lf_deferral() {
   ret ptr @state
-}
-
-define ptr @lf_heat() {
-  ret ptr @heat
 }
 
 define internal ptr @row(i64 %number) alwaysinline {

@@ -29,6 +29,9 @@ CPython's object.h (ob_type at 8), all without a free-threaded or debugging buil
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import EllipsisType, NoneType
+
+import numpy as np
 
 from lazyfuse.backends.cpu import (
     defer_text,
@@ -43,7 +46,12 @@ from lazyfuse.backends.cpu import (
 )
 from lazyfuse.backends.cpu import methods_text as templates
 from lazyfuse.backends.cpu.defer import CODES
-from lazyfuse.backends.cpu.launch import NS_PER_THREAD, WAKE_NS
+from lazyfuse.backends.cpu.launch import (
+    NS_PER_THREAD,
+    RANGES_PER_THREAD,
+    UNIT_ELEMENTS,
+    WAKE_NS,
+)
 from lazyfuse.backends.cpu.short_forms import expanded
 
 #: Places of the table.
@@ -58,6 +66,7 @@ BINARY: Mapping[str, str] = {
     "add": "PyNumber_Add", "sub": "PyNumber_Subtract", "mul": "PyNumber_Multiply",
     "truediv": "PyNumber_TrueDivide", "and": "PyNumber_And", "or": "PyNumber_Or",
     "xor": "PyNumber_Xor", "floordiv": "PyNumber_FloorDivide", "mod": "PyNumber_Remainder",
+    "lshift": "PyNumber_Lshift", "rshift": "PyNumber_Rshift",
 }  # fmt: skip
 #: Comparisons by their number in CPython's object.h.
 COMPARISONS: Mapping[str, int] = {"lt": 0, "le": 1, "eq": 2, "ne": 3, "gt": 4, "ge": 5}
@@ -74,7 +83,7 @@ NAMED = tuple(
     ).split()
 )
 #: Operators whose operands need not have one shape.
-OPERATORS = ("matmul", "rmatmul", "lshift", "rshift", "rlshift", "rrshift")
+OPERATORS = ("matmul", "rmatmul")
 #: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
 #: bool to ulonglong, float, double, cfloat, cdouble, half.
 _KNOWN_DTYPES = sum(1 << number for number in (*range(13), 14, 15, 23))
@@ -117,11 +126,13 @@ OBJECTS = (
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
-#: How many types of plain arguments there are; the first are those of keys of recipes.
-PLAIN_TYPES, STATIC_TYPES = 10, 6
+#: Types of arguments that are no arrays and hold none; the first may be part of the key of a
+#: recipe (`frontend/rerecord.py`, `static`).
+_STATIC_TYPES = (NoneType, int, bool, str, type, type(np._NoValue))
+PLAIN_TYPES = (*_STATIC_TYPES, float, complex, slice, EllipsisType)
 #: Where these begin.
 _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
-_NUMPYS = _PLAIN + PLAIN_TYPES
+_NUMPYS = _PLAIN + len(PLAIN_TYPES)
 
 
 def text(attributes: Mapping[str, int]) -> str:
@@ -155,14 +166,14 @@ def text(attributes: Mapping[str, int]) -> str:
     parts.append(templates.ITEM.format(method=_method("item"), **places))
     parts.append(
         methods_call_text.CALL.format(
-            method=_method("call"), absolute=objects["ABSOLUTE"], **places
+            method=_method("call"), absolute=objects["ABSOLUTE"], defer=_put_off(_CALL), **places
         )
     )
     parts.append(
         methods_functions_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
             squares=objects["SQUARES"],
-            defer=methods_functions_text.DEFER.format(code=CODES["__pow__"]),
+            defer=_deferred_method("__pow__"),
         )
     )  # fmt: skip
     parts += _on_small(objects)
@@ -177,16 +188,18 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
     words |= {
         "FIRST_PLAIN": _PLAIN,
         "LAST_PLAIN": _NUMPYS,
-        "LAST_STATIC": _PLAIN + STATIC_TYPES,
+        "LAST_STATIC": _PLAIN + len(_STATIC_TYPES),
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "MOST_OPERANDS": _MOST_MIXED,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
-    words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS)}
+    words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
+              "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
+        methods_functions_text.FUNCTION.format(defer=_put_off(_CALL)),
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
@@ -207,7 +220,17 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
 def _deferred_method(name: str) -> str:
     """What puts a method off where that can be done."""
     code = CODES.get(name.removesuffix("_method"))
-    return "" if code is None else methods_functions_text.DEFER.format(code=code)
+    call = f"@defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)"
+    return "" if code is None else _put_off(call)
+
+
+#: What puts a function off.
+_CALL = "@deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)"
+
+
+def _put_off(call: str) -> str:
+    """What gives the result of a call that puts an operation off, where it does."""
+    return templates.DEFER.format(call=call)
 
 
 def _method(name: str) -> int:
@@ -246,8 +269,9 @@ def _deferred(
     name: str, first: str = "%self", second: str = "%other", function: str = "defer"
 ) -> str:
     """What puts an operator off where that can be done."""
-    code = CODES["absolute" if name == "abs" else f"__{name}__"]
-    return templates.DEFER.format(code=code, first=first, second=second, function=function)
+    code = CODES.get("absolute" if name == "abs" else f"__{name}__")
+    call = f"@{function}(i64 {code}, ptr {first}, ptr {second})"
+    return "" if code is None else _put_off(call)
 
 
 def _record(

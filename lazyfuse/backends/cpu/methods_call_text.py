@@ -1,15 +1,7 @@
 """Calls of ufuncs as LLVM text; see `methods.py`."""
 
 CALL = """
-define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
-  %deferred = call ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)
-  %is_deferred = icmp ne ptr %deferred, null
-  br i1 %is_deferred, label %later, label %now
-later:
-  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
-  %given_later = select i1 %has_raised, ptr null, ptr %deferred
-  ret ptr %given_later
-now:
+define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
   %ufunc = call ptr @part(ptr %self, i64 {ufunc})
   %is_inexact = icmp eq ptr %ufunc, null
   %is_modulus = call i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count)

@@ -202,15 +202,11 @@ other:
   %is_int = call i1 @is(ptr %object, i64 T_INT)
   br i1 %is_int, label %int, label %no
 int:
-  %overflow_at = alloca i32
-  %integer = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
-  %overflow = load i32, ptr %overflow_at
-  %is_within = icmp eq i32 %overflow, 0
-  %above = add i64 %integer, 9007199254740992
-  %is_exact = icmp ule i64 %above, 18014398509481984
-  %is_fine = and i1 %is_within, %is_exact
+  %integer_at = alloca i64
+  %is_fine = call i1 @exact_integer(ptr %object, ptr %integer_at)
   br i1 %is_fine, label %take, label %no
 take:
+  %integer = load i64, ptr %integer_at
   %as_float = sitofp i64 %integer to double
   store double %as_float, ptr %at
   ret i1 true
@@ -347,7 +343,7 @@ done:
   ret i64 %flags
 }
 
-; a job of `launch_text.py` for so many elements: in ranges of 64, four for each thread
+; a job of `launch_text.py` for so many elements, in the shares of `launch.py`
 define internal void @fill_job(ptr %job, ptr %record, ptr %block, i64 %size, ptr %flags) {
   %kernel = get ptr %record[KERNEL]
   %each = get i64 %record[PICOSECONDS]
@@ -355,19 +351,20 @@ define internal void @fill_job(ptr %job, ptr %record, ptr %block, i64 %size, ptr
   %work = sdiv i64 %picoseconds, 1000
   %paid = sdiv i64 %work, NS_PER_THREAD
   %most = get i64 @state[HELPERS]
-  %up = add i64 %size, 63
-  %units = lshr i64 %up, 6
+  %whole = add i64 %size, UNIT_ELEMENTS
+  %up = sub i64 %whole, 1
+  %units = sdiv i64 %up, UNIT_ELEMENTS
   %other_units = sub i64 %units, 1
   %some = call i64 @llvm.smin.i64(i64 %paid, i64 %most)
   %helpers = call i64 @llvm.smin.i64(i64 %some, i64 %other_units)
   %threads = add i64 %helpers, 1
-  %shares = mul i64 %threads, 4
+  %shares = mul i64 %threads, RANGES_PER_THREAD
   %is_alone = icmp eq i64 %helpers, 0
   %ranges = select i1 %is_alone, i64 1, i64 %shares
   %above = add i64 %units, %ranges
   %rounded = sub i64 %above, 1
   %units_each = sdiv i64 %rounded, %ranges
-  %grain = mul i64 %units_each, 64
+  %grain = mul i64 %units_each, UNIT_ELEMENTS
   %is_work = icmp sge i64 %work, WAKE_NS
   %wakes = select i1 %is_work, i64 %helpers, i64 0
   put ptr %kernel, %job[0]

@@ -61,47 +61,6 @@ done:
   ret ptr %result
 }
 
-; a function of the namespace
-define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {
-  %deferred = call ptr @deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)
-  %is_deferred = icmp ne ptr %deferred, null
-  br i1 %is_deferred, label %later, label %look
-later:
-  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
-  %given_later = select i1 %has_raised, ptr null, ptr %deferred
-  ret ptr %given_later
-look:
-  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
-  %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
-  %has_none = icmp eq ptr %numpys, null
-  br i1 %has_none, label %general, label %sized
-sized:
-  %is_small = call i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names)
-  br i1 %is_small, label %small, label %ask
-ask:
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %fail, label %general
-fail:
-  ret ptr null
-small:
-  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
-  %is_large = icmp eq ptr %made, null
-  br i1 %is_large, label %general, label %give
-give:
-  ret ptr %made
-general:
-  %recorded = call ptr @recorded_call(ptr %self, ptr %args, i64 %count, ptr %names)
-  %is_unrecorded = icmp eq ptr %recorded, null
-  br i1 %is_unrecorded, label %engines, label %give_recorded
-give_recorded:
-  ret ptr %recorded
-engines:
-  %engine = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
-  %result = call ptr @general(ptr %engine, ptr null, ptr %args, i64 %count, ptr %names)
-  ret ptr %result
-}
-
 ; a ufunc over whole vectors or matrices
 define ptr @lf_product(ptr %self, ptr %args, i64 %count, ptr %names) {
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
@@ -175,16 +134,41 @@ define internal ptr @small_item(ptr %self, ptr %key) {
 }
 """
 
-#: What puts a method off where that can be done.
-DEFER = """
-  %deferred = call ptr @defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)
-  %is_deferred = icmp ne ptr %deferred, null
-  br i1 %is_deferred, label %later, label %now
-later:
-  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
-  %given_later = select i1 %has_raised, ptr null, ptr %deferred
-  ret ptr %given_later
-now:"""
+#: A function of the namespace; its short forms are written out after this.
+FUNCTION = """
+; a function of the namespace
+define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
+  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
+  %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
+  %has_none = icmp eq ptr %numpys, null
+  br i1 %has_none, label %general, label %sized
+sized:
+  %is_small = call i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names)
+  br i1 %is_small, label %small, label %ask
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %general
+fail:
+  ret ptr null
+small:
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %general, label %give
+give:
+  ret ptr %made
+general:
+  %recorded = call ptr @recorded_call(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_unrecorded = icmp eq ptr %recorded, null
+  br i1 %is_unrecorded, label %engines, label %give_recorded
+give_recorded:
+  ret ptr %recorded
+engines:
+  %engine = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
+  %result = call ptr @general(ptr %engine, ptr null, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}}
+"""
 
 #: A method that is called by name.
 NAMED = """

@@ -257,7 +257,7 @@ no:
 """
 
 DEFER = """
-  %deferred = call ptr @{function}(i64 {code}, ptr {first}, ptr {second})
+  %deferred = call ptr {call}
   %is_deferred = icmp ne ptr %deferred, null
   br i1 %is_deferred, label %later, label %now
 later:
