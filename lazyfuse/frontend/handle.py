@@ -37,11 +37,13 @@ class Handle:
     for an array with memory of its own. `_cast` says how a view reads the memory as
     another dtype than the storage has; its layout counts in elements of that dtype. `_host` is the
     NumPy array of a small array (`small.py`), which has none of the others; it is missing where
-    it is put off (`deferred.py`), until somebody asks.
+    it is put off (`deferred.py`), until somebody asks. `_entered`: what such an array was for the
+    engine the last time, and the copy of it; missing where it has not been an operand there.
     """
 
     __slots__ = (
-        "_storage", "_layout", "_writeable", "_owner", "_cast", "_host", "__weakref__",
+        "_storage", "_layout", "_writeable", "_owner", "_cast", "_host", "_entered",
+        "__weakref__",
     )  # fmt: skip
     _is_scalar: ClassVar[bool] = False
     _concrete: ClassVar[type[Handle]]

@@ -14,7 +14,7 @@ from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
-from lazyfuse.frontend.small import OWN_WORDS, entered_array, lift
+from lazyfuse.frontend.small import OWN_WORDS, enter, lift
 from lazyfuse.runtime import native, ready, session, trace
 from lazyfuse.runtime.recorder import Recording
 
@@ -75,7 +75,7 @@ def native_sample() -> native.Sample:
     wrapper._owner = owner
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
-        registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], entered_array,
+        registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
     )  # fmt: skip
 
 

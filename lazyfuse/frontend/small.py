@@ -209,21 +209,21 @@ def entered(operands: Sequence[Any]) -> Sequence[Any]:
     if all(hosts) or not any(hosts):
         return operands
     return tuple([
-        each if not isinstance(each, Handle) or each._host is None else entered_array(each._host)
+        each if not isinstance(each, Handle) or each._host is None else enter(each._host)[1]
         for each in operands
     ])  # fmt: skip
 
 
-def entered_array(host: np.ndarray) -> Any:
-    """A small array as one of the engine's, to be read: a copy of what it is now."""
+def enter(host: np.ndarray) -> tuple[np.ndarray | None, Any]:
+    """A small array as one of the engine's, to be read: a copy of what it is now, in which memory
+    that array lies. None for the copy where it does not lie as the small one does."""
     if not (host.flags.c_contiguous and host.size and host.dtype.isnative):
         storage, layout = _snapshot(host)
-        return handle(Handle._concrete, storage, layout)
-    buffer = session.backend("cpu").from_host(host.flatten(), borrow=True)
-    buffer.exclusive = True
-    shape = host.shape
-    node = Source(shape, code(host.dtype), c_strides(shape), buffer)
-    return handle(Handle._concrete, Storage(node, "cpu"))
+        return None, handle(Handle._concrete, storage, layout)
+    copy = host.copy()
+    buffer = session.backend("cpu").from_host(copy, borrow=True)
+    node = Source(host.shape, code(host.dtype), c_strides(host.shape), buffer)
+    return copy, handle(Handle._concrete, Storage(node, "cpu"))
 
 
 def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:

@@ -44,7 +44,7 @@ class Sample(NamedTuple):
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
-    vectors, `entered` a small array as one of the engine's."""
+    vectors, `enter` gives a copy of a small array, and that as one of the engine's."""
 
     wrapper: Any
     array: np.ndarray
@@ -58,7 +58,7 @@ class Sample(NamedTuple):
     power: Any
     squares: Any
     product: Any
-    entered: Callable[[np.ndarray], Any]
+    enter: Callable[[np.ndarray], tuple[Any, Any]]
 
 
 class Code(NamedTuple):
@@ -164,7 +164,9 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
         "POWER": sample.power, "SQUARES": sample.squares, "OUT": sys.intern("out"),
         "ALL": Ellipsis,
-        "ENTERED": sample.entered, "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
+        "ENTER": sample.enter,
+        "ENTERED": _Place(recorder.offset(type(sample.wrapper), "_entered")),
+        "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
         "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),

@@ -94,6 +94,7 @@ ARRAY = {
     "DATA": 2,
     "ND": 3,
     "DIMENSIONS": 4,
+    "STRIDES": 5,
     "BASE": 6,
     "DESCR": 7,
     "ARRAY_FLAGS": 8,

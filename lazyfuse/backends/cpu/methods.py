@@ -122,7 +122,7 @@ OBJECTS = (
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
-    *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTERED"),
+    *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8

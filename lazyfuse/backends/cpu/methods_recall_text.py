@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 RECALL = """
+declare i32 @memcmp(ptr, ptr, i64)
+
 ; a call of a function by its recipes; null where there is none, and for an exception
 define internal ptr @recorded_call(ptr %self, ptr %args, i64 %count, ptr %names) {
   %has_any = icmp sgt i64 %count, 0
@@ -34,10 +36,43 @@ no:
   ret ptr null
 }
 
-; an operation on arrays of the engine and small ones by its recipes: copies of these go into the
-; engine first. Null where there are not both or no recipe, and for an exception
+; an operation on arrays of the engine and small ones by its recipes. Null where there are not both
+; or no recipe, and for an exception
 define internal ptr @recorded_mixed(ptr %known, ptr %operands, i64 %count) {
   %given = alloca [MOST_OPERANDS x ptr]
+  %has_all = call i1 @all_entered(ptr %operands, i64 %count, ptr %given)
+  br i1 %has_all, label %record, label %no
+record:
+  %recorded = call ptr @recorded(ptr %known, ptr %given, i64 %count, ptr null)
+  call void @drop_all(ptr %given, i64 %count)
+  ret ptr %recorded
+no:
+  ret ptr null
+}
+
+; a write of a small array into one of the engine, likewise; as `written`
+define internal i32 @written_mixed(ptr %known, ptr %operands, i64 %count) {
+  %given = alloca [MOST_OPERANDS x ptr]
+  %target = get ptr %operands[0]
+  %at = call ptr @host_at(ptr %target)
+  %host = load ptr, ptr %at
+  %none = call ptr @none()
+  %is_large = icmp eq ptr %host, %none
+  br i1 %is_large, label %enter, label %no
+enter:
+  %has_all = call i1 @all_entered(ptr %operands, i64 %count, ptr %given)
+  br i1 %has_all, label %write, label %no
+write:
+  %written = call i32 @written(ptr %known, ptr %given, i64 %count, ptr null)
+  call void @drop_all(ptr %given, i64 %count)
+  ret i32 %written
+no:
+  ret i32 0
+}
+
+; stores operands with a reference each, small ones as arrays of the engine; false where there are
+; not both kinds, and for an exception
+define internal i1 @all_entered(ptr %operands, i64 %count, ptr %given) {
   %is_few = icmp ule i64 %count, MOST_OPERANDS
   %are_mixed = call i1 @are_mixed(ptr %operands, i64 %count)
   %can = and i1 %is_few, %are_mixed
@@ -45,7 +80,7 @@ define internal ptr @recorded_mixed(ptr %known, ptr %operands, i64 %count) {
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %put ]
   %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %record, label %look
+  br i1 %is_over, label %yes, label %look
 look:
   %operand = get ptr %operands[%i]
   %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
@@ -61,9 +96,7 @@ small:
   %is_lost = icmp eq ptr %owned, null
   br i1 %is_lost, label %drop, label %enter
 enter:
-  %enterer = call ptr @object(i64 T_ENTERED)
-  %entered = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %enterer, ptr %owned, ptr null)
+  %entered = call ptr @entered(ptr %operand, ptr %owned)
   call void @Py_DecRef(ptr %owned)
   %failed = icmp eq ptr %entered, null
   br i1 %failed, label %drop, label %put
@@ -75,15 +108,68 @@ put:
   put ptr %one, %given[%i]
   %after = add i64 %i, 1
   br label %next
-record:
-  %recorded = call ptr @recorded(ptr %known, ptr %given, i64 %count, ptr null)
-  br label %drop
+yes:
+  ret i1 true
 drop:
-  %made = phi ptr [ null, %small ], [ null, %enter ], [ %recorded, %record ]
   call void @drop_all(ptr %given, i64 %i)
-  ret ptr %made
+  br label %no
 no:
+  ret i1 false
+}
+
+; a small array as one of the engine's, with a reference: the one that it was the last time, where
+; its elements are what they were. Null for an exception
+define internal ptr @entered(ptr %operand, ptr %host) {
+  %offset = call i64 @entry(i64 T_ENTERED)
+  %at = getelementptr i8, ptr %operand, i64 %offset
+  %kept = load ptr, ptr %at
+  %has_none = icmp eq ptr %kept, null
+  br i1 %has_none, label %enter, label %look
+look:
+  %is_same = call i1 @is_copy(ptr %kept, ptr %host)
+  br i1 %is_same, label %give, label %enter
+enter:
+  %enterer = call ptr @object(i64 T_ENTER)
+  %made = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %enterer, ptr %host, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %fail, label %keep
+keep:
+  %old = load ptr, ptr %at
+  store ptr %made, ptr %at
+  br label %give
+give:
+  %pair = phi ptr [ %kept, %look ], [ %made, %keep ]
+  %before = phi ptr [ null, %look ], [ %old, %keep ]
+  %array = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
+  call void @Py_IncRef(ptr %array)
+  call void @Py_DecRef(ptr %before)
+  ret ptr %array
+fail:
   ret ptr null
+}
+
+; whether the first of a tuple is a dense array, and another one has its shape, dtype and bytes
+define internal i1 @is_copy(ptr %pair, ptr %host) {
+  %copy = call ptr @PyTuple_GetItem(ptr %pair, i64 0)
+  %is_array = call i1 @is(ptr %copy, i64 T_NDARRAY)
+  br i1 %is_array, label %compare, label %no
+compare:
+  %are_alike = call i1 @are_dense(ptr %copy, ptr %host)
+  br i1 %are_alike, label %bytes, label %no
+bytes:
+  %extents = get ptr %copy[DIMENSIONS]
+  %strides = get ptr %copy[STRIDES]
+  %extent = load i64, ptr %extents
+  %stride = load i64, ptr %strides
+  %size = mul i64 %extent, %stride
+  %old = get ptr %copy[DATA]
+  %now = get ptr %host[DATA]
+  %difference = call i32 @memcmp(ptr %old, ptr %now, i64 %size)
+  %same = icmp eq i32 %difference, 0
+  ret i1 %same
+no:
+  ret i1 false
 }
 
 ; whether there is an array of the engine among operands, and a small one

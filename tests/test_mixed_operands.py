@@ -1,0 +1,133 @@
+"""Large and small arrays in one operation, in machine code: a small one is copied into the engine
+when it is an operand there, and that copy is used again while its elements are what they were."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
+
+ROWS, COLUMNS = 40, 30
+LARGE = host.linspace(-3.0, 5.0, ROWS * COLUMNS).reshape(ROWS, COLUMNS)
+ROW = host.linspace(0.5, 2.5, COLUMNS)
+TIMES = 5  # until it is done by recipes
+
+CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "nothing": lambda np, row: row,
+    "an element": lambda np, row: row.__setitem__(3, 7.0),
+    "by a view": lambda np, row: row[::2].__setitem__(slice(None), -1.0),
+    "in place": lambda np, row: row.__imul__(2.0),
+    "out": lambda np, row: np.add(row, 1.0, out=row),
+    "to NaN": lambda np, row: row.__setitem__(1, np.nan),
+    "to the other zero": lambda np, row: row.__setitem__(slice(0, 2), (-0.0, 0.0)),
+    "filled": lambda np, row: row.fill(0.25),
+    "sorted": lambda np, row: row.sort(),
+}
+OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "an operator": lambda np, x, row: x * row,
+    "reflected": lambda np, x, row: row - x,
+    "both ways": lambda np, x, row: (row * x + row) / row,
+    "a ufunc": lambda np, x, row: np.maximum(x, row),
+    "where": lambda np, x, row: np.where(x > 0.0, row, x),
+    "a column": lambda np, x, row: x + row[:, None][:1],
+    "a strided view": lambda np, x, row: x[:, ::2] * row[::2],
+    "repeated": lambda np, x, row: x * np.broadcast_to(row[:1], (COLUMNS,)),
+    "another dtype": lambda np, x, row: x * row.astype("f4"),
+    "without axes": lambda np, x, row: x * np.array(row[0]),
+}
+WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "added": lambda np, x, row: x.__iadd__(row),
+    "divided": lambda np, x, row: x.__itruediv__(row),
+    "a part": lambda np, x, row: x[1:].__isub__(row),
+    "by a ufunc": lambda np, x, row: np.multiply(x, row, out=x),
+}
+
+
+@pytest.fixture(autouse=True)
+def sizes() -> Any:
+    with lf.options(eager_size=100):
+        yield
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_small_operand_that_changes(name: str, change: str) -> None:
+    """Each result is of what the small array was when its operation was recorded."""
+
+    def program(np: Any, x: Any, row: Any) -> Any:
+        with host.errstate(all="ignore"):
+            x, row = np.array(x), np.array(row)
+            before = [OPERATIONS[name](np, x, row) for _ in range(TIMES)]
+            CHANGES[change](np, row)
+            after = [OPERATIONS[name](np, x, row) for _ in range(TIMES)]
+            CHANGES["an element"](np, row)
+            return before, after, OPERATIONS[name](np, x, row), row
+
+    oracle.check(program, LARGE, ROW)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_written(name: str) -> None:
+    """A small array written into a large one again and again, and changed in between."""
+
+    def program(np: Any, x: Any, row: Any) -> Any:
+        x, row = np.array(x), np.array(row)
+        seen = []
+        for turn in range(2 * TIMES):
+            WRITES[name](np, x, row)
+            seen.append(x.copy())
+            row[turn] = 3.0
+        return seen, x
+
+    oracle.check(program, LARGE, ROW)
+
+
+def test_another_shape_and_dtype() -> None:
+    """The same bytes under another shape or dtype are another operand."""
+
+    def program(np: Any, x: Any, row: Any) -> Any:
+        x, row = np.array(x), np.array(row)
+        return [
+            operand
+            for _ in range(TIMES)
+            for operand in (x * row, x * row.view("i8"), x[:, :1] * row.reshape(1, -1), x * row)
+        ]
+
+    oracle.check(program, LARGE, ROW)
+
+
+def test_it_is_copied_once() -> None:
+    """The copy is of the small array while that does not change, and goes with it."""
+    x, row = lf.array(LARGE), lf.array(ROW)
+    for _ in range(TIMES):
+        lf.materialize(x * row)
+    first = row._entered
+    lf.materialize(x * row, row + x)
+    assert row._entered is first
+    row[0] = 5.0
+    lf.materialize(x * row)
+    assert row._entered is not first
+    array = row._entered[1]
+    del row
+    gc.collect()
+    assert gc.get_referrers(array) == []
+
+
+def test_what_is_refused() -> None:
+    x, row = lf.array(LARGE), lf.array(ROW[:7])
+    for _ in range(TIMES):
+        with pytest.raises(ValueError, match="broadcast"):
+            x * row
+        with pytest.raises(ValueError, match="broadcast"):
+            x += row
