@@ -250,33 +250,6 @@ def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) ->
     assert native.install(another, recording) is None
 
 
-@pytest.mark.parametrize(
-    "has_backend,has_llvm,loads,compiles",
-    ((False, False, 8_000, 50_000), (True, False, 2_000, 50_000), (True, True, 2_000, 6_000)),
-)
-def test_it_comes_when_a_program_is_hot(
-    has_backend: bool, has_llvm: bool, loads: int, compiles: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """From disk early, and looked for once; compiled later, still later if LLVM has to start."""
-    asked: list[tuple[int, bool]] = []
-    uses = [0]
-
-    def noted(kind: type, *, compiles: bool) -> bool:
-        asked.append((uses[0], compiles))
-        return False
-
-    for name, value in (("make_native", noted), ("_failures", []), ("_looked", [])):
-        monkeypatch.setattr(native_methods, name, value)
-    monkeypatch.setattr(rerecord, "_uses", uses)
-    monkeypatch.setattr(native, "has_backend", lambda: has_backend)
-    monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
-    for uses[0] in range(0, 52_001, rerecord.HOT):
-        native_methods.make_native_if_worth(lf.LazyArray)
-    assert asked[0] == (loads, False)
-    assert asked[1:] == [(n, True) for n in range(compiles, 52_001, rerecord.HOT)]
-
-
 UFUNCS = sorted(
     name for name in dir(host)
     if isinstance(getattr(host, name), host.ufunc) and getattr(host, name).signature is None

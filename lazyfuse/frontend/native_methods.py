@@ -19,16 +19,17 @@ from lazyfuse.runtime import native, ready, session, trace
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
-#: and 14 where there has been no kernel so far; to compile it, 150 to 250 ms once for all
-#: processes, and LLVM has to be there or to be started.
+#: and 14 where there has been no kernel so far; to compile it, 150 to 250 ms of another thread,
+#: once for all processes, and LLVM has to be there or to be started.
 _WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
-_WORTH_COMPILING, _VERY_HOT = 6_000, 50_000
+_WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
 
 _installing = Lock()
 _failures: list[Exception] = []
-#: Whether it has been looked for on disk.
+#: Whether it has been looked for on disk; and is compiled.
 _looked: list[bool] = []
+_compiling: list[bool] = []
 
 
 def make_native_if_worth(kind: type) -> None:
@@ -36,15 +37,25 @@ def make_native_if_worth(kind: type) -> None:
     uses = rerecord.uses()
     compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
     loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
-    if _failures or not (loads or compiles):
+    if _failures or _compiling or not (loads or compiles):
         return
     _looked.append(True)
     try:
-        make_native(kind, compiles=compiles)
+        if not make_native(kind, compiles=False) and compiles:
+            _compiling.append(True)
+            native.compile_aside(_recording(kind), _compiled)
     except MemoryError:
         raise
     except Exception as error:  # any failure of a compiler: the Python methods do the same
         _failures.append(error.with_traceback(None))
+
+
+def _compiled(failure: Exception | None) -> None:
+    """The machine code can be loaded, at the next use; or not."""
+    if failure is not None:
+        _failures.append(failure)
+    _compiling.clear()
+    rerecord.ask_again()
 
 
 def make_native(kind: type, *, compiles: bool = True) -> bool:

@@ -62,6 +62,11 @@ def uses() -> int:
     return _uses[0]
 
 
+def ask_again() -> None:
+    """Ask at the next use whether machine code is worth it."""
+    _asked[0] = 0
+
+
 def use(functions: Mapping[str, Callable[..., Any]]) -> None:
     """Take functions of machine code for `recorded` and `written`: they do the same."""
     globals().update(functions)

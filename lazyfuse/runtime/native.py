@@ -8,7 +8,9 @@ kernels are, and needs no LLVM then.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
@@ -36,6 +38,17 @@ class _MethodDef(ctypes.Structure):
 
 #: What the code refers to; it is never unloaded.
 _kept: list[Any] = []
+#: The object code where it was compiled aside and is not loaded yet.
+_compiled: list[bytes] = []
+#: Held while it is compiled aside: in a child process there would be no thread that goes on, and
+#: LLVM's own locks would stay taken.
+_compiling = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.acquire,
+        after_in_parent=_compiling.release,
+        after_in_child=_compiling.release,
+    )
 
 
 class Sample(NamedTuple):
@@ -99,12 +112,9 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
                "product": type(sample.product)}  # fmt: skip
     owners = {name: holders.get(name, type(wrapper)) for name in specials}
     slow = [vars(owners[name])[special] for name, special in specials.items()]
-    attributes = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
-        binary = compiler.module(
-            f"methods {attributes}", lambda: methods.text(attributes), compiles=compiles
-        )
+        binary = _compiled.pop() if _compiled else _binary(compiler, recording, compiles=compiles)
     except LookupError:
         return None
     names = ("open", "deferral", *functions)
@@ -133,6 +143,34 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
         made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
     )  # fmt: skip
+
+
+def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
+    """The object code, from disk or compiled. Raises: LookupError where that is not to be."""
+    from lazyfuse.backends.cpu import methods, record
+
+    places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
+    binary: bytes = compiler.module(
+        f"methods {places}", lambda: methods.text(places), compiles=compiles
+    )
+    return binary
+
+
+def compile_aside(recording: Recording, done: Callable[[Exception | None], None]) -> None:
+    """Compile what `install` will load in a thread, which calls `done` at its end, with the error
+    if there is one. The program waits for the thread when it ends or forks."""
+    compiler = getattr(session.backend("cpu"), "compiler", None)
+
+    def work() -> None:
+        failure = None
+        with _compiling:
+            try:
+                _compiled.append(_binary(compiler, recording, compiles=True))
+            except Exception as error:  # any failure of a compiler: told to the caller
+                failure = error.with_traceback(None)
+        done(failure)
+
+    threading.Thread(target=work, name="lazyfuse-compiler", daemon=False).start()
 
 
 def _told(decoded: Sequence[int]) -> int:

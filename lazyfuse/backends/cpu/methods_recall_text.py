@@ -50,24 +50,34 @@ no:
   ret ptr null
 }
 
-; a write of a small array into one of the engine, likewise; as `written`
-define internal i32 @written_mixed(ptr %known, ptr %operands, i64 %count) {
+; a write into the first operand by its recipes, which may be one of a small array into one of the
+; engine; as `written`
+define internal i32 @written_any(ptr %known, ptr %operands, i64 %count) {
   %given = alloca [MOST_OPERANDS x ptr]
+  %done = call i32 @written(ptr %known, ptr %operands, i64 %count, ptr null)
+  %is_refused = icmp eq i32 %done, 0
+  br i1 %is_refused, label %look, label %give
+look:
   %target = get ptr %operands[0]
   %at = call ptr @host_at(ptr %target)
   %host = load ptr, ptr %at
   %none = call ptr @none()
   %is_large = icmp eq ptr %host, %none
-  br i1 %is_large, label %enter, label %no
+  br i1 %is_large, label %enter, label %give
 enter:
   %has_all = call i1 @all_entered(ptr %operands, i64 %count, ptr %given)
-  br i1 %has_all, label %write, label %no
+  br i1 %has_all, label %write, label %ask
 write:
   %written = call i32 @written(ptr %known, ptr %given, i64 %count, ptr null)
   call void @drop_all(ptr %given, i64 %count)
   ret i32 %written
-no:
-  ret i32 0
+ask:
+  %raised = call ptr @PyErr_Occurred()
+  %is_raised = icmp ne ptr %raised, null
+  %failed = sext i1 %is_raised to i32
+  ret i32 %failed
+give:
+  ret i32 %done
 }
 
 ; stores operands with a reference each, small ones as arrays of the engine; false where there are

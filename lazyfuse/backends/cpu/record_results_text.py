@@ -383,15 +383,8 @@ define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %othe
   %second_at = getelementptr ptr, ptr %operands, i64 1
   store ptr %other, ptr %second_at
   %known = call ptr @object(i64 %recipes)
-  %done = call i32 @written(ptr %known, ptr %operands, i64 2, ptr null)
-  switch i32 %done, label %fail [ i32 1, label %same  i32 0, label %mix ]
-mix:
-  %mixed = call i32 @written_mixed(ptr %known, ptr %operands, i64 2)
-  switch i32 %mixed, label %fail [ i32 1, label %same  i32 0, label %ask ]
-ask:
-  %raised = call ptr @PyErr_Occurred()
-  %is_raised = icmp ne ptr %raised, null
-  br i1 %is_raised, label %fail, label %slow
+  %done = call i32 @written_any(ptr %known, ptr %operands, i64 2)
+  switch i32 %done, label %fail [ i32 1, label %same  i32 0, label %slow ]
 same:
   call void @Py_IncRef(ptr %self)
   ret ptr %self

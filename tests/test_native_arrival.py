@@ -1,0 +1,150 @@
+"""When the methods of arrays become machine code: from disk early, else compiled aside while the
+program goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import native  # noqa: E402 - likewise
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process had just begun."""
+    for name in ("_failures", "_looked", "_compiling"):
+        monkeypatch.setattr(native_methods, name, [])
+
+
+@pytest.mark.parametrize(
+    "has_backend,has_llvm,loads,compiles",
+    ((False, False, 8_000, 20_000), (True, False, 2_000, 20_000), (True, True, 2_000, 4_000)),
+)
+def test_it_comes_when_a_program_is_hot(
+    has_backend: bool, has_llvm: bool, loads: int, compiles: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """From disk early, and looked for once; compiled later, still later if LLVM has to start; and
+    looked for again when it is compiled, not before."""
+    uses, loaded, begun = [0], [], []
+    done: list[Callable[[Exception | None], None]] = []
+
+    def load(kind: type, *, compiles: bool) -> bool:
+        assert not compiles
+        loaded.append(uses[0])
+        return False
+
+    def compile_aside(recording: Any, when_done: Callable[[Exception | None], None]) -> None:
+        begun.append(uses[0])
+        done.append(when_done)
+
+    monkeypatch.setattr(native_methods, "make_native", load)
+    monkeypatch.setattr(native, "compile_aside", compile_aside)
+    monkeypatch.setattr(rerecord, "_uses", uses)
+    monkeypatch.setattr(native, "has_backend", lambda: has_backend)
+    monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
+    for uses[0] in range(0, 52_001, rerecord.HOT):
+        native_methods.make_native_if_worth(lf.LazyArray)
+    assert (loaded, begun) == ([loads, compiles], [compiles])
+    done[0](None)
+    native_methods.make_native_if_worth(lf.LazyArray)
+    assert loaded == [loads, compiles, 52_000]
+
+
+def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> bytes:
+        raise RuntimeError("no code")
+
+    monkeypatch.setattr(native, "_binary", fail)
+    told: list[Exception | None] = []
+    native.compile_aside(None, told.append)  # type: ignore[arg-type]  # never asked
+    with native._compiling:
+        pass
+    while not told:
+        pass
+    assert isinstance(told[0], RuntimeError)
+    native_methods._compiled(told[0])
+    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
+    monkeypatch.setattr(native_methods, "make_native", fail)
+    native_methods.make_native_if_worth(lf.LazyArray)
+    assert native_methods._failures == told
+
+
+PROGRAM = """
+import os, sys, threading, time
+import numpy
+import lazyfuse as np
+from lazyfuse.frontend import native_methods, rerecord
+from lazyfuse.runtime import native
+
+def is_native():
+    return not hasattr(vars(np.LazyArray)["__add__"], "__code__")
+
+def hot(until):
+    end = time.monotonic() + 60
+    a, b = np.arange(200.0), np.zeros(200)
+    while not until() and time.monotonic() < end:
+        assert float((a + b)[3]) == 3.0
+    assert until()
+
+def has_begun():
+    return bool(native_methods._compiling or native._compiled or is_native())
+
+large = np.exp(np.zeros(200_000)).sum()
+assert float(large) == 200_000.0
+"""
+ENDS = {
+    "goes on": "hot(is_native)",
+    "ends": "hot(has_begun)",
+    "forks": """
+hot(has_begun)
+child = os.fork()
+if child == 0:
+    hot(is_native)
+    assert float(np.log(np.ones(200_000)).sum()) == 0.0  # compiled in the child
+    os._exit(7)
+hot(is_native)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+""",
+    "compiles": """
+hot(has_begun)
+assert float((np.exp(np.zeros(200_000)) * 3.0 - 1.0).sum()) == 400_000.0
+hot(is_native)
+""",
+    "threads": """
+threads = [threading.Thread(target=hot, args=(is_native,)) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert is_native()
+""",
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("disk", ("1", "0"))
+def test_a_program_that_meanwhile(name: str, disk: str, tmp_path: Path) -> None:
+    """In a process that has nothing on disk, or may keep nothing there."""
+    if name == "forks" and not hasattr(os, "fork"):
+        pytest.skip("no fork on this system")
+    settings = {"LAZYFUSE_CACHE_DIR": str(tmp_path), "LAZYFUSE_DISK_CACHE": disk}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + textwrap.dedent(ENDS[name])],
+        capture_output=True, text=True, cwd=ROOT, env=os.environ | settings, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
