@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from lazyfuse.backends.cpu.features import supports
 from lazyfuse.backends.cpu.vecmath import VECMATH
+from lazyfuse.backends.cpu.vecmath.registry import BY_TABLE
+from lazyfuse.backends.cpu.vecmath.tables import TABLES
 from lazyfuse.backends.cpu.vector import VectorWriter
 from lazyfuse.ops.body import Body, Value, cast
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -107,8 +109,12 @@ def test_special_values(name: str, dtype: str) -> None:
     """Zeros and their signs, infinities and NaN come where NumPy has them; the rest is within the
     bound.
     """
+    check_special_values(name, dtype, compiled(name, dtype))
+
+
+def check_special_values(name: str, dtype: str, function: ArrayFunction) -> None:
     operands = special_operands(name, dtype)
-    actual = compiled(name, dtype)(*operands)
+    actual = function(*operands)
     with np.errstate(all="ignore"):
         expected = UFUNCS[name](*operands)
         exact = reference(name, operands)
@@ -202,10 +208,42 @@ def test_bounds_hold_without_fma(name: str, dtype: str) -> None:
     assert error <= BOUNDS[name][DTYPES.index(dtype)] + 0.5, where
 
 
+def without_tables(name: str) -> ArrayFunction:
+    """The float64 function as on processors that have no instruction for tables."""
+    features = frozenset(each for each in host_features() if "avx512" not in each)
+    arity = PRIMITIVES[name].arity
+    return compile_function(name, "f8", lanes=4, arity=arity, features=features)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, _ in BY_TABLE))
+def test_without_tables(name: str) -> None:
+    """Polynomials alone keep the bounds, too."""
+    function = without_tables(name)
+    check_special_values(name, "f8", function)
+    error, where = measure(name, "f8", POINTS, function=function)
+    assert error <= BOUNDS[name][DTYPES.index("f8")], where
+
+
+def test_tables_are_exact() -> None:
+    """Heads and rests give the powers and logarithms to 100 bits."""
+    with mpmath.workdps(60):
+        for j in range(16):
+            head, rest = (mpmath.mpf(TABLES[name][j]) for name in ("EXP2_HEADS", "EXP2_RESTS"))
+            assert abs(head * (1 + rest) / mpmath.mpf(2) ** (mpmath.mpf(j) / 16) - 1) < 2**-100
+        for i in range(12, 25):
+            inverse, head, rest = (
+                mpmath.mpf(TABLES[name][i % 16]) for name in ("INVERSES", "LOG_HEADS", "LOG_RESTS")
+            )
+            assert abs(inverse * i / 16 - 1) < 2**-52
+            assert abs(head + rest + mpmath.log(inverse)) < 2**-90
+            assert head * 2**40 == mpmath.nint(head * 2**40)
+
+
 def test_exp2_of_integers_is_exact() -> None:
     """exp2 gives powers of two, down to the last denormal."""
     x = np.arange(-1074.0, 1024.0)
-    assert np.array_equal(compiled("exp2", "f8")(x), np.ldexp(1.0, x.astype(int)))
+    for function in (compiled("exp2", "f8"), without_tables("exp2")):
+        assert np.array_equal(function(x), np.ldexp(1.0, x.astype(int)))
 
 
 def test_log2_and_log10_of_powers_are_exact() -> None:

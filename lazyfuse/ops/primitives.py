@@ -125,9 +125,15 @@ _ROWS: tuple[Primitive, ...] = (
     # else fast. Vector math uses it for the rare lanes that its polynomials do not cover; one
     # branch skips it as a whole.
     Primitive("libm", 3),
-    # scale(result, y, n): `result`, which is y * 2**n; where the processor has an instruction for
-    # that, `result` is not computed
+    # scale(result, y, n): `result`, which is y * 2**floor(n); where the processor has an
+    # instruction for that, `result` is not computed
     Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
+    # mantissa(result, x) and exponent(result, x, m): m and k of x = 2**k * m for 3/4 <= m < 3/2
+    # and a positive finite x, likewise
+    Primitive("mantissa", 2, {"f": "({0})"}, numpy=lambda result, x: result),
+    Primitive("exponent", 3, {"f": "({0})"}, numpy=lambda result, x, m: result),
+    # lookup(bits) #NAME: the number in a table of the vector math, by the last four bits
+    Primitive("lookup", 1),
     # truncate(x): a float without its fraction, as i4 or i8; what does not fit gives the smallest
     # value and meets INVALID, as on x86-64
     Primitive("truncate", 1, conditions=INVALID),

@@ -18,8 +18,9 @@ LONG_CHAIN = 24
 #: (55 instructions in a row), and log(x) loses a tenth (27).
 FOLD_CHAIN = 48
 #: Instructions side by side that keep a core busy: two a cycle, four cycles each, and some of the
-#: next vector. Haversine has 6 and gains nothing; Black-Scholes has 4 and gains a tenth.
-SIDE_BY_SIDE = 5
+#: next vector. Haversine has 6 and gains a sixth on Cascade Lake, nothing on Zen 4; Black-Scholes
+#: has 4 and gains a tenth on both.
+SIDE_BY_SIDE = 9
 #: What costs no instruction of its own.
 _READS = frozenset({"load", "scalar", "const", "index", "acc"})
 
@@ -52,8 +53,14 @@ def _own(instr: Instr, body: Sequence[Instr]) -> Size:
 
 @cache
 def _expanded(name: str, dtype: str) -> Size:
-    body, _ = expansion(name, dtype)
+    body, _ = expansion(name, dtype, frozenset())
     return size_of(body.instrs)
+
+
+def has_functions(kernel: Kernel) -> bool:
+    """Whether there is vector math."""
+    ops = {instr.op for phase in kernel.phases for instr in phase.body}
+    return any(PRIMITIVES[op].transcendental for op in ops)
 
 
 def has_long_chains(kernel: Kernel) -> bool:
@@ -64,7 +71,6 @@ def has_long_chains(kernel: Kernel) -> bool:
         waits = any(acc.index is not None for acc in kernel.accumulators)
         waits |= any(depth >= FOLD_CHAIN for _, depth in sizes)
         return waits and kernel.folds_lanes
-    ops = {instr.op for phase in kernel.phases for instr in phase.body}
-    if any(PRIMITIVES[op].transcendental for op in ops):
+    if has_functions(kernel):
         return any(total < SIDE_BY_SIDE * depth for total, depth in sizes)
     return any(depth >= LONG_CHAIN for _, depth in sizes)

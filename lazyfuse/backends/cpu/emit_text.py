@@ -9,22 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from lazyfuse.backends.cpu.scheduling import scheduled
 from lazyfuse.backends.cpu.vector import Operand, VectorWriter, literal, part_dtype, scalar_type
 from lazyfuse.ops.body import Literal
 
 
 class FunctionWriter(VectorWriter):
-    """Writes the body of one function whose first parameter is `ptr %params`."""
+    """Writes the body of one function whose first parameter is `ptr %params`. `registers`: if any,
+    the instructions are put in an order that needs no more of them (`scheduling.py`)."""
 
-    def __init__(self, lanes: int, features: frozenset[str], declarations: dict[str, str]) -> None:
+    def __init__(
+        self,
+        lanes: int,
+        features: frozenset[str],
+        declarations: dict[str, str],
+        registers: int = 0,
+    ) -> None:
         super().__init__(lanes, features=features)
         self.declarations = declarations
+        self.registers = registers
         self.head: list[str] = []
         self._loaded: dict[tuple[int, str], str] = {}
 
     def text(self, signature: str) -> str:
         """The finished definition."""
-        lines = "\n".join(("entry:", *self.head, *self.lines, "ret void"))
+        body = scheduled(self.lines, self.registers) if self.registers else self.lines
+        lines = "\n".join(("entry:", *self.head, *body, "ret void"))
         return f"define {signature} #0 {{\n{lines}\n}}"
 
     def line(self, text: str) -> None:

@@ -1,6 +1,8 @@
 """What one instruction of the processor does, and LLVM's own language has no word for.
 
-* scale: `y * 2**n` is one instruction of AVX-512 instead of eight.
+* scale: `y * 2**floor(n)` is one instruction of AVX-512 instead of eight.
+* mantissa, exponent: `x = 2**k * m`, of all finite positive numbers, one instruction each.
+* lookup: a table of 16 doubles is two registers, of which one instruction takes eight.
 * truncate: where a float does not fit, x86-64 gives what NumPy gives, and raises the flag itself.
 * max, min: `x > y ? x : y`. The instructions give `y` for NaN and for equal zeros, as comparing
   does; those of AVX-512 can be told to raise no flag for NaN.
@@ -11,10 +13,13 @@ same.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from lazyfuse.backends.cpu.vecmath.tables import TABLES
 from lazyfuse.ops.body import Body, Instr
 from lazyfuse.ops.float_bits import truncated
 
@@ -42,12 +47,21 @@ _SCALES: Mapping[str, _Instruction] = {
     "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.scalef.ps.512", _MASKED_16),
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.scalef.pd.512", _MASKED_8),
 }
+_MANTISSAS: Mapping[str, _Instruction] = {
+    # from 3/4 to 3/2, without its sign
+    "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getmant.pd.512",
+                       (("i32 immarg", "7"), *_MASKED_8)),
+}  # fmt: skip
+_EXPONENTS: Mapping[str, _Instruction] = {
+    "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getexp.pd.512", _MASKED_8),
+}
 _EXTREMES: Mapping[tuple[str, str], _Instruction] = {
     ("max", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.max.ps.512", _QUIET),
     ("max", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.max.pd.512", _QUIET),
     ("min", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.min.ps.512", _QUIET),
     ("min", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.min.pd.512", _QUIET),
 }
+_LOOKUP = _Instruction("avx512f", 8, "llvm.x86.avx512.vpermi2var.pd.512")
 _TRUNCATIONS: Mapping[tuple[str, str], tuple[_Instruction, ...]] = {
     ("f4", "i4"): (
         _Instruction("avx512f", 16, "llvm.x86.avx512.mask.cvttps2dq.512", _MASKED_16),
@@ -75,6 +89,13 @@ def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operan
     match instr.op:
         case "scale":
             return _scaled(writer, operands)
+        case "mantissa":
+            result, x = operands
+            return _applied_or(writer, _MANTISSAS[x.dtype], (x,), result)
+        case "exponent":
+            return _exponent(writer, operands)
+        case "lookup":
+            return _looked_up(writer, operands[0], str(instr.attr))
         case "truncate":
             return _truncated(writer, operands[0], instr.dtype)
         case _:
@@ -82,10 +103,28 @@ def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operan
 
 
 def _scaled(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
-    """`y * 2**n` from (that as the other primitives compute it, y, n); n is a whole number."""
+    """`y * 2**floor(n)` from (that as the other primitives compute it, y, n)."""
     result, y, n = operands
-    found = _SCALES[y.dtype]
-    return _applied(writer, found, (y, n), y.dtype) if _fits(writer, found) else result
+    return _applied_or(writer, _SCALES[y.dtype], (y, n), result)
+
+
+def _exponent(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
+    """k of x = 2**k * m from (that as the other primitives compute it, x, m); the instruction's m
+    is from 1 to 2."""
+    result, x, m = operands
+    k = _applied_or(writer, _EXPONENTS[x.dtype], (x,), result)
+    if k is result:
+        return result
+    one = writer.const(1.0, x.dtype)
+    is_below = writer.write(Instr("lt", "b1"), (m, one))
+    return writer.select(is_below, writer.write(Instr("add", x.dtype), (k, one)), k)
+
+
+def _applied_or(
+    writer: VectorWriter, found: _Instruction, operands: Sequence[Operand], other: Operand
+) -> Operand:
+    """What an instruction makes of operands; `other`, which is the same, where there is none."""
+    return _applied(writer, found, operands, other.dtype) if _fits(writer, found) else other
 
 
 def _extreme(writer: VectorWriter, op: str, operands: Sequence[Operand]) -> Operand:
@@ -136,12 +175,59 @@ def _applied(
         _call(writer, found, [_part(writer, x, first, found.lanes) for x in operands], dtype)
         for first in range(0, writer.lanes, found.lanes)
     ]
-    lanes = found.lanes
+    return _whole(writer, parts, found.lanes)
+
+
+def _whole(writer: VectorWriter, parts: list[Operand], lanes: int) -> Operand:
+    """A value of its parts, of so many lanes each."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=True)
         parts = [_joined(writer, *pair, lanes) for pair in pairs]
         lanes *= 2
     return parts[0]
+
+
+def _looked_up(writer: VectorWriter, bits: Operand, name: str) -> Operand:
+    """The numbers of a table by the last four bits."""
+    words = [f"double 0x{struct.pack('>d', number).hex().upper()}" for number in TABLES[name]]
+    if not _fits(writer, _LOOKUP):
+        return _loaded(writer, bits, name, words)
+    kind, symbol = _kind("f8", _LOOKUP.lanes), _LOOKUP.symbol
+    index_kind = _kind("i8", _LOOKUP.lanes)
+    writer.declarations[symbol] = f"declare {kind} @{symbol}({kind}, {index_kind}, {kind})"
+    low, high = ", ".join(words[:8]), ", ".join(words[8:])
+    signed = writer.write(Instr("bitcast", "i8"), (bits,))
+    parts = []
+    for first in range(0, writer.lanes, _LOOKUP.lanes):
+        index = f"{index_kind} {_part(writer, signed, first, _LOOKUP.lanes).name}"
+        arguments = f"{kind} <{low}>, {index}, {kind} <{high}>"
+        parts.append(writer.assign(f"call {kind} @{symbol}({arguments})", "f8"))
+    return _whole(writer, parts, _LOOKUP.lanes)
+
+
+def _loaded(writer: VectorWriter, bits: Operand, name: str, words: Sequence[str]) -> Operand:
+    """The numbers of a table from memory, lane by lane."""
+    table = f"@table.{name}"
+    writer.declarations[table] = f"{table} = internal constant [16 x double] [{', '.join(words)}]"
+    index = writer.write(Instr("and", bits.dtype), (bits, writer.const(15, bits.dtype)))
+    found = [_element(writer, table, index, lane) for lane in range(writer.lanes)]
+    if writer.lanes == 1:
+        return found[0]
+    kind, whole = _kind("f8", writer.lanes), "poison"
+    for lane, one in enumerate(found):
+        text = f"insertelement {kind} {whole}, double {one.name}, i64 {lane}"
+        whole = writer.assign(text, "f8").name
+    return replace(found[0], names=(whole,))
+
+
+def _element(writer: VectorWriter, table: str, index: Operand, lane: int) -> Operand:
+    """A number of a table in memory."""
+    place = index.name
+    if writer.lanes > 1:
+        kind = _kind("i8", writer.lanes)
+        place = writer.assign(f"extractelement {kind} {place}, i64 {lane}", "u8").name
+    at = writer.assign(f"getelementptr double, ptr {table}, i64 {place}", "u8").name
+    return writer.assign(f"load double, ptr {at}", "f8")
 
 
 def _call(

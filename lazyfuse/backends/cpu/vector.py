@@ -184,7 +184,7 @@ class VectorWriter:
                 assert isinstance(instr.attr, int)
                 raise_where(self, operands[1], instr.attr)
                 return operands[0]
-            case "scale" | "truncate" | "max" | "min":
+            case "scale" | "truncate" | "max" | "min" | "mantissa" | "exponent" | "lookup":
                 return by_instruction(self, instr, operands)
             case "div" | "rem" if divides(instr, self.lanes):
                 return divide(self, instr, operands)
@@ -234,7 +234,7 @@ class VectorWriter:
         peer = operands[0]
         cell = PRIMITIVES[instr.op].llvm[peer.dtype[0]]
         if cell == "expand":
-            return self.expand(*expansion(instr.op, peer.dtype), operands)
+            return self.expand(*expansion(instr.op, peer.dtype, self.features), operands)
         if cell.startswith("lanes "):
             always = self.const(True, "b1")
             return libm_call(self, cell.removeprefix("lanes "), (always, peer, *operands))

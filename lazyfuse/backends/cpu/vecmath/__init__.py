@@ -11,16 +11,22 @@ from __future__ import annotations
 
 from functools import cache
 
-from lazyfuse.backends.cpu.vecmath.registry import VECMATH
+from lazyfuse.backends.cpu.vecmath.registry import BY_TABLE, TABLES, VECMATH
 from lazyfuse.ops.body import Body
 from lazyfuse.ops.primitives import PRIMITIVES
 
 __all__ = ["VECMATH", "expansion"]
 
 
+def expansion(name: str, dtype: str, features: frozenset[str]) -> tuple[Body, int]:
+    """Trace the vector code of `name` on `dtype`, for a processor with these features: its body
+    and the index of the result."""
+    return _traced(name, dtype, TABLES in features and (name, dtype) in BY_TABLE)
+
+
 @cache
-def expansion(name: str, dtype: str) -> tuple[Body, int]:
-    """Trace the vector code of `name` on `dtype`: its body and the index of the result."""
+def _traced(name: str, dtype: str, by_table: bool) -> tuple[Body, int]:  # noqa: FBT001  # a key
     body = Body()
     operands = [body.emit("scalar", dtype, attr=slot) for slot in range(PRIMITIVES[name].arity)]
-    return body, VECMATH[name](*operands).index
+    function = BY_TABLE[name, dtype] if by_table else VECMATH[name]
+    return body, function(*operands).index

@@ -102,6 +102,11 @@ def clamp(x: Value, low: float, high: float) -> Value:
     return select(x.body.emit("lt", "b1", x, limit, attr="signaling"), limit, x)
 
 
+def lookup(bits: Value, name: str) -> Value:
+    """The float64 of a table (`tables.py`) by the last four bits."""
+    return bits.body.emit("lookup", "f8", bits, attr=name)
+
+
 def from_bits(bits: Value) -> Value:
     """The float with these bits."""
     return bitcast(bits, f"f{bits.dtype[1:]}")

@@ -3,11 +3,14 @@
 x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite's reduction), a minimax polynomial in r
 (scripts/minimax), and 2**n put into the exponent bits. Source of the scheme: Tang 1989; FDLIBM
 e_exp.c, s_expm1.c; SLEEF's rounding by bits.
+
+Where a table of 16 numbers is looked into by one instruction, n counts sixteenths: the polynomials
+have half the terms, and what 2**(j/16) loses by rounding is added to them (Tang 1989, too).
 """
 
 from __future__ import annotations
 
-from lazyfuse.backends.cpu.vecmath.coefficients import EXP, EXPM1
+from lazyfuse.backends.cpu.vecmath.coefficients import EXP, EXP2_SHORT, EXP_SHORT, EXPM1
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
     absolute,
@@ -15,6 +18,7 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     fast_two_sum,
     fma_exact,
     from_bits,
+    lookup,
     polynomial,
     two_product,
 )
@@ -30,7 +34,8 @@ def round_by_shift(x: Value, scale: Operand) -> tuple[Value, Value]:
 
 
 def scale_by_power(y: Value, n: Value, bits: Value) -> Value:
-    """y * 2**n with n from `round_by_shift`, y near 1: rounded once, also when it underflows."""
+    """y * 2**floor(n), with n from `round_by_shift`, y near 1: rounded once, also when it
+    underflows."""
     half = bits >> 1
     result = y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
     return y.body.emit("scale", y.dtype, result, y, n)
@@ -74,6 +79,51 @@ def exp2(x: Value) -> Value:
     n, bits = round_by_shift(x, 1.0)
     hi, lo = two_product(x - n, form.ln2[0])
     return scale_by_power(exp_of_pair(hi, fma(x - n, form.ln2[1], lo)), n, bits)
+
+
+def exp_by_table(x: Value) -> Value:
+    """float64."""
+    form = FORMATS[x.dtype]
+    x = clamp(x, form.exp_low, form.exp_high)
+    return _exp_of_sixteenths(x, None)
+
+
+def exp_pair_by_table(x: Pair) -> Value:
+    """exp(hi + lo) for a pair of any size, float64."""
+    return _exp_of_sixteenths(x.hi, x.lo)
+
+
+def _exp_of_sixteenths(x: Value, low: Value | None) -> Value:
+    """x + low = n ln 2 + r; n*ln2[0] loses nothing, and |r| <= ln(2)/32."""
+    form = FORMATS[x.dtype]
+    n, bits = _sixteenths(x, form.log2_e)
+    head = fma_exact(n, -form.ln2[0], x)
+    r = fma(n, -form.ln2[1], head if low is None else head + low)
+    rest = r + lookup(bits, "EXP2_RESTS")
+    return _scaled_by_table(fma(polynomial(r, EXP_SHORT["f8"]), r * r, rest), n, bits)
+
+
+def exp2_by_table(x: Value) -> Value:
+    """2**n is exact for every integer n; float64."""
+    form = FORMATS[x.dtype]
+    x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
+    n, bits = _sixteenths(x, 1.0)
+    r = x - n
+    rest = lookup(bits, "EXP2_RESTS")
+    return _scaled_by_table(fma(polynomial(r, EXP2_SHORT["f8"]), r, rest), n, bits)
+
+
+def _sixteenths(x: Value, scale: float) -> tuple[Value, Value]:
+    """x * scale rounded to a sixteenth, and as sixteenths in the low bits of an unsigned word."""
+    form = FORMATS[x.dtype]
+    shifted = fma(x, scale, form.shift / 16)
+    return shifted - form.shift / 16, bitcast(shifted, form.unsigned)
+
+
+def _scaled_by_table(tail: Value, n: Value, bits: Value) -> Value:
+    """2**n * (1 + tail) from `_sixteenths`; the tail has the table's rests."""
+    head = lookup(bits, "EXP2_HEADS")
+    return scale_by_power(fma(head, tail, head), n, bits >> 4)
 
 
 def quarter_exp(x: Value) -> Pair:

@@ -3,31 +3,38 @@
 x = 2**k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); s = f/(2 + f); log(1 + f) = f - s*(f - s*s*P(s*s))
 with a minimax P (scripts/minimax). Source of the scheme: FDLIBM e_log.c and s_log1p.c; of the
 splitting: musl log.c.
+
+Where a table of 16 numbers is looked into by one instruction, log m = -log c + log(1 + r), r = m c
+- 1 as a pair, where c is near 1/m (Tang 1990): no division, and half the error.
 """
 
 from __future__ import annotations
 
 import math
 
-from lazyfuse.backends.cpu.vecmath.coefficients import LOG
+from lazyfuse.backends.cpu.vecmath.coefficients import LOG, LOG_SHORT
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
     absolute,
     fast_two_sum,
     from_bits,
+    lookup,
     polynomial,
+    two_product,
     two_sum,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Parts
 from lazyfuse.ops.body import Value, bitcast, fma, select
 
 _ROOT_BITS = {"f4": 0x3F3504F3, "f8": 0x3FE6A09E667F3BCD}  # bits of sqrt(1/2)
+_THREE_QUARTERS = 0x3FE8000000000000  # bits of 3/4
 
 
-def split_exponent(x: Value) -> tuple[Value, Value]:
-    """A positive normal x -> (k as a float, m) with x = 2**k * m, sqrt(1/2) <= m < sqrt(2)."""
+def split_exponent(x: Value, least: int | None = None) -> tuple[Value, Value]:
+    """A positive normal x -> (k as a float, m) with x = 2**k * m; m is at least what has the bits
+    `least`, and less than twice that: by default sqrt(1/2)."""
     form = FORMATS[x.dtype]
-    root = _ROOT_BITS[x.dtype]
+    root = _ROOT_BITS[x.dtype] if least is None else least
     moved = bitcast(x, form.unsigned) + (form.one_bits - root)
     biased = moved >> form.mantissa
     power = float(2**form.mantissa)
@@ -36,12 +43,12 @@ def split_exponent(x: Value) -> tuple[Value, Value]:
     return k, from_bits((moved & ((1 << form.mantissa) - 1)) + root)
 
 
-def split_any(x: Value) -> tuple[Value, Value]:
+def split_any(x: Value, least: int | None = None) -> tuple[Value, Value]:
     """`split_exponent` for subnormal numbers too."""
     form = FORMATS[x.dtype]
     is_small = x < form.min_normal
     power = form.mantissa + 1
-    k, m = split_exponent(select(is_small, x * 2.0**power, x))
+    k, m = split_exponent(select(is_small, x * 2.0**power, x), least)
     return select(is_small, k - float(power), k), m
 
 
@@ -73,6 +80,26 @@ def log(x: Value) -> Value:
     k, m = split_any(x)
     result = log_pair(k, m - 1.0, None)
     return with_specials(x, result.hi + result.lo)
+
+
+def log_by_table(x: Value) -> Value:
+    """float64."""
+    form = FORMATS[x.dtype]
+    is_usual = (x > 0.0) & (x < math.inf)
+    usual = select(is_usual, x, 1.0)
+    k, m = split_any(usual, _THREE_QUARTERS)
+    m = x.body.emit("mantissa", "f8", m, usual)
+    k = x.body.emit("exponent", "f8", k, usual, m)
+    bits = bitcast(m + form.shift / 16, form.unsigned)
+    inverse = lookup(bits, "INVERSES")
+    product = two_product(m, inverse)
+    r = product.hi - 1.0
+    total = fast_two_sum(fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS")), r)
+    low = fma(r * r, polynomial(r, LOG_SHORT["f8"]), fma(-r, product.lo, product.lo))
+    low = low + fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
+    result = select(is_usual, total.hi + (total.lo + low), x)
+    result = select(x.eq(0.0), -math.inf, result)
+    return select(x < 0.0, math.nan, result)
 
 
 def log2(x: Value) -> Value:

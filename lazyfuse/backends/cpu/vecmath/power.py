@@ -8,6 +8,7 @@ of Floating-Point Arithmetic. Coefficients: scripts/minimax.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from lazyfuse.backends.cpu.vecmath.coefficients import (
@@ -29,7 +30,12 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     polynomial,
     two_product,
 )
-from lazyfuse.backends.cpu.vecmath.exponential import exp_pair, power_of_two, round_by_shift
+from lazyfuse.backends.cpu.vecmath.exponential import (
+    exp_pair,
+    exp_pair_by_table,
+    power_of_two,
+    round_by_shift,
+)
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, split
 from lazyfuse.backends.cpu.vecmath.logarithm import split_any, split_exponent
 from lazyfuse.ops.body import Value, bitcast, cast, fma, select
@@ -38,7 +44,12 @@ _TWO_THIRDS = split(Fraction(2, 3), "f8", 2)
 
 
 def power(x: Value, y: Value) -> Value:
-    return _pow_lean(x, y) if x.dtype == "f4" else _pow_pair(x, y)
+    return _pow_lean(x, y) if x.dtype == "f4" else _pow_pair(x, y, exp_pair)
+
+
+def power_by_table(x: Value, y: Value) -> Value:
+    """float64."""
+    return _pow_pair(x, y, exp_pair_by_table)
 
 
 def log_doubled(x: Value) -> Pair:
@@ -56,12 +67,12 @@ def log_doubled(x: Value) -> Pair:
     return fast_two_sum(second.hi, first.lo + second.lo + small)
 
 
-def _pow_pair(x: Value, y: Value) -> Value:
+def _pow_pair(x: Value, y: Value, exp: Callable[[Pair], Value]) -> Value:
     """exp(y log|x|), the logarithm as a pair."""
     log = log_doubled(_plain(x))
     bounded = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
     product = two_product(log.hi, bounded)
-    result = exp_pair(Pair(product.hi, fma(log.lo, bounded, product.lo)))
+    result = exp(Pair(product.hi, fma(log.lo, bounded, product.lo)))
     form = FORMATS[x.dtype]
     result = select(product.hi > form.exp_high, math.inf, result)
     result = select(product.hi < form.exp_low, 0.0, result)

@@ -39,3 +39,13 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
     "hypot": power.hypot,
     "pow": power.power,
 }
+
+#: Those that look into tables, where the processor does so by one instruction.
+BY_TABLE: Mapping[tuple[str, str], Callable[..., Value]] = {
+    ("exp", "f8"): exponential.exp_by_table,
+    ("exp2", "f8"): exponential.exp2_by_table,
+    ("log", "f8"): logarithm.log_by_table,
+    ("pow", "f8"): power.power_by_table,
+}
+#: Such processors.
+TABLES = "avx512f"

@@ -1,0 +1,213 @@
+"""The order of instructions in long stretches of LLVM text.
+
+Vector math is written operation by operation, and each is a chain whose steps wait for each other.
+A core reaches some hundred instructions ahead, so two independent functions of three hundred
+instructions each would run one after the other. Here a stretch without branches is written in the
+order in which a core with latencies could run it, while no more values are alive than there are
+registers for. LLVM's own scheduler keeps such an order, mostly.
+
+Source: list scheduling by the longest path, e.g. Cooper and Torczon, Engineering a Compiler, 2nd
+edition, 12.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+#: Stretches of fewer instructions are in reach as they are.
+_LEAST = 100
+#: Ready instructions that are looked at where registers are short.
+_LOOKED_AT = 8
+
+_VALUE = re.compile(r"%[\w.]+")
+_DEFINED = re.compile(r"(%[\w.]+) = (\w+)")
+_FIXED = frozenset(("br", "ret", "switch", "unreachable", "phi"))
+#: What is renamed by the compiler, and takes no time.
+_FREE = frozenset(("bitcast", "getelementptr", "shufflevector"))
+#: Cycles until a result is there. Source: Fog, Instruction tables, Skylake-X and Zen 4.
+_LATENCY, _LOAD, _DIVISION = 4, 7, 26
+
+
+class _Line(NamedTuple):
+    """An instruction or label: the value it defines, what it does, and the values it reads."""
+
+    text: str
+    name: str
+    operation: str
+    reads: list[str]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it stays where it is."""
+        return self.operation in _FIXED or self.text.endswith(":")
+
+    @property
+    def writes(self) -> bool:
+        """Whether it does more than give a value."""
+        if self.operation == "call":
+            return not self.name or "@llvm." not in self.text
+        return self.operation == "store"
+
+
+class _Step(NamedTuple):
+    """An instruction: what it waits for; its latency; whether its result takes a register."""
+
+    before: tuple[int, ...]
+    latency: int
+    is_vector: bool
+
+
+def scheduled(lines: Sequence[str], registers: int) -> list[str]:
+    """The lines of a function in an order that keeps a core busy; `registers`: values that may be
+    alive at once. What nobody reads is left out."""
+    result: list[str] = []
+    for stretch in _stretches(_read(lines)):
+        order: Sequence[int] = range(len(stretch))
+        if len(stretch) >= _LEAST:
+            order = _order(_steps(stretch), registers)
+        result += [stretch[place].text for place in order]
+    return result
+
+
+def _read(lines: Sequence[str]) -> list[_Line]:
+    """The lines but those whose values nobody reads."""
+    known = []
+    for text in lines:
+        found = _DEFINED.match(text)
+        if found:
+            known.append(_Line(text, found[1], found[2], _VALUE.findall(text, found.end())))
+        else:
+            known.append(_Line(text, "", text.partition(" ")[0], _VALUE.findall(text)))
+    wanted = {name for line in known if line.is_fixed for name in line.reads}
+    kept = []
+    for line in reversed(known):
+        if not line.name or line.name in wanted or line.is_fixed or line.writes:
+            wanted.update(line.reads)
+            kept.append(line)
+    return kept[::-1]
+
+
+def _stretches(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Runs of instructions that may change places; what may not, labels and such, one by one."""
+    stretch: list[_Line] = []
+    for line in lines:
+        if line.is_fixed:
+            yield stretch
+            yield [line]
+            stretch = []
+        else:
+            stretch.append(line)
+    yield stretch
+
+
+def _steps(lines: Sequence[_Line]) -> list[_Step]:
+    steps: list[_Step] = []
+    places: dict[str, int] = {}
+    reads: list[int] = []
+    written: list[int] = []  # the last write
+    for place, line in enumerate(lines):
+        before = {places[name] for name in line.reads if name in places}
+        if line.writes:
+            before.update(reads, written)
+            reads, written = [], [place]
+        elif line.operation == "load" or "@llvm.masked" in line.text:
+            before.update(written)
+            reads.append(place)
+        if line.name:
+            places[line.name] = place
+        steps.append(_Step(tuple(before), _latency(line), bool(line.name) and " x " in line.text))
+    return steps
+
+
+def _latency(line: _Line) -> int:
+    if line.operation in _FREE:
+        return 0
+    if line.operation == "load":
+        return _LOAD
+    is_division = line.operation == "fdiv" or "@llvm.sqrt" in line.text
+    return _DIVISION if is_division else _LATENCY
+
+
+def _users(steps: Sequence[_Step]) -> list[list[int]]:
+    """The instructions that wait for each."""
+    after: list[list[int]] = [[] for _ in steps]
+    for place, step in enumerate(steps):
+        for each in step.before:
+            after[each].append(place)
+    return after
+
+
+def _paths(steps: Sequence[_Step], after: Sequence[Sequence[int]]) -> list[int]:
+    """How long it takes from each instruction to the end."""
+    paths = [0] * len(steps)
+    for place in range(len(steps) - 1, -1, -1):
+        rest = max([paths[each] for each in after[place]], default=0)
+        paths[place] = steps[place].latency + rest
+    return paths
+
+
+def _order(steps: Sequence[_Step], registers: int) -> list[int]:
+    """The places of instructions in their new order."""
+    after = _users(steps)
+    paths = _paths(steps, after)
+    waits = [len(step.before) for step in steps]
+    unread = [len(users) for users in after]
+    takes = [step.is_vector and users > 0 for step, users in zip(steps, unread, strict=True)]
+    starts, order, now, alive = [0] * len(steps), [], 0, 0
+    ready = [(-paths[place], place) for place, count in enumerate(waits) if not count]
+    heapify(ready)
+    later: list[tuple[int, int]] = []  # when the operands are there
+
+    def growth(place: int) -> int:
+        """How many more values are alive after an instruction."""
+        last = sum([unread[each] == 1 and takes[each] for each in steps[place].before])
+        return takes[place] - last
+
+    while ready or later:
+        while later and (later[0][0] <= now or not ready):
+            place = heappop(later)[1]
+            heappush(ready, (-paths[place], place))
+        found = _taken(ready, growth, registers - alive, may_wait=bool(later))
+        if found is None:  # for the next result, which may free a register
+            now = later[0][0]
+            continue
+        place = found
+        alive += growth(place)
+        order.append(place)
+        step = steps[place]
+        for each in step.before:
+            unread[each] -= 1
+        now = max(now, starts[place])
+        done = now + step.latency
+        now += step.latency > 0
+        for each in after[place]:
+            waits[each] -= 1
+            starts[each] = max(starts[each], done)
+            if not waits[each]:
+                heappush(later, (starts[each], each))
+    return order
+
+
+def _taken(
+    ready: list[tuple[int, int]], growth: Callable[[int], int], free: int, *, may_wait: bool
+) -> int | None:
+    """Take the instruction of the longest path; where registers are short, one of those after it
+    that needs none, or none if it may wait."""
+    first = heappop(ready)
+    if free > 0 or growth(first[1]) <= 0:
+        return first[1]
+    passed = [first]
+    found: tuple[int, int] | None
+    while ready and len(passed) < _LOOKED_AT:
+        found = heappop(ready)
+        if growth(found[1]) <= 0:
+            break
+        passed.append(found)
+    else:
+        found = None if may_wait else passed.pop(0)
+    for each in passed:
+        heappush(ready, each)
+    return None if found is None else found[1]
