@@ -7,6 +7,7 @@ Options: --quick, --workloads, --sizes, --peers, --threads, --seconds, --on (per
 from __future__ import annotations
 
 import argparse
+import compileall
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def main() -> int:
     parser.add_argument("--on", default="cpu")
     options, passed_on = parser.parse_known_args()
     out = options.out or ROOT / "perf" / "results" / f"{options.on}-{short_name()}"
+    # as pip does with what it installs: else each process would compile a checkout anew where
+    # Python is told to write no bytecode, and not the peers
+    compileall.compile_dir(ROOT / "lazyfuse", quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "raw.json"
         status = pytest.main([

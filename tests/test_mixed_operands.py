@@ -124,6 +124,23 @@ def test_it_is_copied_once() -> None:
     assert gc.get_referrers(array) == []
 
 
+def test_views_have_their_owner_keep_the_copy() -> None:
+    """Each time a new view of it is an operand."""
+    x, row = lf.array(LARGE), lf.array(ROW)
+    for _ in range(TIMES):
+        lf.materialize(x * row[None, :])
+    kept = row._entered
+    assert kept[0].shape == (1, COLUMNS)
+    found = lf.materialize(x * row[None, :])
+    assert row._entered is kept
+    assert host.array_equal(found, LARGE * ROW[None, :])
+    found = lf.materialize(x * row[None, :], x * row[::-1], x[:, 1:] * row[1:])
+    for array, wanted in zip(
+        found, (LARGE * ROW[None], LARGE * ROW[::-1], LARGE[:, 1:] * ROW[1:]), strict=True
+    ):
+        assert host.array_equal(array, wanted)
+
+
 def test_what_is_refused() -> None:
     x, row = lf.array(LARGE), lf.array(ROW[:7])
     for _ in range(TIMES):

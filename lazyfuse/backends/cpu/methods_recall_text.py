@@ -128,10 +128,20 @@ no:
 }
 
 ; a small array as one of the engine's, with a reference: the one that it was the last time, where
-; its elements are what they were. Null for an exception
+; its elements are what they were. Views come and go, so who owns the memory keeps theirs. Null for
+; an exception
 define internal ptr @entered(ptr %operand, ptr %host) {
+  %owner = call ptr @part(ptr %operand, i64 T_OWNER)
+  %is_alone = icmp eq ptr %owner, null
+  br i1 %is_alone, label %find, label %owned
+owned:
+  %is_ours = call i1 @is(ptr %owner, i64 T_CLASS)
+  br label %find
+find:
+  %is_view = phi i1 [ false, %0 ], [ %is_ours, %owned ]
+  %keeper = select i1 %is_view, ptr %owner, ptr %operand
   %offset = call i64 @entry(i64 T_ENTERED)
-  %at = getelementptr i8, ptr %operand, i64 %offset
+  %at = getelementptr i8, ptr %keeper, i64 %offset
   %kept = load ptr, ptr %at
   %has_none = icmp eq ptr %kept, null
   br i1 %has_none, label %enter, label %look
