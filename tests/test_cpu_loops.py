@@ -18,6 +18,7 @@ from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.backends.cpu.emit import emit
 from lazyfuse.backends.cpu.emit_plan import plan_phases
 from lazyfuse.backends.cpu.emit_rounds import LONG, is_in_rounds
+from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512
 from lazyfuse.ir.kernel import Kernel, Lanes
 from lazyfuse.ops.body import Body, Value, make_complex, real
 from tests.kernel_runner import (
@@ -221,7 +222,8 @@ def _finish(dtype: str) -> object:
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("op", ["exp", "exp2"])
 def test_powers_of_two_by_one_instruction(dtype: str, op: str) -> None:
-    """Also where the result is subnormal or infinite; without the instruction, the same bits."""
+    """Also where the result is subnormal or infinite; without the instruction, the same bits, but
+    for what float64 has in tables there: as exact."""
     body = Body()
     kernel = elementwise(
         body, [("in", dtype, "1"), ("out", dtype, "1")], {1: load(body, dtype, 0).unary(op)}
@@ -235,6 +237,9 @@ def test_powers_of_two_by_one_instruction(dtype: str, op: str) -> None:
     out, expected = np.zeros_like(x), np.zeros_like(x)
     RUN(kernel, (len(x),), [x, out])
     KernelRunner(plain)(kernel, (len(x),), [x, expected])
-    assert same(out, expected)
+    if (op, dtype) in ON_AVX512 and "avx512f" in FEATURES:
+        np.testing.assert_array_max_ulp(out, expected, maxulp=1)
+    else:
+        assert same(out, expected)
     if "avx512f" in FEATURES:
         assert "vscalef" in Compiler().assembly(emit(kernel, FEATURES))

@@ -326,8 +326,8 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
         raise RuntimeError("no code")
 
     monkeypatch.setattr(native_methods, "make_native", broken)
-    for name in ("_failures", "_looked", "_compiling"):
-        monkeypatch.setattr(native_methods, name, [])
+    monkeypatch.setattr(native_methods, "_failures", [])
+    monkeypatch.setattr(native_methods, "_steps", set())
     monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
     for _ in range(2):
         native_methods.make_native_if_worth(oracle.lf.LazyArray)

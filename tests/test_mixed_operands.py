@@ -12,6 +12,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
@@ -139,6 +140,30 @@ def test_views_have_their_owner_keep_the_copy() -> None:
         found, (LARGE * ROW[None], LARGE * ROW[::-1], LARGE[:, 1:] * ROW[1:]), strict=True
     ):
         assert host.array_equal(array, wanted)
+
+
+def test_another_thread_makes_a_copy_of_its_own() -> None:
+    """Arrays of the engine are recorded on in one thread."""
+    x, row = lf.array(LARGE), lf.array(ROW)
+    for _ in range(TIMES):
+        lf.materialize(x * row)
+    kept = row._entered
+    found = []
+
+    def work() -> None:
+        x = lf.array(LARGE)
+        with lf.options(eager_size=100):
+            for _ in range(TIMES):
+                found.append(host.asarray(x * row))
+            mine = row._entered
+            found.append(host.asarray(x * row))
+        assert row._entered is mine and mine is not kept
+        found.append(None)
+
+    concurrently(work, [()])
+    assert found.pop() is None
+    for array in found:
+        assert host.array_equal(array, LARGE * ROW)
 
 
 def test_what_is_refused() -> None:

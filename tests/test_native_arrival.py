@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(autouse=True)
 def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process had just begun."""
-    for name in ("_failures", "_looked", "_compiling"):
-        monkeypatch.setattr(native_methods, name, [])
+    monkeypatch.setattr(native_methods, "_failures", [])
+    monkeypatch.setattr(native_methods, "_steps", set())
 
 
 @pytest.mark.parametrize(
@@ -43,16 +44,17 @@ def test_it_comes_when_a_program_is_hot(
     """From disk early, and looked for once; compiled later, still later if LLVM has to start; and
     looked for again when it is compiled, not before."""
     uses, loaded, begun = [0], [], []
-    done: list[Callable[[Exception | None], None]] = []
+    done: list[Callable[[BaseException | None], None]] = []
 
     def load(kind: type, *, compiles: bool) -> bool:
         assert not compiles
         loaded.append(uses[0])
         return False
 
-    def compile_aside(recording: Any, when_done: Callable[[Exception | None], None]) -> None:
+    def compile_aside(recording: Any, when_done: Callable[[BaseException | None], None]) -> bool:
         begun.append(uses[0])
         done.append(when_done)
+        return True
 
     monkeypatch.setattr(native_methods, "make_native", load)
     monkeypatch.setattr(native, "compile_aside", compile_aside)
@@ -63,27 +65,102 @@ def test_it_comes_when_a_program_is_hot(
         native_methods.make_native_if_worth(lf.LazyArray)
     assert (loaded, begun) == ([loads, compiles], [compiles])
     done[0](None)
-    native_methods.make_native_if_worth(lf.LazyArray)
-    assert loaded == [loads, compiles, 52_000]
+    for _ in range(2):  # what cannot be loaded is not compiled again
+        native_methods.make_native_if_worth(lf.LazyArray)
+    assert (loaded, begun) == ([loads, compiles, 52_000], [compiles])
+    assert len(native_methods._failures) == 1
+
+
+def hot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there had been many uses."""
+    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
 
 
 def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it raises; and the lock is free afterwards."""
+    ended = threading.Event()
+
+    class Stop(BaseException):
+        pass
+
     def fail(*args: Any, **kwargs: Any) -> bytes:
-        raise RuntimeError("no code")
+        raise Stop
+
+    def told(failure: BaseException | None) -> None:
+        native_methods._compiled(failure)
+        ended.set()
 
     monkeypatch.setattr(native, "_binary", fail)
-    told: list[Exception | None] = []
-    native.compile_aside(None, told.append)  # type: ignore[arg-type]  # never asked
+    recording = native_methods._recording(lf.LazyArray)
+    assert native.compile_aside(recording, told)
+    assert ended.wait(60)
     with native._compiling:
         pass
-    while not told:
-        pass
-    assert isinstance(told[0], RuntimeError)
-    native_methods._compiled(told[0])
-    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
+    hot(monkeypatch)
     monkeypatch.setattr(native_methods, "make_native", fail)
     native_methods.make_native_if_worth(lf.LazyArray)
-    assert native_methods._failures == told
+    assert [type(each) for each in native_methods._failures] == [Stop]
+
+
+def test_where_it_is_not_wanted_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where this Python or NumPy is not known: once it was, for ever."""
+    begun: list[int] = []
+    monkeypatch.setattr(native_methods, "make_native", lambda *args, **kwargs: False)
+    monkeypatch.setattr(native, "compile_aside", lambda *args: begun.append(1))
+    hot(monkeypatch)
+    with lf.options(native=False):
+        native_methods.make_native_if_worth(lf.LazyArray)
+    for question in ("is_known_python", "is_known_numpy"):
+        with monkeypatch.context() as patch:
+            patch.setattr(native, question, lambda: False)
+            native_methods.make_native_if_worth(lf.LazyArray)
+    assert not begun and not native_methods._failures
+    native_methods.make_native_if_worth(lf.LazyArray)
+    assert begun
+
+
+def test_it_is_kept_where_the_caller_keeps_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Options belong to a context, and a thread begins with an empty one."""
+    seen: list[tuple[bool, str]] = []
+    compilers: list[Any] = []
+    ended = threading.Event()
+
+    def binary(compiler: Any, recording: Any, *, compiles: bool) -> bytes:
+        options = lf.config.current()
+        seen.append((options.disk_cache, options.cache_dir))
+        compilers.append(compiler)
+        return b""
+
+    monkeypatch.setattr(native, "_binary", binary)
+    monkeypatch.setattr(native, "_aside", [])
+    with lf.options(disk_cache=False, cache_dir=str(tmp_path)):
+        assert native.compile_aside(None, lambda failure: ended.set())  # type: ignore[arg-type]
+    assert ended.wait(60)
+    assert seen == [(False, str(tmp_path))]
+    own = lf.runtime.session.backend("cpu").compiler
+    assert compilers[0].version == own.version
+    assert compilers[0]._llvm() is not own._llvm()  # whose lock a flush may wait for
+
+
+def test_a_finalizer_that_asks_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for itself."""
+    inner: list[bool] = []
+
+    def install(*args: Any, **kwargs: Any) -> None:
+        inner.append(native_methods.make_native(lf.LazyArray))
+
+    class Fresh(lf.LazyArray):
+        __slots__ = ()
+
+        def __add__(self, other: Any) -> Any:
+            return other
+
+    monkeypatch.setattr(native, "install", install)
+    monkeypatch.setattr(native_methods, "_recording", lambda kind: None)
+    assert not native_methods.make_native(Fresh)
+    assert inner == [False]
 
 
 PROGRAM = """
@@ -104,7 +181,7 @@ def hot(until):
     assert until()
 
 def has_begun():
-    return bool(native_methods._compiling or native._compiled or is_native())
+    return bool(native_methods._steps & {"begun", "compiled"} or is_native())
 
 large = np.exp(np.zeros(200_000)).sum()
 assert float(large) == 200_000.0

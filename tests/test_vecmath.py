@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lazyfuse.backends.cpu.features import supports
 from lazyfuse.backends.cpu.vecmath import VECMATH
-from lazyfuse.backends.cpu.vecmath.registry import BY_TABLE
+from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512
 from lazyfuse.backends.cpu.vecmath.tables import TABLES
 from lazyfuse.backends.cpu.vector import VectorWriter
 from lazyfuse.ops.body import Body, Value, cast
@@ -208,20 +208,28 @@ def test_bounds_hold_without_fma(name: str, dtype: str) -> None:
     assert error <= BOUNDS[name][DTYPES.index(dtype)] + 0.5, where
 
 
-def without_tables(name: str) -> ArrayFunction:
-    """The float64 function as on processors that have no instruction for tables."""
+def without_avx512(name: str, dtype: str) -> ArrayFunction:
+    """The function as on processors that have no instruction for tables."""
     features = frozenset(each for each in host_features() if "avx512" not in each)
     arity = PRIMITIVES[name].arity
-    return compile_function(name, "f8", lanes=4, arity=arity, features=features)
+    return compile_function(name, dtype, lanes=4, arity=arity, features=features)
 
 
-@pytest.mark.parametrize("name", sorted(name for name, _ in BY_TABLE))
-def test_without_tables(name: str) -> None:
+@pytest.mark.parametrize(("name", "dtype"), sorted(ON_AVX512))
+def test_without_avx512(name: str, dtype: str) -> None:
     """Polynomials alone keep the bounds, too."""
-    function = without_tables(name)
-    check_special_values(name, "f8", function)
-    error, where = measure(name, "f8", POINTS, function=function)
-    assert error <= BOUNDS[name][DTYPES.index("f8")], where
+    function = without_avx512(name, dtype)
+    check_special_values(name, dtype, function)
+    error, where = measure(name, dtype, POINTS, function=function)
+    assert error <= BOUNDS[name][DTYPES.index(dtype)], where
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ("sin", "cos"))
+def test_chosen_coefficients_change_no_bit(name: str, dtype: str) -> None:
+    x = points(name, dtype, POINTS)[0]
+    results = [function(x) for function in (compiled(name, dtype), without_avx512(name, dtype))]
+    assert results[0].tobytes() == results[1].tobytes()
 
 
 def test_tables_are_exact() -> None:
@@ -242,7 +250,7 @@ def test_tables_are_exact() -> None:
 def test_exp2_of_integers_is_exact() -> None:
     """exp2 gives powers of two, down to the last denormal."""
     x = np.arange(-1074.0, 1024.0)
-    for function in (compiled("exp2", "f8"), without_tables("exp2")):
+    for function in (compiled("exp2", "f8"), without_avx512("exp2", "f8")):
         assert np.array_equal(function(x), np.ldexp(1.0, x.astype(int)))
 
 

@@ -37,8 +37,9 @@ class Handle:
     for an array with memory of its own. `_cast` says how a view reads the memory as
     another dtype than the storage has; its layout counts in elements of that dtype. `_host` is the
     NumPy array of a small array (`small.py`), which has none of the others; it is missing where
-    it is put off (`deferred.py`), until somebody asks. `_entered`: what such an array was for the
-    engine the last time, and the copy of it; missing where it has not been an operand there.
+    it is put off (`deferred.py`), until somebody asks. `_entered`: the copy of such an
+    array, and of its views, that was an operand of the engine the last time, and the array of the
+    engine in its memory; missing where there was none.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Handle:
     _owner: Handle | None
     _cast: Cast | None
     _host: Any
+    _entered: tuple[np.ndarray | None, Handle]
 
     @property
     def _is_whole(self) -> bool:

@@ -26,48 +26,62 @@ _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
 
 _installing = Lock()
-_failures: list[Exception] = []
-#: Whether it has been looked for on disk; and is compiled.
-_looked: list[bool] = []
-_compiling: list[bool] = []
+_failures: list[BaseException] = []
+#: What has been done: "looked" for on disk, "begun" to compile, "compiled".
+_steps: set[str] = set()
 
 
 def make_native_if_worth(kind: type) -> None:
     """Replace the methods of arrays by machine code where that is worth it so far."""
     uses = rerecord.uses()
     compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
-    loads = not _looked and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
-    if _failures or _compiling or not (loads or compiles):
+    looks = "looked" not in _steps or "compiled" in _steps
+    loads = looks and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
+    is_under_way = "begun" in _steps and "compiled" not in _steps
+    if _failures or is_under_way or not (loads or compiles) or not native.is_possible():
         return
-    _looked.append(True)
     try:
-        if not make_native(kind, compiles=False) and compiles:
-            _compiling.append(True)
-            native.compile_aside(_recording(kind), _compiled)
+        _take(kind, compiles=compiles)
     except MemoryError:
         raise
     except Exception as error:  # any failure of a compiler: the Python methods do the same
         _failures.append(error.with_traceback(None))
 
 
-def _compiled(failure: Exception | None) -> None:
+def _take(kind: type, *, compiles: bool) -> None:
+    """The machine code from where it is; else begin to compile it, once."""
+    _steps.add("looked")
+    if make_native(kind, compiles=False) or not compiles:
+        return
+    if "begun" in _steps:
+        raise RuntimeError("the machine code has been compiled and cannot be loaded")
+    if native.compile_aside(_recording(kind), _compiled):
+        _steps.add("begun")
+
+
+def _compiled(failure: BaseException | None) -> None:
     """The machine code can be loaded, at the next use; or not."""
     if failure is not None:
         _failures.append(failure)
-    _compiling.clear()
+    _steps.add("compiled")
     rerecord.ask_again()
 
 
 def make_native(kind: type, *, compiles: bool = True) -> bool:
     """Replace the methods of arrays and functions by machine code, where that can be done; unless
-    `compiles`, where it has been compiled before."""
-    with session.flush_lock, _installing:  # whoever forks waits for the compiler
-        if not isinstance(vars(kind)["__add__"], FunctionType):
-            return True  # they are there
-        found = native.install(native_sample(), _recording(kind), compiles=compiles)
-        if found is not None:
-            _use(found)
-        return found is not None
+    `compiles`, where it has been compiled before. Whether they are there."""
+    with session.flush_lock:
+        if not _installing.acquire(blocking=False):
+            return False  # a finalizer asks, in the middle of it
+        try:
+            if not isinstance(vars(kind)["__add__"], FunctionType):
+                return True
+            found = native.install(native_sample(), _recording(kind), compiles=compiles)
+            if found is not None:
+                _use(found)
+            return found is not None
+        finally:
+            _installing.release()
 
 
 def _use(code: native.Code) -> None:

@@ -189,7 +189,7 @@ def missing(array: Any, name: str) -> Any:
         return Handle._host_of(array)
     if name == "_writeable":
         return array._host.flags.writeable
-    if name == "_cast":
+    if name in ("_cast", "_entered"):
         return None
     storage, layout = _snapshot(array._host)
     return storage if name == "_storage" else layout
@@ -215,8 +215,9 @@ def entered(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def enter(host: np.ndarray) -> tuple[np.ndarray | None, Any]:
-    """A small array as one of the engine's, to be read: a copy of what it is now, in which memory
-    that array lies. None for the copy where it does not lie as the small one does."""
+    """A small array as one of the engine's, to be read by this thread: a copy of what it is now,
+    in which memory that array lies. None for the copy where it does not lie as the small one
+    does."""
     if not (host.flags.c_contiguous and host.size and host.dtype.isnative):
         storage, layout = _snapshot(host)
         return None, handle(Handle._concrete, storage, layout)

@@ -129,9 +129,9 @@ _ROWS: tuple[Primitive, ...] = (
     # instruction for that, `result` is not computed
     Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
     # mantissa(result, x) and exponent(result, x, m): m and k of x = 2**k * m for 3/4 <= m < 3/2
-    # and a positive finite x, likewise
-    Primitive("mantissa", 2, {"f": "({0})"}, numpy=lambda result, x: result),
-    Primitive("exponent", 3, {"f": "({0})"}, numpy=lambda result, x, m: result),
+    # and a positive finite x, likewise; only in vector math
+    Primitive("mantissa", 2),
+    Primitive("exponent", 3),
     # lookup(bits) #NAME: the number in a table of the vector math, by the last four bits
     Primitive("lookup", 1),
     # truncate(x): a float without its fraction, as i4 or i8; what does not fit gives the smallest

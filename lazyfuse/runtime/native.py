@@ -7,6 +7,7 @@ kernels are, and needs no LLVM then.
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import os
 import sys
@@ -38,10 +39,10 @@ class _MethodDef(ctypes.Structure):
 
 #: What the code refers to; it is never unloaded.
 _kept: list[Any] = []
-#: The object code where it was compiled aside and is not loaded yet.
-_compiled: list[bytes] = []
-#: Held while it is compiled aside: in a child process there would be no thread that goes on, and
-#: LLVM's own locks would stay taken.
+#: The object code that was compiled aside, last of all, until it is loaded.
+_aside: list[bytes] = []
+#: Held from before the thread that compiles begins until it has told its end: in a child process
+#: there would be no thread that goes on, and LLVM's own locks would stay taken.
 _compiling = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -93,8 +94,8 @@ class Code(NamedTuple):
 def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
     """Give the classes of a sample the operators and the call. What else there is; None where
     that is not possible, or where it would have to be compiled and is not to be."""
-    compiler = getattr(session.backend("cpu"), "compiler", None)
-    if not config.current().native or not is_known_python() or compiler is None:
+    compiler = _compiler()
+    if not is_possible() or compiler is None:
         return None
     from lazyfuse.backends.cpu import defer, defer_text, methods, record
 
@@ -105,7 +106,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
         place_of(ufunc, np.add), place_of(ufunc, sample.recipes),
         recorder.offset(type(ufunc), "_code"),
     ]  # fmt: skip
-    if None in places or not is_known_numpy():
+    if None in places:
         return None
     objects = recorder.objects(recording) | _asked(sample)
     holders = {"call": type(ufunc), "function": sample.function,
@@ -114,7 +115,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     slow = [vars(owners[name])[special] for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
-        binary = _compiled.pop() if _compiled else _binary(compiler, recording, compiles=compiles)
+        binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
     except LookupError:
         return None
     names = ("open", "deferral", *functions)
@@ -156,21 +157,48 @@ def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
     return binary
 
 
-def compile_aside(recording: Recording, done: Callable[[Exception | None], None]) -> None:
+def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
     """Compile what `install` will load in a thread, which calls `done` at its end, with the error
-    if there is one. The program waits for the thread when it ends or forks."""
-    compiler = getattr(session.backend("cpu"), "compiler", None)
+    if there is one; False where another thread does so or forks. The program waits for the thread
+    when it ends or forks. The options are those of the caller. Raises: RuntimeError where there
+    can be no thread."""
+    if not _compiling.acquire(blocking=False):
+        return False
+    context = contextvars.copy_context()
 
     def work() -> None:
-        failure = None
-        with _compiling:
-            try:
-                _compiled.append(_binary(compiler, recording, compiles=True))
-            except Exception as error:  # any failure of a compiler: told to the caller
-                failure = error.with_traceback(None)
-        done(failure)
+        failure: BaseException | None = None
+        try:
+            _aside[:] = [context.run(_made_aside, recording)]
+        except BaseException as error:  # any failure of a compiler: told to the caller
+            failure = error.with_traceback(None)
+        try:
+            done(failure)
+        finally:
+            _compiling.release()
 
-    threading.Thread(target=work, name="lazyfuse-compiler", daemon=False).start()
+    try:
+        threading.Thread(target=work, name="lazyfuse-compiler", daemon=False).start()
+    except BaseException:
+        _compiling.release()
+        raise
+    return True
+
+
+def _made_aside(recording: Recording) -> bytes:
+    """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
+    one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
+    return _binary(_compiler().aside(), recording, compiles=True)
+
+
+def _compiler() -> Any:
+    """What compiles for the CPU; None where another backend stands in its place."""
+    return getattr(session.backend("cpu"), "compiler", None)
+
+
+def is_possible() -> bool:
+    """Whether machine code is wanted here, and knows this Python and this NumPy."""
+    return config.current().native and is_known_python() and is_known_numpy()
 
 
 def _told(decoded: Sequence[int]) -> int:

@@ -111,6 +111,14 @@ class Compiler:
         self._calls_lock = threading.Lock()
         self._kept = kept
 
+    def aside(self) -> Compiler:
+        """One that compiles the same and shares no lock, for a thread that nobody shall wait
+        for."""
+        return Compiler(
+            cpu=self.cpu, features=self.flags, triple=self.triple, level=self.level,
+            kept=self._kept,
+        )  # fmt: skip
+
     @property
     def calls(self) -> Calls:
         """How kernels are run, one for all of them."""

@@ -169,11 +169,16 @@ fail:
   ret ptr null
 }
 
-; whether the first of a tuple is a dense array, and another one has its shape, dtype and bytes
+; whether the first of a tuple is a dense array, another one has its shape, dtype and bytes, and
+; the array of the engine, the second, is of this thread
 define internal i1 @is_copy(ptr %pair, ptr %host) {
   %copy = call ptr @PyTuple_GetItem(ptr %pair, i64 0)
+  %array = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
+  %form = call ptr @form(ptr %array)
+  %is_mine = icmp ne ptr %form, null
   %is_array = call i1 @is(ptr %copy, i64 T_NDARRAY)
-  br i1 %is_array, label %compare, label %no
+  %can = and i1 %is_mine, %is_array
+  br i1 %can, label %compare, label %no
 compare:
   %are_alike = call i1 @are_dense(ptr %copy, ptr %host)
   br i1 %are_alike, label %bytes, label %no

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from lazyfuse.backends.cpu.vecmath.registry import BY_TABLE, TABLES, VECMATH
+from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512, VECMATH
 from lazyfuse.ops.body import Body
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -21,12 +21,12 @@ __all__ = ["VECMATH", "expansion"]
 def expansion(name: str, dtype: str, features: frozenset[str]) -> tuple[Body, int]:
     """Trace the vector code of `name` on `dtype`, for a processor with these features: its body
     and the index of the result."""
-    return _traced(name, dtype, TABLES in features and (name, dtype) in BY_TABLE)
+    return _traced(name, dtype, "avx512f" in features and (name, dtype) in ON_AVX512)
 
 
 @cache
-def _traced(name: str, dtype: str, by_table: bool) -> tuple[Body, int]:  # noqa: FBT001  # a key
+def _traced(name: str, dtype: str, on_avx512: bool) -> tuple[Body, int]:  # noqa: FBT001  # a key
     body = Body()
     operands = [body.emit("scalar", dtype, attr=slot) for slot in range(PRIMITIVES[name].arity)]
-    function = BY_TABLE[name, dtype] if by_table else VECMATH[name]
+    function = ON_AVX512[name, dtype] if on_avx512 else VECMATH[name]
     return body, function(*operands).index

@@ -7,6 +7,7 @@ TAOCP 2, 4.2.2; Muller et al., Handbook of Floating-Point Arithmetic, 2nd editio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lazyfuse.ops.body import Operand, Value, bitcast, fma, select
@@ -24,7 +25,7 @@ def fma_exact(x: Value, y: Operand, z: Operand) -> Value:
     return x.body.emit("fma", x.dtype, x, x.lift(y), x.lift(z), attr="exact")
 
 
-def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
+def polynomial(x: Value, coefficients: Sequence[Operand]) -> Value:
     """Horner's rule, lowest power first; long ones as two chains in x*x, for half the latency."""
     if len(coefficients) < 6:
         return _horner(x, coefficients)
@@ -32,8 +33,8 @@ def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     return fma(_horner(square, coefficients[1::2]), x, _horner(square, coefficients[::2]))
 
 
-def _horner(x: Value, coefficients: tuple[float, ...]) -> Value:
-    total = x.body.const(coefficients[-1], x.dtype)
+def _horner(x: Value, coefficients: Sequence[Operand]) -> Value:
+    total = x.lift(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = fma(total, x, coefficient)
     return total

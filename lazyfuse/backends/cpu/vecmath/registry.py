@@ -12,6 +12,7 @@ from lazyfuse.backends.cpu.vecmath import (
     power,
     trigonometric,
 )
+from lazyfuse.backends.cpu.vecmath.formats import FORMATS
 from lazyfuse.ops.body import Value
 
 VECMATH: Mapping[str, Callable[..., Value]] = {
@@ -40,12 +41,13 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
     "pow": power.power,
 }
 
-#: Those that look into tables, where the processor does so by one instruction.
-BY_TABLE: Mapping[tuple[str, str], Callable[..., Value]] = {
+#: What processors with AVX-512 compute in another way: they look into tables, and choose between
+#: constants, by one instruction.
+ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
     ("log", "f8"): logarithm.log_by_table,
     ("pow", "f8"): power.power_by_table,
+    **{("sin", dtype): trigonometric.sin_blended for dtype in FORMATS},
+    **{("cos", dtype): trigonometric.cos_blended for dtype in FORMATS},
 }
-#: Such processors.
-TABLES = "avx512f"

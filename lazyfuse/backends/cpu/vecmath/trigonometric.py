@@ -4,10 +4,14 @@ libm when it is huge.
 Source of the kernels' form: FDLIBM k_sin.c, k_cos.c; of the reduction: Cody and Waite with a fused
 multiply-add, as in Muller et al., Handbook of Floating-Point Arithmetic. Coefficients:
 scripts/minimax.
+
+Where choosing between two values is one instruction, and of a unit that does not multiply, lanes
+choose the coefficients of sine or cosine instead of computing both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from lazyfuse.backends.cpu.vecmath.coefficients import COS, SIN
@@ -23,6 +27,8 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
 from lazyfuse.backends.cpu.vecmath.exponential import round_by_shift
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS
 from lazyfuse.ops.body import Value, bitcast, fma, select
+
+FromQuadrant = Callable[[Value, "Reduced", Value], Value]
 
 
 class Reduced(NamedTuple):
@@ -66,11 +72,30 @@ def cos_pair(reduced: Reduced) -> Pair:
 
 def _from_quadrant(x: Value, reduced: Reduced, quadrant: Value) -> Value:
     """sin(r + quadrant * pi/2)."""
-    form = FORMATS[x.dtype]
     cos = cos_pair(reduced)
     is_odd = (quadrant & 1).ne(0)
     hi = select(is_odd, cos.hi, reduced.r.hi)
     result = hi + select(is_odd, cos.lo, sin_tail(reduced))
+    return _with_sign_of(x, result, quadrant)
+
+
+def _from_quadrant_blended(x: Value, reduced: Reduced, quadrant: Value) -> Value:
+    """`_from_quadrant`, bit for bit, with one polynomial whose coefficients are chosen lane by
+    lane."""
+    (hi, lo), z, half = reduced.r, reduced.z, reduced.half
+    is_odd = (quadrant & 1).ne(0)
+    head = 1.0 - half
+    lost = (1.0 - head) - half
+    pairs = zip(COS[x.dtype], SIN[x.dtype], strict=True)
+    chosen = polynomial(z, [select(is_odd, x.lift(c), s) for c, s in pairs])
+    rest = fma(-select(is_odd, hi, half), lo, select(is_odd, lost, lo))
+    tail = fma(select(is_odd, z, hi) * z, chosen, rest)
+    return _with_sign_of(x, select(is_odd, head, hi) + tail, quadrant)
+
+
+def _with_sign_of(x: Value, result: Value, quadrant: Value) -> Value:
+    """The result, negative in the second half of the circle."""
+    form = FORMATS[x.dtype]
     sign = (quadrant & 2) << (8 * int(form.dtype[1:]) - 2)
     return from_bits(bitcast(result, form.unsigned) ^ sign)
 
@@ -82,15 +107,31 @@ def _or_libm(x: Value, result: Value, name: str) -> Value:
 
 
 def sin(x: Value) -> Value:
+    return _sin(x, _from_quadrant)
+
+
+def sin_blended(x: Value) -> Value:
+    return _sin(x, _from_quadrant_blended)
+
+
+def _sin(x: Value, from_quadrant: FromQuadrant) -> Value:
     reduced = reduce(x)
-    result = _from_quadrant(x, reduced, reduced.quadrant)
+    result = from_quadrant(x, reduced, reduced.quadrant)
     is_tiny = absolute(x) < 2.0 ** -(FORMATS[x.dtype].mantissa // 2 + 2)
     return _or_libm(x, select(is_tiny, x, result), "sin")
 
 
 def cos(x: Value) -> Value:
+    return _cos(x, _from_quadrant)
+
+
+def cos_blended(x: Value) -> Value:
+    return _cos(x, _from_quadrant_blended)
+
+
+def _cos(x: Value, from_quadrant: FromQuadrant) -> Value:
     reduced = reduce(x)
-    return _or_libm(x, _from_quadrant(x, reduced, reduced.quadrant + 1), "cos")
+    return _or_libm(x, from_quadrant(x, reduced, reduced.quadrant + 1), "cos")
 
 
 def tan(x: Value) -> Value:
