@@ -393,3 +393,27 @@ def test_threads() -> None:
 
     concurrently(work, [()] * 4)
     assert not wrong
+
+
+VIEWS_OF_SMALL: dict[str, Callable[..., Any]] = {
+    "squeeze": lambda np, x: np.squeeze(x),
+    "flip": lambda np, x: np.flip(x),
+    "transpose": lambda np, x: np.transpose(x),
+    "swapaxes": lambda np, x: np.swapaxes(x, 0, 1),
+    "reshape": lambda np, x: np.reshape(x, 6),
+    "broadcast_arrays": lambda np, x: np.atleast_1d(x),
+    "a method": lambda np, x: x.squeeze(),
+    "a key": lambda np, x: x[0],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS_OF_SMALL)
+def test_small_arrays_stay_small_under_other_options(name: str) -> None:
+    """Without small arrays, functions took one to the engine, and a view was of a copy there."""
+    x = lf.array(host.arange(6.0).reshape(1, 6, 1))
+    with lf.options(eager_size=0):
+        view = VIEWS_OF_SMALL[name](lf, x)
+        view += 1
+        made = lf.zeros(3)
+    assert host.array_equal(host.asarray(x).ravel(), host.arange(1.0, 7.0))
+    assert made._host is None

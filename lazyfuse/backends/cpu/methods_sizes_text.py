@@ -87,4 +87,38 @@ define internal i64 @extent_of(ptr %int) {
   %extent = select i1 %is_fine, i64 %value, i64 -1
   ret i64 %extent
 }
+
+; whether an object, or null, is a small array: it stays one under other options
+define internal i1 @is_small(ptr %object) {
+  %is_nothing = icmp eq ptr %object, null
+  br i1 %is_nothing, label %no, label %look
+look:
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %at = call ptr @host_at(ptr %object)
+  %host = load ptr, ptr %at
+  %none = call ptr @none()
+  %is_small = icmp ne ptr %host, %none
+  ret i1 %is_small
+no:
+  ret i1 false
+}
+
+define internal i1 @has_small(ptr %objects, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %object = get ptr %objects[%i]
+  %after = add i64 %i, 1
+  %is_small = call i1 @is_small(ptr %object)
+  br i1 %is_small, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
 """

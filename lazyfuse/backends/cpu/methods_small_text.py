@@ -12,7 +12,12 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
   %eager = call i64 @eager_size()
   %is_off = icmp sle i64 %eager, 0
-  br i1 %is_off, label %no, label %keywords
+  br i1 %is_off, label %earlier, label %keywords
+earlier:
+  %first_is_small = call i1 @is_small(ptr %first)
+  %is_any_small = call i1 @has_small(ptr %args, i64 %count)
+  %are_any = or i1 %first_is_small, %is_any_small
+  br i1 %are_any, label %keywords, label %no
 keywords:
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
