@@ -91,6 +91,28 @@ def test_what_nobody_reads_is_left_out() -> None:
     assert not any(line.startswith(("%dead", "%more")) for line in found)
 
 
+@pytest.mark.parametrize(
+    "line",
+    (
+        "fence seq_cst",
+        "%old = atomicrmw add ptr %in0, i64 1 seq_cst",
+        "%now = load volatile i64, ptr %in0",
+        "%found = tail call double @sin(double 1.0)",
+        "%found = call double @sin(double 1.0)",
+        "call void @llvm.x86.sse.ldmxcsr(ptr %in0)",
+    ),
+)
+def test_what_does_more_keeps_its_place(line: str) -> None:
+    """Between the loads and stores before it and those after it, and is not left out."""
+    first, second = stretch(4), [each.replace("%v", "%w") for each in stretch(5)]
+    found = scheduled([*first, line, *second], 12)
+    place = found.index(line)
+    memory = [each for each in (*first, *second) if "%in" in each]
+    before = [each for each in memory if each in first]
+    assert not set(before) & set(found[place:])
+    assert not {each for each in memory if "%w" in each} & set(found[:place])
+
+
 def test_labels_and_branches_stay() -> None:
     """Stretches end at them, and what a later block reads is kept."""
     first, second = stretch(2), [line.replace("%v", "%w") for line in stretch(3)]

@@ -25,6 +25,13 @@ _LOOKED_AT = 8
 _VALUE = re.compile(r"%[\w.]+")
 _DEFINED = re.compile(r"(%[\w.]+) = (\w+)")
 _FIXED = frozenset(("br", "ret", "switch", "unreachable", "phi"))
+#: What does no more than give a value; what else there may be keeps its place among others of it.
+_PURE = frozenset(
+    "load getelementptr bitcast select freeze fneg fadd fsub fmul fdiv frem fcmp icmp add sub mul "
+    "udiv sdiv urem srem and or xor shl lshr ashr trunc zext sext fptrunc fpext fptosi fptoui "
+    "sitofp uitofp ptrtoint inttoptr insertelement extractelement shufflevector insertvalue "
+    "extractvalue".split()
+)
 #: What is renamed by the compiler, and takes no time.
 _FREE = frozenset(("bitcast", "getelementptr", "shufflevector"))
 #: Cycles until a result is there. Source: Fog, Instruction tables, Skylake-X and Zen 4.
@@ -46,10 +53,12 @@ class _Line(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether it does more than give a value."""
+        """Whether it does more than give a value, for all that is known here."""
         if self.operation == "call":
             return not self.name or "@llvm." not in self.text
-        return self.operation == "store"
+        if self.operation == "load":
+            return " volatile " in self.text or " atomic " in self.text
+        return self.operation not in _PURE
 
 
 class _Step(NamedTuple):
