@@ -39,8 +39,6 @@ class _MethodDef(ctypes.Structure):
 
 #: What the code refers to; it is never unloaded.
 _kept: list[Any] = []
-#: It, once it has been loaded.
-_linked: list[Any] = []
 #: The object code that was compiled aside, last of all, until it is loaded.
 _aside: list[bytes] = []
 #: Held from before the thread that compiles begins until it has told its end: in a child process
@@ -117,9 +115,11 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     slow = [vars(owners[name])[special] for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
-        code = _loaded(compiler, recording, ("open", "deferral", *functions), compiles=compiles)
+        binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
     except LookupError:
         return None
+    names = ("open", "deferral", *functions)
+    code = compiler.link(binary, [f"lf_{name}" for name in names])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
@@ -129,7 +129,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
         table[number] = entry
-    _kept.append(known)
+    _kept.extend((code, known))
     for name, special in specials.items():
         flags = METH_NOARGS if name in methods.UNARY else METH_O
         flags = METH_KEYWORDS if name in methods.WITH_KEYWORDS else flags
@@ -155,15 +155,6 @@ def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
         f"methods {places}", lambda: methods.text(places), compiles=compiles
     )
     return binary
-
-
-def _loaded(compiler: Any, recording: Recording, names: Sequence[str], *, compiles: bool) -> Any:
-    """The code; one for the whole process, since it keeps what is put off. Raises: LookupError
-    where it would have to be compiled and is not to be."""
-    if not _linked:
-        binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
-        _linked.append(compiler.link(binary, [f"lf_{name}" for name in names]))
-    return _linked[0]
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
