@@ -20,7 +20,13 @@ from lazyfuse.backends.cpu.vector import VectorWriter
 from lazyfuse.ops.body import Body, Value, cast
 from lazyfuse.ops.primitives import PRIMITIVES
 from tests.ulp import BOUNDS, UFUNCS, Points, any_floats, measure, points, reference, ulps
-from tests.vector_loop import ArrayFunction, compile_body, compile_function, host_features
+from tests.vector_loop import (
+    ArrayFunction,
+    compile_body,
+    compile_function,
+    host_features,
+    without_avx512,
+)
 
 DTYPES = ("f4", "f8")
 POINTS = 100_000
@@ -206,13 +212,6 @@ def test_bounds_hold_without_fma(name: str, dtype: str) -> None:
     assert "vfmadd" not in slow.loop.assembly
     error, where = measure(name, dtype, 20_000, function=slow)
     assert error <= BOUNDS[name][DTYPES.index(dtype)] + 0.5, where
-
-
-def without_avx512(name: str, dtype: str) -> ArrayFunction:
-    """The function as on processors that have no instruction for tables."""
-    features = frozenset(each for each in host_features() if "avx512" not in each)
-    arity = PRIMITIVES[name].arity
-    return compile_function(name, dtype, lanes=4, arity=arity, features=features)
 
 
 @pytest.mark.parametrize(("name", "dtype"), sorted(ON_AVX512))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lazyfuse.backends.cpu.vector import Operand, VectorWriter, scalar_type, vector_type
 from lazyfuse.ops.body import Body, Instr
+from lazyfuse.ops.primitives import PRIMITIVES
 
 ArrayFunction = Callable[..., NDArray[np.generic]]
 
@@ -135,3 +136,10 @@ def compile_function(
     """One primitive as a function of arrays."""
     body, result = call_body(name, dtype, arity)
     return compile_body(body, result, lanes=lanes, features=features)
+
+
+def without_avx512(name: str, dtype: str) -> ArrayFunction:
+    """One primitive as processors compute it that have no AVX-512."""
+    features = frozenset(each for each in host_features() if "avx512" not in each)
+    arity = PRIMITIVES[name].arity
+    return compile_function(name, dtype, lanes=4, arity=arity, features=features)

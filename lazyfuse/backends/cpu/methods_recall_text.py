@@ -59,11 +59,8 @@ define internal i32 @written_any(ptr %known, ptr %operands, i64 %count) {
   br i1 %is_refused, label %look, label %give
 look:
   %target = get ptr %operands[0]
-  %at = call ptr @host_at(ptr %target)
-  %host = load ptr, ptr %at
-  %none = call ptr @none()
-  %is_large = icmp eq ptr %host, %none
-  br i1 %is_large, label %enter, label %give
+  %is_small = call i1 @is_small(ptr %target)
+  br i1 %is_small, label %give, label %enter
 enter:
   %has_all = call i1 @all_entered(ptr %operands, i64 %count, ptr %given)
   br i1 %has_all, label %write, label %ask
@@ -93,14 +90,8 @@ next:
   br i1 %is_over, label %yes, label %look
 look:
   %operand = get ptr %operands[%i]
-  %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %other
-ours:
-  %at = call ptr @host_at(ptr %operand)
-  %host = load ptr, ptr %at
-  %none = call ptr @none()
-  %is_large = icmp eq ptr %host, %none
-  br i1 %is_large, label %other, label %small
+  %is_small = call i1 @is_small(ptr %operand)
+  br i1 %is_small, label %small, label %other
 small:
   %owned = call ptr @small_host(ptr %operand)
   %is_lost = icmp eq ptr %owned, null
@@ -212,11 +203,8 @@ look:
   %is_ours = call i1 @is(ptr %operand, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %next
 ours:
-  %at = call ptr @host_at(ptr %operand)
-  %host = load ptr, ptr %at
-  %none = call ptr @none()
-  %is_large = icmp eq ptr %host, %none
-  %is_small = xor i1 %is_large, true
+  %is_small = call i1 @is_small(ptr %operand)
+  %is_large = xor i1 %is_small, true
   %smalls_now = or i1 %smalls, %is_small
   %larges_now = or i1 %larges, %is_large
   br label %next

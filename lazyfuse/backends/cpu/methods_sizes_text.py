@@ -1,4 +1,5 @@
-"""How large the arrays are that functions make of no arrays, as LLVM text; see `methods.py`."""
+"""Which arrays are small, and how large those are that functions make of no arrays, as LLVM text;
+see `methods.py`."""
 
 from __future__ import annotations
 

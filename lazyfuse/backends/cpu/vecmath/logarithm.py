@@ -85,8 +85,7 @@ def log(x: Value) -> Value:
 def log_by_table(x: Value) -> Value:
     """float64."""
     form = FORMATS[x.dtype]
-    is_usual = (x > 0.0) & (x < math.inf)
-    usual = select(is_usual, x, 1.0)
+    usual = select((x > 0.0) & (x < math.inf), x, 1.0)
     k, m = split_any(usual, _THREE_QUARTERS)
     m = x.body.emit("mantissa", "f8", m, usual)
     k = x.body.emit("exponent", "f8", k, usual, m)
@@ -97,9 +96,7 @@ def log_by_table(x: Value) -> Value:
     total = fast_two_sum(fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS")), r)
     low = fma(r * r, polynomial(r, LOG_SHORT["f8"]), fma(-r, product.lo, product.lo))
     low = low + fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
-    result = select(is_usual, total.hi + (total.lo + low), x)
-    result = select(x.eq(0.0), -math.inf, result)
-    return select(x < 0.0, math.nan, result)
+    return with_specials(x, total.hi + (total.lo + low))
 
 
 def log2(x: Value) -> Value:

@@ -62,11 +62,16 @@ def sin_tail(reduced: Reduced) -> Value:
     return fma(hi * z, polynomial(z, SIN[z.dtype]), fma(-reduced.half, lo, lo))
 
 
+def cos_head(reduced: Reduced) -> Pair:
+    """1 - z/2 exactly."""
+    head = 1.0 - reduced.half
+    return Pair(head, (1.0 - head) - reduced.half)
+
+
 def cos_pair(reduced: Reduced) -> Pair:
     """cos(r) as 1 - z/2 rounded, and the rest."""
     (hi, lo), z = reduced.r, reduced.z
-    head = 1.0 - reduced.half
-    lost = (1.0 - head) - reduced.half
+    head, lost = cos_head(reduced)
     return Pair(head, fma(z * z, polynomial(z, COS[z.dtype]), fma(-hi, lo, lost)))
 
 
@@ -84,8 +89,7 @@ def _from_quadrant_blended(x: Value, reduced: Reduced, quadrant: Value) -> Value
     lane."""
     (hi, lo), z, half = reduced.r, reduced.z, reduced.half
     is_odd = (quadrant & 1).ne(0)
-    head = 1.0 - half
-    lost = (1.0 - head) - half
+    head, lost = cos_head(reduced)
     pairs = zip(COS[x.dtype], SIN[x.dtype], strict=True)
     chosen = polynomial(z, [select(is_odd, x.lift(c), s) for c, s in pairs])
     rest = fma(-select(is_odd, hi, half), lo, select(is_odd, lost, lo))
