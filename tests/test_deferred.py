@@ -7,7 +7,6 @@ import copy
 import gc
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -570,30 +569,6 @@ def test_others_settle_while_a_call_runs() -> None:
     deferred.KNOWN[key] = kernel
     host.testing.assert_array_equal(values(last), values(a) * 5.0)
     host.testing.assert_array_equal(values(rest[0]), values(a) * 3.0)
-
-
-def test_interrupts_are_not_lost() -> None:
-    a = operand()
-
-    def interrupting(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before, caught = signal.signal(signal.SIGALRM, interrupting), 0
-    try:
-        for _ in range(10):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)  # one in a finalizer is ignored
-                while True:
-                    b = a * 2.0
-                    for _ in range(70):
-                        b = b + 1.0
-            except KeyboardInterrupt:
-                caught += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-    assert caught == 10
-    host.testing.assert_array_equal(values(a * 2.0), values(a) * 2.0)
 
 
 def test_a_thread_that_has_ended() -> None:

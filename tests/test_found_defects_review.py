@@ -401,23 +401,6 @@ def test_fused_functions_see_what_they_hold_change(name: str) -> None:
 
 
 @pytest.mark.engine
-def test_code_that_is_loaded_during_a_recording_is_not_paused_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The pause began before there was code and ended after: every call was the Python method."""
-    from lazyfuse.runtime import replay_code
-
-    place = replay_code.layout().TABLE["RECORDING"]
-    table = [0] * (place + 1)
-    monkeypatch.setattr(replay_code, "_state", {})
-    with replay_code.paused():
-        replay_code._state["table"] = table
-        with replay_code.paused():
-            assert table[place] == 2
-    assert table[place] == 0
-
-
-@pytest.mark.engine
 @pytest.mark.parametrize(
     "values",
     [

@@ -163,6 +163,27 @@ def test_a_finalizer_that_asks_in_the_middle(monkeypatch: pytest.MonkeyPatch) ->
     assert inner == [False]
 
 
+def test_it_comes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods that stood in its place for a while were replaced by a second copy; then the first
+    one was back, which nobody told of options any more: small arrays were taken for large ones,
+    and writes into views of them were lost."""
+    made: list[int] = []
+
+    class Fresh(lf.LazyArray):
+        __slots__ = ()
+
+        def __add__(self, other: Any) -> Any:
+            return other
+
+    monkeypatch.setattr(native, "install", lambda *args, **kwargs: made.append(1) or made)
+    monkeypatch.setattr(native_methods, "_recording", lambda kind: None)
+    monkeypatch.setattr(native_methods, "_use", lambda code: None)
+    hot(monkeypatch)
+    for _ in range(3):
+        native_methods.make_native_if_worth(Fresh)
+    assert made == [1]
+
+
 PROGRAM = """
 import os, sys, threading, time
 import numpy

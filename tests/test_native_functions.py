@@ -401,7 +401,9 @@ VIEWS_OF_SMALL: dict[str, Callable[..., Any]] = {
     "transpose": lambda np, x: np.transpose(x),
     "swapaxes": lambda np, x: np.swapaxes(x, 0, 1),
     "reshape": lambda np, x: np.reshape(x, 6),
-    "broadcast_arrays": lambda np, x: np.atleast_1d(x),
+    "atleast_1d": lambda np, x: np.atleast_1d(x),
+    "a tuple of axes": lambda np, x: np.expand_dims(x, (0, 2, 4)),
+    "a method with a shape": lambda np, x: x.reshape((1, 2, 3, 1)),
     "a method": lambda np, x: x.squeeze(),
     "a key": lambda np, x: x[0],
 }

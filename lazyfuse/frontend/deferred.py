@@ -176,18 +176,21 @@ def settle() -> None:
     with session.flush_lock:
         is_settled = False
         while not is_settled:  # something may be put off meanwhile
-            found = functions["deferred"]()
-            if found is None:
-                return
-            number, codes, live, leaves, origins = found
-            options = _allowed[_word("OWN_OPTIONS")] if codes else None
-            try:
-                with config.using(options or config.current()):
-                    done = _computed(codes, live, leaves, origins)
+            number, options = _word("GENERATION"), config.current()
+            try:  # whatever interrupt comes when
+                found = functions["deferred"]()
+                if found is None:
+                    return
+                number, codes, live, leaves, origins = found
+                config.variable.set(_allowed[_word("OWN_OPTIONS")] if codes else options)
+                done = _computed(codes, live, leaves, origins)
                 is_settled = functions["settle"](number, done.values, done.heat, live)
                 told = done.told
             finally:
-                functions["release"](number)  # of what has not been settled
+                try:
+                    config.variable.set(options)
+                finally:
+                    functions["release"](number)  # of what has not been settled
     current_modes()  # machine code knows them again
     for each in told:
         each.tell()

@@ -27,7 +27,8 @@ _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
 _installing = Lock()
 _failures: list[BaseException] = []
-#: What has been done: "looked" for on disk, "begun" to compile, "compiled".
+#: What has been done: "looked" for on disk, "begun" to compile, "compiled", "used". It is used
+#: once: methods that somebody puts in its place stay there.
 _steps: set[str] = set()
 
 
@@ -37,8 +38,8 @@ def make_native_if_worth(kind: type) -> None:
     compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
     looks = "looked" not in _steps or "compiled" in _steps
     loads = looks and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
-    is_under_way = "begun" in _steps and "compiled" not in _steps
-    if _failures or is_under_way or not (loads or compiles) or not native.is_possible():
+    is_over = "used" in _steps or "begun" in _steps and "compiled" not in _steps
+    if _failures or is_over or not (loads or compiles) or not native.is_possible():
         return
     try:
         _take(kind, compiles=compiles)
@@ -78,6 +79,7 @@ def make_native(kind: type, *, compiles: bool = True) -> bool:
                 return True
             found = native.install(native_sample(), _recording(kind), compiles=compiles)
             if found is not None:
+                _steps.add("used")
                 _use(found)
             return found is not None
         finally:

@@ -94,8 +94,12 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     values = [_copied(value) for value in given]
     nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
     before, state = engine.asked(), np.random.get_state(legacy=False)
-    with replay_code.paused():
+    own, under_way = object(), replay_code.recordings
+    try:
+        under_way[own] = True
         result = arguments.call(function, values)
+    finally:
+        under_way.pop(own, None)
     if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
         np.random.set_state(state)  # the call that gives the result draws them
         raise UnfitError("it draws random numbers")

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -23,6 +22,11 @@ from lazyfuse.runtime.error_modes import current_modes
 
 _state: dict[str, Any] = {}
 _lock = threading.RLock()
+
+#: The recordings under way, an object each; while there are any, the code leaves all calls to the
+#: Python method, since they have to see them. Whoever adds one in a `try` and takes it out in its
+#: `finally`, by one call each, keeps the number right whatever interrupt comes when.
+recordings: dict[object, bool] = {}
 
 
 def layout() -> Any:
@@ -98,7 +102,8 @@ def _load() -> None:
         return
     backend: Any = session.backend("cpu")
     compiler = getattr(backend, "compiler", None)
-    known = native.is_known_python() and native.is_known_numpy() and _is_known_array()
+    known = native.is_known_python() and native.is_known_numpy()
+    known = known and _is_known_array() and _is_known_dict()
     if compiler is None or not known:
         raise LookupError("not CPython, NumPy and LLVM as they are known")
     codes = layout()
@@ -110,13 +115,12 @@ def _load() -> None:
     known_objects = {
         "NDARRAY": np.ndarray, "NONE": None, "TRUE": True, "NO_KEY": (), "EMPTY": np.empty,
         "VARIABLE": config.variable, "EXCEPTION": Exception, "ALLOCATE": backend.allocate,
-        "MEMORY": type(memory),
+        "MEMORY": type(memory), "RECORDINGS": recordings,
     }  # fmt: skip
     calls = compiler.calls
     _write(table, {name: id(value) for name, value in known_objects.items()} | {
         "POINTER": _known_place(memory, memory.pointer),
         "LAUNCHER": calls.addresses["lf_launch"], "CONDITIONS": _conditions(calls),
-        "RECORDING": _recordings[0],
     })  # fmt: skip
     _state.update(code=code, known=known_objects, table=table)  # the last that may fail is over
     events.count_elsewhere(_counted)
@@ -155,6 +159,12 @@ def _is_known_array() -> bool:
     return (data, dtype, flags) == (probe.ctypes.data, id(probe.dtype), probe.flags.num)
 
 
+def _is_known_dict() -> bool:
+    """Whether dicts keep how many keys they have where the code looks for it."""
+    probes = [dict.fromkeys(range(count)) for count in range(3)]
+    return [ctypes.c_ssize_t.from_address(id(each) + 16).value for each in probes] == [0, 1, 2]
+
+
 def _counted() -> dict[str, int]:
     """What the code has run since this was asked last."""
     table, places = _state["table"], layout().TABLE
@@ -190,27 +200,6 @@ def copy_address() -> int:
     """Where the kernel is that copies."""
     address: int = _state["code"].address("lf_copy")
     return address
-
-
-@contextmanager
-def paused() -> Iterator[None]:
-    """Leave all calls to the Python method while a function is recorded, which has to see them."""
-    _pause(1)
-    try:
-        yield
-    finally:
-        _pause(-1)
-
-
-#: How many are under way; the code may be loaded meanwhile, by a function that one calls.
-_recordings = [0]
-
-
-def _pause(by: int) -> None:
-    with _lock:
-        _recordings[0] += by
-        if _is_loaded():
-            _state["table"][layout().TABLE["RECORDING"]] = _recordings[0]
 
 
 def teller(told: int) -> Callable[[int], bool]:

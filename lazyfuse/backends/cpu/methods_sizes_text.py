@@ -106,20 +106,38 @@ no:
   ret i1 false
 }
 
-define internal i1 @has_small(ptr %objects, i64 %count) {
+; how many elements a small array has, where that is more than so many
+define internal i64 @larger_small(ptr %object, i64 %least) {
+  %is_small = call i1 @is_small(ptr %object)
+  br i1 %is_small, label %take, label %no
+take:
+  %host = call ptr @small_host(ptr %object)
+  %is_missing = icmp eq ptr %host, null
+  br i1 %is_missing, label %no, label %measure
+measure:
+  %size = call i64 @size_of_array(ptr %host)
+  call void @Py_DecRef(ptr %host)
+  %is_larger = icmp sgt i64 %size, %least
+  %larger = select i1 %is_larger, i64 %size, i64 %least
+  ret i64 %larger
+no:
+  ret i64 %least
+}
+
+; the size of the largest one among objects
+define internal i64 @largest_small(ptr %objects, i64 %count, i64 %least) {
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %largest = phi i64 [ %least, %0 ], [ %larger, %look ]
   %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %no, label %look
+  br i1 %is_over, label %done, label %look
 look:
   %object = get ptr %objects[%i]
+  %larger = call i64 @larger_small(ptr %object, i64 %largest)
   %after = add i64 %i, 1
-  %is_small = call i1 @is_small(ptr %object)
-  br i1 %is_small, label %yes, label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
+  br label %next
+done:
+  ret i64 %largest
 }
 """

@@ -10,14 +10,14 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; lists of such; `first` comes before the others where it is not null. Null where they are not, and
 ; for an exception
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
-  %eager = call i64 @eager_size()
+  %under_options = call i64 @eager_size()
+  %under_first = call i64 @larger_small(ptr %first, i64 %under_options)
+  %eager = call i64 @largest_small(ptr %args, i64 %count, i64 %under_first)
   %is_off = icmp sle i64 %eager, 0
-  br i1 %is_off, label %earlier, label %keywords
-earlier:
-  %first_is_small = call i1 @is_small(ptr %first)
-  %is_any_small = call i1 @has_small(ptr %args, i64 %count)
-  %are_any = or i1 %first_is_small, %is_any_small
-  br i1 %are_any, label %keywords, label %no
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  %is_in_vain = or i1 %is_off, %raised
+  br i1 %is_in_vain, label %no, label %keywords
 keywords:
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words

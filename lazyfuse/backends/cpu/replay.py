@@ -36,18 +36,18 @@ from lazyfuse.backends.cpu.launch import Prepared
 from lazyfuse.backends.cpu.launch_text import JOB
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
-#: Words of objects: of all, and of NumPy's arrays.
-_OBJECTS = {"TYPE": 1, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
+#: Words of objects: of all, of dicts, and of NumPy's arrays.
+_OBJECTS = {"TYPE": 1, "USED": 2, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
 
 #: The table. First where objects keep their parts, in bytes; then objects and addresses; then the
-#: conditions that count among the CPU's flags, the workers there are, whether a recording is under
-#: way, which has to see all that is run; and what the code has done.
+#: conditions that count among the CPU's flags, the workers there are, the dict of the recordings
+#: under way, which have to see all that is run; and what the code has done.
 TABLE = numbered(
     "HOST", "OWNER", "STORAGE", "LAYOUT", "NODE", "DEVICE", "THREAD", "IS_SHARED", "FORM",
     "BUFFER", "POINTER", "ENTRIES",
     "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
     "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER",
-    "CONDITIONS", "WORKERS", "RECORDING",
+    "CONDITIONS", "WORKERS", "RECORDINGS",
     "ALL_LAUNCHES", "ALL_COPIES", "ALL_DONATIONS", "ALL_READS", "ALL_WRITES", "ALL_HITS",
     "ALL_PLANS",
 )  # fmt: skip

@@ -178,8 +178,9 @@ no:
 
 CALL = """
 define ptr @lf_replay(ptr %self, ptr %args, i64 %count, ptr %names) {
-  %recording = get i64 @table[RECORDING]
-  %is_recording = icmp ne i64 %recording, 0
+  %recordings = get ptr @table[RECORDINGS]
+  %under_way = get i64 %recordings[USED]
+  %is_recording = icmp ne i64 %under_way, 0
   br i1 %is_recording, label %slow, label %open
 open:
   %entries = call ptr @part(ptr %self, i64 ENTRIES)
