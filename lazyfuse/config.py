@@ -151,11 +151,12 @@ def options(**changes: Any) -> Iterator[Options]:
 @contextmanager
 def using(given: Options) -> Iterator[None]:
     """Have these options in force, in this thread or task only."""
-    token = _CURRENT.set(given)
-    try:
+    before = current()
+    try:  # whatever interrupt comes when
+        _CURRENT.set(given)
         yield
     finally:
-        _CURRENT.reset(token)
+        _CURRENT.set(before)
 
 
 def _known(made: Options) -> Options:

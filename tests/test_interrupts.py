@@ -69,7 +69,7 @@ def test_recordings_keep_calls_from_machine_code() -> None:
     """While any is under way, functions are called as Python calls them; then no more."""
     fused, a, found = lf.fuse(lambda a: a * 2.0), lf.asarray(host.arange(50_000.0)), []
     for under_way in ((), (), (), (), ("one",), ("one", "another"), (), ("one",), ()):
-        replay_code.recordings.update(dict.fromkeys(under_way, True))
+        replay_code.recordings.update(dict.fromkeys(under_way, 0))
         fused(a)
         replay_code.recordings.clear()
         found.append(fused._machine.replays)
@@ -138,6 +138,156 @@ def test_options_after_settling_that_is_interrupted(
     host.testing.assert_array_equal(host.asarray(found), host.asarray(a) * 3.0)
 
 
+def run(program: str, *given: str, **settings: str) -> None:
+    """Run a program in a process of its own, which must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given], capture_output=True, text=True, cwd=ROOT,
+        check=False, timeout=900, env=os.environ | settings,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+ROW, TABLE = host.linspace(1.0, 2.0, 60), host.linspace(1.0, 2.0, 3000).reshape(50, 60)
+#: What asks how large small arrays are, and what NumPy makes of it.
+ASKING: dict[str, Callable[..., Any]] = {
+    "a view of what is put off": lambda np, a, row, x: (a * 2.0)[::2],
+    "elements": lambda np, a, row, x: a.__setitem__([0], 1.0) or a,
+    "elements of what is put off": lambda np, a, row, x: (a * 2.0).__setitem__([0], 1.0) or a,
+    "a function": lambda np, a, row, x: np.expand_dims(a, (0, 2)),
+    "a method": lambda np, a, row, x: a.reshape((6, 10)),
+    "no array": lambda np, a, row, x: np.zeros(3),
+    "two shapes": lambda np, a, row, x: a[:, None] * a[None, :3],
+    "a ufunc": lambda np, a, row, x: np.add(a[:, None], a[None, :3]),
+    "a small array with a large one": lambda np, a, row, x: x * row,
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_question_that_is_interrupted(name: str, putting_off: None) -> None:
+    """Machine code went on with the exception set: SystemError, or nothing until later."""
+    function = ASKING[name]
+    a, row, x = lf.asarray(ROW.copy()), lf.asarray(ROW.copy()), lf.asarray(TABLE.copy())
+    wanted = function(host, ROW.copy(), ROW, TABLE)
+    for _ in range(4):
+        host.testing.assert_allclose(function(lf, lf.asarray(ROW.copy()), row, x), wanted, 1e-15)
+    question, seen = deferred._tell_size, []
+
+    def interrupted() -> None:
+        deferred._refer("ASK_SIZE", question)
+        seen.append(1)
+        raise KeyboardInterrupt
+
+    deferred._refer("ASK_SIZE", interrupted)
+    deferred._put("SIZE_OPTIONS", 0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            function(lf, a, row, x)
+    finally:
+        deferred._refer("ASK_SIZE", question)
+    assert seen == [1]
+    found = function(lf, lf.asarray(ROW.copy()), row, x)
+    host.testing.assert_allclose(host.asarray(found), wanted, 1e-15)
+
+
+def test_sizes_that_are_told_half(putting_off: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of one was kept for the options of another."""
+    lf.zeros(3)
+    put, left = deferred._put, [0]
+
+    def interrupted(name: str, word: int) -> None:
+        put(name, word)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    for steps in range(1, 5):
+        with monkeypatch.context() as patch:
+            patch.setattr(deferred, "_put", interrupted)
+            left[0] = steps
+            with lf.options(eager_size=0), pytest.raises(KeyboardInterrupt):
+                deferred._tell_size()
+        assert lf.zeros(10)._host is not None and lf.asarray(ROW)._host is not None
+
+
+HALF = """
+import sys
+import numpy, lazyfuse as lf
+from lazyfuse.frontend import deferred, native_methods
+from lazyfuse.runtime import native
+
+def interrupted(function, left):
+    def call(*given):
+        function(*given)
+        left.pop()
+        if not left:
+            raise KeyboardInterrupt
+    return call
+
+module, name, count = {"use": native_methods, "set": native}[sys.argv[1]], sys.argv[2], sys.argv[3]
+real = getattr(module, name)
+setattr(module, name, interrupted(real, [0] * int(count)))
+try:
+    native_methods.make_native(lf.LazyArray)
+    sys.exit("there was no interrupt")
+except KeyboardInterrupt:
+    setattr(module, name, real)
+assert native_methods.make_native(lf.LazyArray) and deferred._code
+x = lf.asarray(numpy.arange(6.0).reshape(1, 6, 1))
+for view in (lf.ravel(a=x), lf.expand_dims(x, (0, 2)), lf.squeeze(x)):
+    view += 1.0
+assert numpy.array_equal(numpy.asarray(x).ravel(), numpy.arange(3.0, 9.0))
+for size in (0, 100):
+    with lf.options(eager_size=size):
+        made = lf.zeros(10)
+        assert (made._host is None) == (size == 0)
+"""
+
+
+@pytest.mark.parametrize(
+    "where", (("use", "_use", "1"), ("set", "set_method", "1"), ("set", "set_method", "40"))
+)
+def test_installing_that_is_interrupted(where: tuple[str, str, str]) -> None:
+    """Some methods were machine code that nobody told of options, for ever."""
+    run(HALF, *where, LAZYFUSE_EAGER_SIZE="65536")
+
+
+COMPILING = """
+import os, random, signal, sys, threading, time
+import numpy, lazyfuse as lf
+from lazyfuse.runtime import native
+
+lf.asarray([1.0]) + 1
+native._made_aside = lambda recording: time.sleep(0.0003) or b""
+failures = []
+threading.excepthook = failures.append
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+draw, caught = random.Random(1), 0
+for turn in range(int(sys.argv[1])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, draw.uniform(2e-5, 4e-4))
+        for _ in range(3):
+            native.compile_aside(None, lambda failure: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    except KeyboardInterrupt:
+        caught += 1
+    end = time.monotonic() + 1.0  # a thread whose start was interrupted may begin yet
+    time.sleep(0.001)
+    while native._compiling.locked() and time.monotonic() < end:
+        time.sleep(0.0005)
+    assert not native._compiling.locked(), turn
+assert caught and not failures, (caught, failures)
+"""
+
+
+def test_compiling_that_is_interrupted(*, full: bool) -> None:
+    """The lock was given back twice, or never, and then each fork waited for ever."""
+    run(COMPILING, "3000" if full else "200")
+
+
 AT_RANDOM = """
 import gc, random, signal, sys
 import numpy, lazyfuse as lf
@@ -156,7 +306,8 @@ def work(draw, a, fused):
             b = b + draw.randrange(30)
         numpy.asarray(b * a - 1)
         place = draw.randrange(3)
-        fused[place](a)
+        with lf.options(threads=1 + place % 2):
+            fused[place](a)
         if draw.random() < 0.05:
             fused[place] = lf.fuse(lambda x, n=draw.randrange(100): (x * n + 1) / 2)
 
@@ -185,9 +336,4 @@ assert caught > turns // 2, caught
 
 
 def test_interrupts_at_random(*, full: bool) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", AT_RANDOM, "5000" if full else "150"], capture_output=True,
-        text=True, cwd=ROOT, check=False, timeout=900,
-        env=os.environ | {"LAZYFUSE_EAGER_SIZE": "1000", "LAZYFUSE_COLD_SIZE": "0"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    run(AT_RANDOM, "5000" if full else "150", LAZYFUSE_EAGER_SIZE="1000", LAZYFUSE_COLD_SIZE="0")

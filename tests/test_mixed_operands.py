@@ -4,6 +4,8 @@ when it is an operand there, and that copy is used again while its elements are 
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -164,6 +166,44 @@ def test_another_thread_makes_a_copy_of_its_own() -> None:
     assert found.pop() is None
     for array in found:
         assert host.array_equal(array, LARGE * ROW)
+
+
+def test_threads_that_take_the_copy_away() -> None:
+    """It was freed while the size of small arrays was asked for, and read then: a crash."""
+    program = """
+import sys, threading, time
+import numpy, lazyfuse as lf
+from lazyfuse.frontend import native_methods
+
+native_methods.make_native(lf.LazyArray)
+sys.setswitchinterval(1e-6)
+with lf.options(eager_size=100):
+    row = lf.array(numpy.full(1, 2.0))
+end, wrong = time.monotonic() + float(sys.argv[1]), []
+
+def work(number):
+    with lf.options(eager_size=0):
+        x = lf.array(numpy.arange(3000.0))
+        lf.materialize(x)
+    while time.monotonic() < end:
+        for size in (100 + number, 200 + number):
+            with lf.options(eager_size=size):
+                found = x * row
+    if not numpy.array_equal(numpy.asarray(found), numpy.arange(3000.0) * 2.0):
+        wrong.append(number)
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not wrong
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", program, "4"], capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_what_is_refused() -> None:

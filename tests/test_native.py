@@ -241,13 +241,13 @@ def test_signatures() -> None:
 def test_it_stays_away_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     sample, recording = native_methods.native_sample(), native_methods._recording(lf.LazyArray)
     with lf.options(native=False):
-        assert native.install(sample, recording) is None
+        assert native.prepared(sample, recording) is None
     for question in ("is_known_python", "is_known_numpy"):
         with monkeypatch.context() as patch:
             patch.setattr(native, question, lambda: False)
-            assert native.install(sample, recording) is None
+            assert native.prepared(sample, recording) is None
     another = sample._replace(array=host.empty(1))
-    assert native.install(another, recording) is None
+    assert native.prepared(another, recording) is None
 
 
 UFUNCS = sorted(

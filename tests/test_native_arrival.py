@@ -148,7 +148,7 @@ def test_a_finalizer_that_asks_in_the_middle(monkeypatch: pytest.MonkeyPatch) ->
     """It waited for itself."""
     inner: list[bool] = []
 
-    def install(*args: Any, **kwargs: Any) -> None:
+    def prepared(*args: Any, **kwargs: Any) -> None:
         inner.append(native_methods.make_native(lf.LazyArray))
 
     class Fresh(lf.LazyArray):
@@ -157,7 +157,7 @@ def test_a_finalizer_that_asks_in_the_middle(monkeypatch: pytest.MonkeyPatch) ->
         def __add__(self, other: Any) -> Any:
             return other
 
-    monkeypatch.setattr(native, "install", install)
+    monkeypatch.setattr(native, "prepared", prepared)
     monkeypatch.setattr(native_methods, "_recording", lambda kind: None)
     assert not native_methods.make_native(Fresh)
     assert inner == [False]
@@ -175,9 +175,10 @@ def test_it_comes_once(monkeypatch: pytest.MonkeyPatch) -> None:
         def __add__(self, other: Any) -> Any:
             return other
 
-    monkeypatch.setattr(native, "install", lambda *args, **kwargs: made.append(1) or made)
+    monkeypatch.setattr(native, "prepared", lambda *args, **kwargs: made.append(1) or made)
     monkeypatch.setattr(native_methods, "_recording", lambda kind: None)
-    monkeypatch.setattr(native_methods, "_use", lambda code: None)
+    for module, name in ((native_methods, "_use"), (native, "install")):
+        monkeypatch.setattr(module, name, lambda code: None)
     hot(monkeypatch)
     for _ in range(3):
         native_methods.make_native_if_worth(Fresh)

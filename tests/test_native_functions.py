@@ -406,6 +406,9 @@ VIEWS_OF_SMALL: dict[str, Callable[..., Any]] = {
     "a method with a shape": lambda np, x: x.reshape((1, 2, 3, 1)),
     "a method": lambda np, x: x.squeeze(),
     "a key": lambda np, x: x[0],
+    "a keyword": lambda np, x: np.transpose(a=x),
+    "keywords": lambda np, x: np.expand_dims(a=x, axis=(0, 2)),
+    "all by keyword": lambda np, x: np.ravel(a=x, order="C"),
 }
 
 

@@ -710,6 +710,26 @@ def test_a_forked_child_gets_its_own_workers(monkeypatch: pytest.MonkeyPatch) ->
         assert _replays(fused) == before + 1
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_waits_for_no_recording_of_another_thread() -> None:
+    """The other thread is not there; its recording was under way in the child for ever."""
+    fused, a = lf.fuse(lambda a: a * 2 + 1), lf.asarray(_numbers(50_000))
+    for _ in range(4):
+        fused(a)
+    before = _replays(fused)
+    other, own = object(), object()
+    replay_code.recordings.update({other: threading.get_ident() + 1, own: threading.get_ident()})
+    child = os.fork()
+    if not child:
+        is_own_left = list(replay_code.recordings) == [own]
+        replay_code.recordings.clear()
+        fused(a), fused(a)  # the first hires workers
+        os._exit(0 if is_own_left and _replays(fused) == before + 1 else 1)
+    replay_code.recordings.clear()
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+
+
 def test_what_a_function_changes_while_it_is_recorded() -> None:
     """A recording stands for what the function found, not for what it left."""
     globe: dict[str, Any] = {"scale": 2.0}

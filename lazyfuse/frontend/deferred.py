@@ -20,6 +20,8 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +56,8 @@ _patience: dict[int, int] = {}
 
 def use(code: Code) -> None:
     """Put operations off from now on, by machine code."""
+    if _code:
+        settle()
     _code[:] = [code]
     _refer("ASK", allow)
     _refer("FULL", settle)
@@ -103,9 +107,11 @@ def _put(name: str, word: int) -> None:
 
 
 def _refer(name: str, value: Any) -> None:
-    """Let a word of the state refer to an object."""
-    _held[name] = value
+    """Let a word of the state refer to an object; what it referred to is there until it does."""
+    before = _held.get(name)
+    _held[name] = (value, before)
     _put(name, id(value))
+    _held[name] = (value, None)
 
 
 def _word(name: str) -> int:
@@ -129,13 +135,23 @@ def allow() -> None:
         _allowed[id(options)] = options
 
 
-def _tell_size() -> None:
-    """Tell machine code how large small arrays are under the options in force."""
-    _put("EAGER_SIZE", eager_size())
-    _put("HELPERS", _code[0].helpers(config.current().threads))
-    _refer("SIZE_OPTIONS", config.current())
+def _tell_size() -> int:
+    """How large small arrays are under the options in force, which machine code remembers. It may
+    read all three words or none of them: interrupts, finalizers and other threads come in
+    between."""
+    options = config.current()
+    size, helpers = eager_size(), _code[0].helpers(options.threads)
+    with _telling:
+        _put("SIZE_OPTIONS", 0)
+        _put("EAGER_SIZE", size)
+        _put("HELPERS", helpers)
+        _refer("SIZE_OPTIONS", options)
+        if (_word("EAGER_SIZE"), _word("HELPERS")) != (size, helpers):
+            _put("SIZE_OPTIONS", 0)
+    return size
 
 
+_telling = RLock()
 #: What words of the state refer to.
 _held: dict[str, Any] = {}
 #: Options under which something was put off, by their address, which stays theirs.
@@ -176,24 +192,35 @@ def settle() -> None:
     with session.flush_lock:
         is_settled = False
         while not is_settled:  # something may be put off meanwhile
-            number, options = _word("GENERATION"), config.current()
+            number = _word("GENERATION")
             try:  # whatever interrupt comes when
                 found = functions["deferred"]()
                 if found is None:
                     return
                 number, codes, live, leaves, origins = found
-                config.variable.set(_allowed[_word("OWN_OPTIONS")] if codes else options)
-                done = _computed(codes, live, leaves, origins)
+                options = _allowed[_word("OWN_OPTIONS")] if codes else config.current()
+                done = _under(options, _computed, codes, live, leaves, origins)
                 is_settled = functions["settle"](number, done.values, done.heat, live)
                 told = done.told
             finally:
-                try:
-                    config.variable.set(options)
-                finally:
-                    functions["release"](number)  # of what has not been settled
+                functions["release"](number)  # of what has not been settled
     current_modes()  # machine code knows them again
     for each in told:
         each.tell()
+
+
+def _under(options: config.Options, function: Callable[..., Done], *given: Any) -> Done:
+    """The result of a function under such options. Where they are others, in a copy of the
+    context: a finalizer may settle in the middle of a change of the caller's own, and CPython 3.11
+    does not survive that it is changed there."""
+    if options is config.current():
+        return function(*given)
+
+    def changed() -> Done:
+        config.variable.set(options)
+        return function(*given)
+
+    return copy_context().run(changed)
 
 
 def settle_any() -> bool:

@@ -50,7 +50,8 @@ class Function(registry.AtOnce):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._exact is None or args and is_pending(args[0]):
             return self._engine(*args, **kwargs)
-        given = small.lowered(args, kwargs, small.largest(args))
+        least = small.largest((*args, *kwargs.values()) if kwargs else args)
+        given = small.lowered(args, kwargs, least)
         if given is None or self._makes_large(args, kwargs):
             return self._engine(*args, **kwargs)
         rerecord.count(5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -25,7 +24,8 @@ _WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
 _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
 
-_installing = Lock()
+#: Whoever is putting the machine code in.
+_installing: dict[object, bool] = {}
 _failures: list[BaseException] = []
 #: What has been done: "looked" for on disk, "begun" to compile, "compiled", "used". It is used
 #: once: methods that somebody puts in its place stay there.
@@ -54,7 +54,7 @@ def _take(kind: type, *, compiles: bool) -> None:
     _steps.add("looked")
     if make_native(kind, compiles=False) or not compiles:
         return
-    if "begun" in _steps:
+    if "compiled" in _steps:
         raise RuntimeError("the machine code has been compiled and cannot be loaded")
     if native.compile_aside(_recording(kind), _compiled):
         _steps.add("begun")
@@ -72,24 +72,27 @@ def make_native(kind: type, *, compiles: bool = True) -> bool:
     """Replace the methods of arrays and functions by machine code, where that can be done; unless
     `compiles`, where it has been compiled before. Whether they are there."""
     with session.flush_lock:
-        if not _installing.acquire(blocking=False):
+        own = object()
+        if _installing:
             return False  # a finalizer asks, in the middle of it
-        try:
-            if not isinstance(vars(kind)["__add__"], FunctionType):
+        try:  # whatever interrupt comes when
+            _installing[own] = True
+            if not isinstance(vars(kind)[native.LAST], FunctionType):
                 return True
-            found = native.install(native_sample(), _recording(kind), compiles=compiles)
+            found = native.prepared(native_sample(), _recording(kind), compiles=compiles)
             if found is not None:
-                _steps.add("used")
                 _use(found)
+                native.install(found)
+                _steps.add("used")
             return found is not None
         finally:
-            _installing.release()
+            _installing.pop(own, None)
 
 
 def _use(code: native.Code) -> None:
     from lazyfuse.frontend import deferred  # long to import
 
-    trace.walks.append(code.functions["traced"])
+    trace.walks[1:] = [code.functions["traced"]]
     ready.use(code.functions["flushed"])
     rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
     deferred.use(code)

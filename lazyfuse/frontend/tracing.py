@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     before, state = engine.asked(), np.random.get_state(legacy=False)
     own, under_way = object(), replay_code.recordings
     try:
-        under_way[own] = True
+        under_way[own] = get_ident()
         result = arguments.call(function, values)
     finally:
         under_way.pop(own, None)

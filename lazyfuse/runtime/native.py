@@ -7,6 +7,8 @@ kernels are, and needs no LLVM then.
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import contextvars
 import ctypes
 import os
@@ -39,10 +41,14 @@ class _MethodDef(ctypes.Structure):
 
 #: What the code refers to; it is never unloaded.
 _kept: list[Any] = []
+#: The method whose place machine code takes last.
+LAST = "__add__"
+#: The methods of classes before.
+_methods: dict[tuple[type, str], Any] = {}
 #: The object code that was compiled aside, last of all, until it is loaded.
 _aside: list[bytes] = []
-#: Held from before the thread that compiles begins until it has told its end: in a child process
-#: there would be no thread that goes on, and LLVM's own locks would stay taken.
+#: Held by the thread that compiles until it has told its end: in a child process there would be no
+#: thread that goes on, and LLVM's own locks would stay taken.
 _compiling = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -75,11 +81,22 @@ class Sample(NamedTuple):
     enter: Callable[[np.ndarray], tuple[Any, Any]]
 
 
-class Code(NamedTuple):
-    """The functions of `backends/cpu/record.py` and `defer_text.py` by name; and of the latter the
-    words of its state and their places, the codes of operations, the number of the first row as
-    an operand, and the words of an operation."""
+class Place(NamedTuple):
+    """Where a function takes the place of a method."""
 
+    kind: type
+    name: str
+    address: int
+    flags: int
+    doc: str | None
+
+
+class Code(NamedTuple):
+    """Where its methods belong; the functions of `backends/cpu/record.py` and `defer_text.py` by
+    name; and of the latter the words of its state and their places, the codes of operations, the
+    number of the first row as an operand, and the words of an operation."""
+
+    methods: Sequence[Place]
     functions: dict[str, Callable[..., Any]]
     state: Any
     places: Mapping[str, int]
@@ -91,8 +108,15 @@ class Code(NamedTuple):
     helpers: Callable[[int], int]
 
 
-def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
-    """Give the classes of a sample the operators and the call. What else there is; None where
+def install(code: Code) -> None:
+    """Give the classes their methods. Whoever is interrupted may do it again: the operator that
+    comes last says that all are there."""
+    for place in sorted(code.methods, key=lambda place: place.name == LAST):
+        set_method(*place)
+
+
+def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
+    """The operators and the call for the classes of a sample, and what else there is; None where
     that is not possible, or where it would have to be compiled and is not to be."""
     compiler = _compiler()
     if not is_possible() or compiler is None:
@@ -112,7 +136,7 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     holders = {"call": type(ufunc), "function": sample.function,
                "product": type(sample.product)}  # fmt: skip
     owners = {name: holders.get(name, type(wrapper)) for name in specials}
-    slow = [vars(owners[name])[special] for name, special in specials.items()]
+    slow = [_interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
         binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
@@ -130,20 +154,27 @@ def install(sample: Sample, recording: Recording, *, compiles: bool = True) -> C
     for number, entry in enumerate(entries):
         table[number] = entry
     _kept.extend((code, known))
+    taken = []
     for name, special in specials.items():
         flags = METH_NOARGS if name in methods.UNARY else METH_O
         flags = METH_KEYWORDS if name in methods.WITH_KEYWORDS else flags
         doc = "" if name == "missing" else None
-        set_method(owners[name], special, code.address(f"lf_{name}"), flags, doc)
+        taken.append(Place(owners[name], special, code.address(f"lf_{name}"), flags, doc))
     made = {
         name: _function(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
     }
     state = _words(code, "lf_deferral", len(defer_text.STATE))
     return Code(
-        made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS,
-        compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
+        taken, made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW,
+        defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
+        _told(compiler.calls.decoded), _helpers,
     )  # fmt: skip
+
+
+def _interpreted(kind: type, name: str) -> Any:
+    """The method that Python runs, also where a part of the machine code has its place already."""
+    return _methods.setdefault((kind, name), vars(kind)[name])
 
 
 def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
@@ -162,27 +193,38 @@ def compile_aside(recording: Recording, done: Callable[[BaseException | None], N
     if there is one; False where another thread does so or forks. The program waits for the thread
     when it ends or forks. The options are those of the caller. Raises: RuntimeError where there
     can be no thread."""
-    if not _compiling.acquire(blocking=False):
-        return False
-    context = contextvars.copy_context()
+    context, beginning, is_possible = contextvars.copy_context(), threading.Lock(), []
 
     def work() -> None:
-        failure: BaseException | None = None
+        """All that has to come in pairs, since interrupts come to the main thread."""
+        if not _compiling.acquire(blocking=False):
+            beginning.release()
+            return
         try:
-            _aside[:] = [context.run(_made_aside, recording)]
-        except BaseException as error:  # any failure of a compiler: told to the caller
-            failure = error.with_traceback(None)
-        try:
+            is_possible.append(True)
+            beginning.release()
+            failure: BaseException | None = None
+            try:
+                _aside[:] = [context.run(_made_aside, recording)]
+            except BaseException as error:  # any failure of a compiler: told to the caller
+                failure = error.with_traceback(None)
             done(failure)
         finally:
             _compiling.release()
 
-    try:
-        threading.Thread(target=work, name="lazyfuse-compiler", daemon=False).start()
-    except BaseException:
-        _compiling.release()
-        raise
-    return True
+    beginning.acquire()
+    _thread.start_new_thread(work, ())  # an interrupt in `Thread.start` can block both for ever
+    beginning.acquire()
+    return bool(is_possible)
+
+
+def wait() -> None:
+    """Wait for what is compiled aside."""
+    with _compiling:
+        pass
+
+
+atexit.register(wait)
 
 
 def _made_aside(recording: Recording) -> bytes:

@@ -23,10 +23,11 @@ from lazyfuse.runtime.error_modes import current_modes
 _state: dict[str, Any] = {}
 _lock = threading.RLock()
 
-#: The recordings under way, an object each; while there are any, the code leaves all calls to the
-#: Python method, since they have to see them. Whoever adds one in a `try` and takes it out in its
-#: `finally`, by one call each, keeps the number right whatever interrupt comes when.
-recordings: dict[object, bool] = {}
+#: The recordings under way, an object each, and the thread of each. While there are any, the code
+#: leaves all calls to the Python method, since they have to see them. Whoever adds one in a `try`
+#: and takes it out in its `finally`, by one call each, keeps the number right whatever interrupt
+#: comes when.
+recordings: dict[object, int] = {}
 
 
 def layout() -> Any:
@@ -125,7 +126,7 @@ def _load() -> None:
     _state.update(code=code, known=known_objects, table=table)  # the last that may fail is over
     events.count_elsewhere(_counted)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forget_workers)
+        os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _is_loaded() -> bool:
@@ -191,9 +192,12 @@ def hire(helpers: int) -> None:
         table[place] = helpers
 
 
-def _forget_workers() -> None:
-    """A forked child has none."""
+def _forget_threads() -> None:
+    """A forked child has no workers, and none of the threads that record."""
     _state["table"][layout().TABLE["WORKERS"]] = 0
+    for each, thread in list(recordings.items()):
+        if thread != threading.get_ident():
+            recordings.pop(each, None)
 
 
 def copy_address() -> int:

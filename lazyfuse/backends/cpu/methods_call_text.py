@@ -80,7 +80,7 @@ small:
   %are_ours = call i1 @are_outputs_ours(ptr %args, i64 %wide_inputs, i64 %count)
   %fit = call i1 @fit_each_other(ptr %args, i64 %count)
   %fits_all = and i1 %are_ours, %fit
-  br i1 %fits_all, label %plain, label %not_small
+  br i1 %fits_all, label %plain, label %ask_error
 plain:
   %computed = call ptr @small_call(ptr %ufunc, ptr null, ptr %args, i64 %count, ptr %names)
   %is_not_small = icmp eq ptr %computed, null

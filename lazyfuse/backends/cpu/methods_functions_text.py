@@ -87,6 +87,9 @@ take_host:
   br i1 %is_large, label %slow, label %size
 size:
   %eager = call i64 @eager_size()
+  %has_raised = icmp slt i64 %eager, 0
+  br i1 %has_raised, label %drop_host, label %limited
+limited:
   %own_size = call i64 @elements(ptr %host)
   %is_larger = icmp sgt i64 %own_size, %eager
   %limit = select i1 %is_larger, i64 %own_size, i64 %eager

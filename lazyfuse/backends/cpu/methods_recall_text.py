@@ -119,8 +119,8 @@ no:
 }
 
 ; a small array as one of the engine's, with a reference: the one that it was the last time, where
-; its elements are what they were. Views come and go, so who owns the memory keeps theirs. Null for
-; an exception
+; its elements are what they were. Views come and go, so who owns the memory keeps theirs; another
+; thread may put its own there while Python is asked. Null for an exception
 define internal ptr @entered(ptr %operand, ptr %host) {
   %owner = call ptr @part(ptr %operand, i64 T_OWNER)
   %is_alone = icmp eq ptr %owner, null
@@ -137,8 +137,14 @@ find:
   %has_none = icmp eq ptr %kept, null
   br i1 %has_none, label %enter, label %look
 look:
+  call void @Py_IncRef(ptr %kept)
   %is_same = call i1 @is_copy(ptr %kept, ptr %host)
-  br i1 %is_same, label %give, label %enter
+  br i1 %is_same, label %give, label %let_go
+let_go:
+  call void @Py_DecRef(ptr %kept)
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %enter
 enter:
   %enterer = call ptr @object(i64 T_ENTER)
   %made = call ptr (ptr, ...)
@@ -151,7 +157,7 @@ keep:
   br label %give
 give:
   %pair = phi ptr [ %kept, %look ], [ %made, %keep ]
-  %before = phi ptr [ null, %look ], [ %old, %keep ]
+  %before = phi ptr [ %kept, %look ], [ %old, %keep ]
   %array = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
   call void @Py_IncRef(ptr %array)
   call void @Py_DecRef(ptr %before)

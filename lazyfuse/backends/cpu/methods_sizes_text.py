@@ -13,6 +13,9 @@ yes:
   ret i1 true
 limit:
   %eager = call i64 @eager_size()
+  %has_raised = icmp slt i64 %eager, 0
+  br i1 %has_raised, label %no, label %question
+question:
   %of_shape = call ptr @object(i64 T_OF_SHAPE)
   %is_of_shape = icmp eq ptr %size, %of_shape
   %has_shape = icmp sgt i64 %count, 0
@@ -106,20 +109,25 @@ no:
   ret i1 false
 }
 
-; how many elements a small array has, where that is more than so many
+; how many elements a small array has, where that is more than so many; -1 for an exception, which
+; may have been there before
 define internal i64 @larger_small(ptr %object, i64 %least) {
   %is_small = call i1 @is_small(ptr %object)
-  br i1 %is_small, label %take, label %no
+  %is_quiet = icmp sge i64 %least, 0
+  %can = and i1 %is_small, %is_quiet
+  br i1 %can, label %take, label %no
 take:
   %host = call ptr @small_host(ptr %object)
   %is_missing = icmp eq ptr %host, null
-  br i1 %is_missing, label %no, label %measure
+  br i1 %is_missing, label %failed, label %measure
 measure:
   %size = call i64 @size_of_array(ptr %host)
   call void @Py_DecRef(ptr %host)
   %is_larger = icmp sgt i64 %size, %least
   %larger = select i1 %is_larger, i64 %size, i64 %least
   ret i64 %larger
+failed:
+  ret i64 -1
 no:
   ret i64 %least
 }

@@ -10,17 +10,14 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; lists of such; `first` comes before the others where it is not null. Null where they are not, and
 ; for an exception
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
-  %under_options = call i64 @eager_size()
-  %under_first = call i64 @larger_small(ptr %first, i64 %under_options)
-  %eager = call i64 @largest_small(ptr %args, i64 %count, i64 %under_first)
-  %is_off = icmp sle i64 %eager, 0
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  %is_in_vain = or i1 %is_off, %raised
-  br i1 %is_in_vain, label %no, label %keywords
-keywords:
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
+  %under_options = call i64 @eager_size()
+  %under_first = call i64 @larger_small(ptr %first, i64 %under_options)
+  %eager = call i64 @largest_small(ptr %args, i64 %in_all, i64 %under_first)
+  %is_in_vain = icmp sle i64 %eager, 0
+  br i1 %is_in_vain, label %no, label %many
+many:
   %is_many = icmp sgt i64 %in_all, MOST_ARGUMENTS
   br i1 %is_many, label %no, label %look_at_words
 look_at_words:
@@ -85,7 +82,8 @@ no:
   ret ptr null
 }
 
-; the largest size of small arrays; 0 where there are none, and for an exception
+; the largest size of small arrays, 0 where there are none; -1 for an exception, also one that was
+; there before
 define internal i64 @eager_size() {
   %options = call ptr @options_now()
   %known = get ptr @state[SIZE_OPTIONS]
@@ -97,17 +95,26 @@ define internal i64 @eager_size() {
 look:
   %question = get ptr @state[ASK_SIZE]
   %is_early = icmp eq ptr %question, null
-  br i1 %is_early, label %none, label %ask
+  br i1 %is_early, label %none, label %earlier
+earlier:
+  %error_before = call ptr @PyErr_Occurred()
+  %had_raised = icmp ne ptr %error_before, null
+  br i1 %had_raised, label %failed, label %ask
 ask:
-  call void @ask(ptr %question)
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %none, label %give
+  %answer = call ptr @PyObject_Vectorcall(ptr %question, ptr null, i64 0, ptr null)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %failed, label %answered
+answered:
+  %told = call i64 @PyLong_AsLongLong(ptr %answer)
+  call void @Py_DecRef(ptr %answer)
+  ret i64 %told
 give:
   %size = get i64 @state[EAGER_SIZE]
   ret i64 %size
 none:
   ret i64 0
+failed:
+  ret i64 -1
 }
 
 ; the length of a tuple, 0 for null

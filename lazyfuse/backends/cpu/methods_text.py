@@ -185,7 +185,14 @@ define internal ptr @none() alwaysinline {{
   ret ptr %object
 }}
 
+; the Python method of an operator; null where there is an exception already
 define internal ptr @slow(i64 %place, ptr %self, ptr %other) noinline {{
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %run
+fail:
+  ret ptr null
+run:
   %number = call i64 @entry(i64 %place)
   %method = inttoptr i64 %number to ptr
   %result = call ptr (ptr, ...)
