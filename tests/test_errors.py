@@ -258,3 +258,17 @@ def test_unknown_devices() -> None:
     with pytest.raises((ValueError, RuntimeError), match="tpu"):
         lf.zeros(3).to_device("tpu")
     assert lf.devices()[0] and lf.zeros(3).device
+
+
+@pytest.mark.engine
+def test_globals_that_have_gone_mean_no_others() -> None:
+    """Those of this package are known by their address. A copy of a module's went, and the globals
+    of a program that were there next were passed over: warnings named another line."""
+    from lazyfuse.runtime import caller
+
+    names: dict[str, Any] = {"__name__": "lazyfuse.copied"}
+    place = id(names)
+    assert caller.is_ours(names) and place in caller.OURS
+    del names
+    others = [{"__name__": str(number)} for number in range(1000)]
+    assert place not in map(id, others)

@@ -49,11 +49,13 @@ def is_ours(names: dict[str, Any]) -> bool:
     """Whether a module's globals are of this package; ours are remembered by their address."""
     name = names.get("__name__", "")
     ours = bool(name == _PACKAGE or name.startswith(f"{_PACKAGE}."))
-    if ours:
-        OURS.add(id(names))  # our modules stay, so the address cannot come to mean another
+    if ours and id(names) not in OURS:
+        _our_globals.append(names)  # also a copy stays, so that its address means no other
+        OURS.add(id(names))
     return ours
 
 
+_our_globals: list[dict[str, Any]] = []
 OURS: set[int] = set()
 THEIRS: set[int] = set()
 
