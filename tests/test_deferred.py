@@ -722,3 +722,15 @@ def test_fused_function_takes_it() -> None:
         wanted = (plain[0] * plain[1] + plain[0]) / plain[1] - plain[0]
         host.testing.assert_array_equal(values(found), wanted)
     assert function.replays >= 3
+
+
+def test_frames_of_tapes_are_known_for_ours_for_ever() -> None:
+    """Each had globals of its own, which were freed; a program whose globals were there next was
+    taken for ours, and warnings named another line."""
+    a = operand()
+    for number in range(5):
+        for _ in range(4):
+            values(a * 2.0 + float(number) - a)
+    functions = [program.fused.__wrapped__ for program in deferred.programs() if program.fused]
+    assert functions
+    assert {id(function.__globals__) for function in functions} == {id(tapes._SPACE)}

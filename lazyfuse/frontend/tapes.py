@@ -17,6 +17,8 @@ from lazyfuse.runtime.caller import call_from
 
 #: Operations of a tape that are worth a kernel, of which that of few more costs as much.
 WORTH = 3
+#: The globals of all functions: frames are known for ours by the address of theirs.
+_SPACE: dict[str, Any] = {"__name__": __name__}
 
 _SYMBOLS = {
     "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**",
@@ -93,9 +95,10 @@ class Program:
         """A Python function that does the same."""
         names = {step.name: registry.find(step.name) for step in self._steps
                  if step.name not in _SYMBOLS}  # fmt: skip
-        space = {"__name__": __name__, **names}
-        exec(self.source(), space)  # noqa: S102  # our own text
-        function = space["tape"]
+        _SPACE.update(names)
+        made: dict[str, Any] = {}
+        exec(self.source(), _SPACE, made)  # noqa: S102  # our own text
+        function = made["tape"]
         assert isinstance(function, FunctionType)
         return function
 
