@@ -62,7 +62,7 @@ def test_record(benchmark: Any, program: str) -> None:
     facts = {"question": "record", "program": program, "operations": operations}
     benchmark.group = "record"
     benchmark.extra_info |= facts
-    for _ in range(max(10, 6_000 // operations)):
+    for _ in range(max(10, 25_000 // operations)):
         record()
     settle_compiler()
     benchmark.pedantic(record, rounds=300, warmup_rounds=10)
