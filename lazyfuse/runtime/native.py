@@ -189,7 +189,7 @@ def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
-    """Compile what `install` will load in a thread, which calls `done` at its end, with the error
+    """Compile what `prepared` will load in a thread, which calls `done` at its end, with the error
     if there is one; False where another thread does so or forks. The program waits for the thread
     when it ends or forks. The options are those of the caller. Raises: RuntimeError where there
     can be no thread."""

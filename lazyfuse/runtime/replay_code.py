@@ -99,7 +99,7 @@ def load() -> int | None:
 def _load() -> None:
     """Have the code, and in its table all that it needs but for calls of fused functions. Raises:
     as `_install`."""
-    if _is_loaded():
+    if "table" in _state:
         return
     backend: Any = session.backend("cpu")
     compiler = getattr(backend, "compiler", None)
@@ -127,10 +127,6 @@ def _load() -> None:
     events.count_elsewhere(_counted)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_threads)
-
-
-def _is_loaded() -> bool:
-    return "table" in _state
 
 
 def _write(table: Any, words: dict[str, int]) -> None:

@@ -87,12 +87,10 @@ take_host:
   br i1 %is_large, label %slow, label %size
 size:
   %eager = call i64 @eager_size()
-  %has_raised = icmp slt i64 %eager, 0
-  br i1 %has_raised, label %drop_host, label %limited
-limited:
-  %own_size = call i64 @elements(ptr %host)
-  %is_larger = icmp sgt i64 %own_size, %eager
-  %limit = select i1 %is_larger, i64 %own_size, i64 %eager
+  %limit = call i64 @larger_small(ptr %self, i64 %eager)
+  %has_raised = icmp slt i64 %limit, 0
+  br i1 %has_raised, label %drop_host, label %take_key
+take_key:
   %key = get ptr %args[0]
   %low_key = call ptr @lowered(ptr %key, i64 %limit, i64 3)
   %no_key = icmp eq ptr %low_key, null
