@@ -16,6 +16,7 @@ from lazyfuse.backends.cpu import CpuBackend, emit_stream
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.backends.cpu.emit import emit
+from lazyfuse.backends.cpu.emit_ahead import ROW_BYTES
 from lazyfuse.backends.cpu.emit_plan import plan_phases
 from lazyfuse.backends.cpu.emit_rounds import LONG, is_in_rounds
 from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512
@@ -24,11 +25,13 @@ from lazyfuse.ops.body import Body, Value, make_complex, real
 from tests.kernel_runner import (
     KernelRunner,
     arguments,
+    column_kernel,
     elementwise,
     fold,
     inner,
     load,
     outer,
+    reduction,
     same,
     values,
 )
@@ -167,18 +170,39 @@ def test_rows_and_threads_past_the_caches(streaming: KernelRunner) -> None:
         assert same(out, x * y[:, None])
 
 
-def test_rows_with_sums_past_the_caches(streaming: KernelRunner) -> None:
-    """The last phase of a row reduction: x - sum(x)."""
+def less_its_sum(access: str) -> Kernel:
+    """A row reduction with a second phase: x - sum(x)."""
     first, last = Body(), Body()
     total = fold("add", load(first, "f4", 0))
     result = load(last, "f4", 0) - last.emit("acc", "f4", attr=0)
-    args = arguments([("in", "f4", "s1"), ("out", "f4", "s1")])
+    args = arguments([("in", "f4", access), ("out", "f4", "s1")])
     phases = (inner(first, [total]), inner(last, [], {1: result}))
-    kernel = Kernel(1, 1, Lanes.INNER, args, (), phases)
+    return Kernel(1, 1, Lanes.INNER, args, (), phases)
+
+
+def test_rows_with_sums_past_the_caches(streaming: KernelRunner) -> None:
+    """The last phase of a row reduction."""
+    kernel = less_its_sum("s1")
     assert "!nontemporal" in emit(kernel, FEATURES)
     for shape in ((3, 5), (7, 64), (9, 1000)):
         x, out = values("f4", shape), np.zeros(shape, "f4")
         streaming(kernel, shape, [x, out])
+        assert same(out, x - x.sum(axis=1, keepdims=True))
+
+
+def test_the_next_row_is_read_ahead() -> None:
+    """In the last phase, where each row has its own values, and short rows only; one phase and
+    columns do not need it."""
+    text = emit(less_its_sum("s1"), FEATURES)
+    assert "call void @llvm.prefetch" in text
+    assert f", {ROW_BYTES}" in text  # longer rows are asked for where they are
+    row_sum = reduction(body := Body(), [("in", "f4", "s1"), ("out", "f4", "s0")], "add",
+                        load(body, "f4", 0))  # fmt: skip
+    for kernel in (less_its_sum("01"), less_its_sum("ss"), row_sum, column_kernel("f4", "add")):
+        assert "prefetch" not in emit(kernel, FEATURES)
+    for shape in ((1, 3), (5, 17), (4, ROW_BYTES // 4), (3, ROW_BYTES)):
+        x, out = values("f4", shape), np.zeros(shape, "f4")
+        RUN(less_its_sum("s1"), shape, [x, out], threads=2)
         assert same(out, x - x.sum(axis=1, keepdims=True))
 
 

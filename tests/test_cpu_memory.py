@@ -42,6 +42,21 @@ def test_buffers_are_aligned_recycled_and_kept_alive() -> None:
         pool.take(1 << 60)
 
 
+def test_sizes_that_do_not_come_any_more_make_room() -> None:
+    """A full pool drops what has not come for the longest time, not what comes now."""
+    pool = BufferPool(limit=size_class(100_000) * 4)
+    for nbytes in (200_000, 100_000):
+        buffers = [CpuBuffer(pool.take(nbytes), nbytes, pool) for _ in range(2)]
+        del buffers
+    assert pool.held == pool.limit  # one large block has gone for two small ones
+    for nbytes in (300_000, 150_000):
+        CpuBuffer(pool.take(nbytes), nbytes, pool)
+        held = pool.held
+        assert held <= pool.limit
+        pool.take(nbytes)
+        assert held - pool.held == size_class(nbytes)
+
+
 def test_large_blocks_start_at_pages() -> None:
     """Of some pages at a page, of megabytes at a huge one; each has all the bytes asked for."""
     pool = BufferPool()

@@ -26,7 +26,16 @@ from lazyfuse.ops.body import Body
 from lazyfuse.ops.float_flags import OVERFLOW
 from lazyfuse.runtime import session
 from tests.concurrently import concurrently
-from tests.kernel_runner import KernelRunner, elementwise, full_sum, load, same, values
+from tests.kernel_runner import (
+    KernelRunner,
+    column_kernel,
+    elementwise,
+    full_sum,
+    load,
+    run_columns,
+    same,
+    values,
+)
 
 BACKEND = CpuBackend()
 CALLS = BACKEND.compiler.calls
@@ -210,6 +219,24 @@ def test_more_threads_than_there_can_be() -> None:
     launch.work_ns = 1e15
     prepared = launch.prepared(100_000)
     assert prepared is not None and prepared.helpers == WORKERS
+
+
+@pytest.mark.parametrize(
+    ("columns", "grain", "helpers"), [(8, 8, 0), (9, 8, 1), (16, 8, 1), (40, 24, 1), (300, 64, 1)]
+)
+def test_few_columns_are_shared_evenly(
+    monkeypatch: pytest.MonkeyPatch, columns: int, grain: int, helpers: int
+) -> None:
+    """Two threads have whole cache lines of a column sum each, and wide strips where they can."""
+    monkeypatch.setattr("lazyfuse.backends.cpu.launch.default_threads", lambda: 2)
+    kernel = column_kernel("f8", "add")
+    compiled = BACKEND.compile(kernel, "columns")
+    launch = compiled.bind((columns, 100_000), ((1, columns), (1,)), (0, 0))
+    prepared = launch.prepared(2)
+    assert prepared is not None
+    assert (prepared.grain, prepared.helpers) == (grain, helpers)
+    x = values("f8", (3_000, columns))
+    assert same(run_columns(RUN, kernel, x, threads=2)[1], x.sum(axis=0))
 
 
 def test_threads_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:

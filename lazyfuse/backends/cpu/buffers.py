@@ -51,7 +51,8 @@ class Block(NamedTuple):
 
 
 class BufferPool:
-    """Free blocks by size class, at most `limit` bytes of them."""
+    """Free blocks by size class, at most `limit` bytes of them. The classes are in the order in
+    which they came back last."""
 
     def __init__(self, limit: int = POOL_BYTES) -> None:
         self.limit = limit
@@ -83,7 +84,7 @@ class BufferPool:
                 self._sort_returned()
             blocks = self._free.get(capacity)
             if blocks:
-                self._held -= max(capacity, LEAST_COUNTED)
+                self._held -= _counted(capacity)
                 return blocks.pop()
         return _new_block(capacity)
 
@@ -108,16 +109,37 @@ class BufferPool:
             self._held = 0
 
     def _sort_returned(self) -> None:
-        """File what destructors left; what exceeds the limit is dropped, and so freed."""
+        """File what destructors left; what exceeds the limit then is freed."""
         while True:
             try:
                 block = self._returned.popleft()
             except IndexError:  # the last one; another thread may have taken it
                 return
-            counted = max(block.capacity, LEAST_COUNTED)
+            blocks = self._free[block.capacity] = self._free.pop(block.capacity, [])  # last
+            counted = _counted(block.capacity)
+            self._make_room(counted, block.capacity)
             if self._held + counted <= self.limit:
                 self._held += counted
-                self._free.setdefault(block.capacity, []).append(block)
+                blocks.append(block)
+
+    def _make_room(self, nbytes: int, own: int) -> None:
+        """Free blocks of the sizes that have not come for the longest time, but for an own one: a
+        program that goes on to others would find no room for them."""
+        while self._held + nbytes > self.limit:
+            capacity = next(iter(self._free))
+            if capacity == own:
+                return
+            blocks = self._free[capacity]
+            if blocks:
+                blocks.pop()
+                self._held -= _counted(capacity)
+            if not blocks:
+                del self._free[capacity]
+
+
+def _counted(capacity: int) -> int:
+    """What a free block counts as."""
+    return max(capacity, LEAST_COUNTED)
 
 
 class CpuBuffer:

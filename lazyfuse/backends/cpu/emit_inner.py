@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 
 from lazyfuse.backends.cpu.chains import size_of
+from lazyfuse.backends.cpu.emit_ahead import Ahead, ahead_of, read_ahead
 from lazyfuse.backends.cpu.emit_fold import (
     Parts,
     combine,
@@ -55,18 +57,25 @@ def emit_rows(site: Site, plans: Sequence[PhasePlan], entries: Sequence[Values])
     writer, kernel = site.writer, site.kernel
     places = stack_places(writer, kernel.accumulators)
     site = site.with_finished(lambda at, number: read_finished(at, number, places))
+    ahead = ahead_of(site, plans)
+    last = max(place for place, plan in enumerate(plans) if plan.level is Level.INNER)
     with ExitStack() as stack:
         site = enter_axes(site, range(kernel.outer), stack)
-        for plan, entry in zip(plans, entries, strict=True):
+        for place, (plan, entry) in enumerate(zip(plans, entries, strict=True)):
             start_folds(site, plan.folds, places)
             extent = site.extent(kernel.outer + kernel.inner - 1)
-            run_phase(site, plan, entry, ("0", extent), places)
+            run_phase(site, plan, entry, ("0", extent), places, ahead if place == last else {})
 
 
 def run_phase(
-    site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str], places: Places
+    site: Site,
+    plan: PhasePlan,
+    entry: Values,
+    span: tuple[str, str],
+    places: Places,
+    ahead: Ahead = MappingProxyType({}),
 ) -> None:
-    """One phase at one outer index, over `span` of the lane axis."""
+    """One phase at one outer index, over `span` of the lane axis; what is read `ahead` in it."""
     if plan.level is Level.OUTER:
         with site.writer.with_lanes(1):
             values: Values = {}
@@ -74,7 +83,7 @@ def run_phase(
             site.store(plan, values)
         return
     with site.writer.with_lanes(_phase_lanes(site, plan)):
-        _Phase(site, plan, entry, places).run(span)
+        _Phase(site, plan, entry, places, ahead).run(span)
 
 
 def _phase_lanes(site: Site, plan: PhasePlan) -> int:
@@ -146,8 +155,11 @@ def write_parts(writer: FunctionWriter, places: tuple[str, ...], parts: Parts) -
 class _Phase:
     """An inner phase: pairwise sums along a tree, the other folds in its leaves."""
 
-    def __init__(self, site: Site, plan: PhasePlan, entry: Values, places: Places) -> None:
+    def __init__(
+        self, site: Site, plan: PhasePlan, entry: Values, places: Places, ahead: Ahead
+    ) -> None:
         self.site, self.plan, self.entry, self.places = site, plan, entry, places
+        self.ahead = ahead
         self.writer = site.writer
         self.sums = [(n, acc) for n, acc in plan.folds if tree_class(acc)]
         self.others = [(n, acc) for n, acc in plan.folds if not tree_class(acc)]
@@ -192,6 +204,7 @@ class _Phase:
     def _vector(self, at: Site, row: Values) -> list[Parts]:
         """Evaluate a vector, fold and store it; return the values of the pairwise sums."""
         values = dict(row)
+        read_ahead(at, self.ahead)
         at.evaluate(self.plan, Place.LANE, values)
         for number, acc in self.others:
             if number in self.vectors:
