@@ -4,9 +4,12 @@ asked for."""
 from __future__ import annotations
 
 import copy
+import functools
 import gc
+import operator
 import os
 import pickle
+import random
 import subprocess
 import sys
 import threading
@@ -25,6 +28,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
+from lazyfuse.backends.cpu.defer_text import MOST_ROWS  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import deferred, tapes  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
@@ -308,6 +312,52 @@ def test_loops_make_the_same_tape() -> None:
         b *= 0.999
     values(a)
     assert len(deferred.programs()) <= 4
+
+
+def test_known_tapes_need_no_python() -> None:
+    """Where a loop begins again and where the tape is full, once the tapes have come."""
+    a, b = operand(), operand(start=0.5)
+    host_a, host_b = values(a), values(b)
+
+    def loop(a: Any, b: Any) -> Any:
+        for _ in range(80):
+            b = b + a * -0.1
+            a = a + b * 0.1
+        return a
+
+    def line(a: Any, b: Any) -> Any:
+        return functools.reduce(operator.mul, [b] * (MOST_ROWS + 20), a)
+
+    def refuse() -> None:
+        raise AssertionError("Python settles")
+
+    for program in (loop, line):
+        for _ in range(6):
+            values(program(a, b))
+        deferred._refer("FULL", refuse)
+        try:
+            found = program(a, b)
+        finally:
+            deferred._refer("FULL", deferred.settle)
+        host.testing.assert_array_equal(values(found), program(host_a, host_b))
+
+
+def test_many_arrays() -> None:
+    """Operands are found on the tape among many, also those that are written in place."""
+    draw = random.Random(3)
+    for _ in range(3):
+        ours = [operand(start=draw.random()) for _ in range(40)]
+        hosts = [values(array) for array in ours]
+        for _ in range(200):
+            i, j, k = (draw.randrange(40) for _ in range(3))
+            if draw.random() < 0.5:
+                ours[i] = ours[j] * 0.5 + ours[k]
+                hosts[i] = hosts[j] * 0.5 + hosts[k]
+            else:
+                ours[i] -= ours[j] * 0.25
+                hosts[i] = hosts[i] - hosts[j] * 0.25
+        for found, wanted in zip(ours, hosts, strict=True):
+            host.testing.assert_array_equal(values(found), wanted)
 
 
 def test_result_written() -> None:

@@ -43,39 +43,60 @@ no:
   ret i64 OTHER
 }
 
+; where an object on the tape is in the index, or where it would come. Entries of tapes before are
+; free ones
+define internal ptr @index_at(ptr %object) {
+  %address = ptrtoint ptr %object to i64
+  %mixed = mul i64 %address, GOLDEN
+  %start = lshr i64 %mixed, INDEX_SHIFT
+  %stamp = call i64 @stamp()
+  br label %next
+next:
+  %i = phi i64 [ %start, %0 ], [ %following, %other ]
+  %place = mul i64 %i, INDEX_WORDS
+  %at = getelementptr i64, ptr @entries, i64 %place
+  %own = get i64 %at[INDEX_STAMP]
+  %is_taken = icmp eq i64 %own, %stamp
+  br i1 %is_taken, label %look, label %found
+look:
+  %held = get ptr %at[INDEX_OBJECT]
+  %is_same = icmp eq ptr %held, %object
+  br i1 %is_same, label %found, label %other
+other:
+  %after = add i64 %i, 1
+  %following = and i64 %after, LAST_ENTRY
+  br label %next
+found:
+  ret ptr %at
+}
+
+; what the entries of this tape are marked with; zeros are of none
+define internal i64 @stamp() alwaysinline {
+  %generation = get i64 @state[GENERATION]
+  %stamp = add i64 %generation, 1
+  ret i64 %stamp
+}
+
+; notes the number of an object on the tape; what an array was before it is written is forgotten
+define internal void @note_number(ptr %object, i64 %number) {
+  %at = call ptr @index_at(ptr %object)
+  %stamp = call i64 @stamp()
+  put ptr %object, %at[INDEX_OBJECT]
+  put i64 %number, %at[INDEX_NUMBER]
+  put i64 %stamp, %at[INDEX_STAMP]
+  ret void
+}
+
 ; the number as an operand of what is on the tape, the last one of an array that was written in
 ; place; -1 for what is not
 define internal i64 @number_of(ptr %object) {
-  %rows = get i64 @state[ROW_COUNT]
-  %leaves = get i64 @state[LEAF_COUNT]
-  br label %next_row
-next_row:
-  %i = phi i64 [ %rows, %0 ], [ %before, %at_row ]
-  %is_first = icmp eq i64 %i, 0
-  br i1 %is_first, label %next_leaf, label %at_row
-at_row:
-  %before = sub i64 %i, 1
-  %row = call ptr @row(i64 %before)
-  %result = get ptr %row[ROW_RESULT]
-  %is_result = icmp eq ptr %result, %object
-  br i1 %is_result, label %found_row, label %next_row
-found_row:
-  %number = add i64 %before, FIRST_ROW
-  ret i64 %number
-next_leaf:
-  %j = phi i64 [ 0, %next_row ], [ %j_after, %at_leaf ]
-  %is_over = icmp sge i64 %j, %leaves
-  br i1 %is_over, label %no, label %at_leaf
-at_leaf:
-  %leaf = call ptr @leaf(i64 %j)
-  %held = get ptr %leaf[LEAF_OBJECT]
-  %j_after = add i64 %j, 1
-  %is_leaf = icmp eq ptr %held, %object
-  br i1 %is_leaf, label %found_leaf, label %next_leaf
-found_leaf:
-  ret i64 %j
-no:
-  ret i64 -1
+  %at = call ptr @index_at(ptr %object)
+  %own = get i64 %at[INDEX_STAMP]
+  %stamp = call i64 @stamp()
+  %is_there = icmp eq i64 %own, %stamp
+  %number = get i64 %at[INDEX_NUMBER]
+  %found = select i1 %is_there, i64 %number, i64 -1
+  ret i64 %found
 }
 
 ; the kind of something on the tape, and the array whose shape it has
@@ -193,6 +214,7 @@ write:
   put ptr %held, %leaf[LEAF_OBJECT]
   put i64 %kind, %leaf[LEAF_KIND]
   put ptr null, %leaf[LEAF_HOST]
+  call void @note_number(ptr %held, i64 %count)
   %more = add i64 %count, 1
   put i64 %more, @state[LEAF_COUNT]
   %is_number = icmp sge i64 %kind, NUMBER

@@ -71,6 +71,21 @@ no:
   ret i1 false
 }
 
+; settles the tape by one call, or Python does; may leave an exception
+define internal void @settle_here() {
+  %is_settled = call i1 @replay_tape()
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  %is_over = or i1 %is_settled, %raised
+  br i1 %is_over, label %done, label %ask
+ask:
+  %settler = get ptr @state[FULL]
+  call void @ask(ptr %settler)
+  br label %done
+done:
+  ret void
+}
+
 ; the codes and which results are alive as one key; null without an exception for none
 define internal ptr @tape_key(i64 %rows, ptr %live) {
   %code_bytes = mul i64 %rows, CODE_BYTES

@@ -43,6 +43,8 @@ add:
   call void @Py_IncRef(ptr %result)
   put ptr %result, %row[ROW_RESULT]
   put ptr %origin, %row[ROW_ORIGIN]
+  %number = add i64 %rows, FIRST_ROW
+  call void @note_number(ptr %result, i64 %number)
   %more = add i64 %rows, 1
   put i64 %more, @state[ROW_COUNT]
   br i1 %is_new, label %own, label %begins

@@ -37,9 +37,9 @@ from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
 #: The most operations and operands on the tape, and places whose heat is counted.
-MOST_ROWS, MOST_LEAVES, PLACES = 64, 64, 4096
+MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: Rows of a tape that is settled where a loop begins again.
-LONG = 24
+LONG = 96
 #: Words of the state. Python writes the options under which operations are put off (ALLOWED; the
 #: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
 #: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
@@ -67,6 +67,11 @@ _ROW = numbered(
     "ROW_IS_OLD", "ROW_ND", "ROW_DIMENSIONS", "ROW_EXTENTS",
     *(f"ROW_EXTENT_{axis}" for axis in "BCDEFGH"), "ROW_WORDS",
 )  # fmt: skip
+#: An entry of the index: what is on the tape by its address; of which tape it is.
+_INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
+#: Entries are a power of two, many more than there is on the tape; addresses are spread by 2**64
+#: divided by the golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
+_INDEX_BITS, _GOLDEN = 10, 0x9E3779B97F4A7C15
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
@@ -108,18 +113,20 @@ def text(places: Mapping[str, int]) -> str:
     names = {
         "ROW_SHAPE_BASE": _ROW["ROW_ND"] - ARRAY["ND"], "REDUCED_SHIFT": REDUCED_SHIFT,
         "REDUCTION": REDUCTION,
-        **STATE, **_ROW, **_LEAF, **_KIND, **_KINDS, **ARRAY,
+        **STATE, **_ROW, **_LEAF, **_INDEX, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "PLACES": PLACES,
         "LAST_PLACE": PLACES - 1, "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
         "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
+        "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": _GOLDEN,
     }  # fmt: skip
     sizes = {
         "ALL_CODES": CODE_WORDS * MOST_ROWS,
         "ALL_ROWS": _ROW["ROW_WORDS"] * MOST_ROWS,
         "ALL_LEAVES": _LEAF["LEAF_WORDS"] * MOST_LEAVES,
+        "ALL_ENTRIES": _INDEX["INDEX_WORDS"] << _INDEX_BITS,
         "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
     }
     return expanded(
@@ -135,6 +142,7 @@ _HEAD = """
 @codes = internal global [ALL_CODES x i64] zeroinitializer
 @rows = internal global [ALL_ROWS x i64] zeroinitializer
 @leaves = internal global [ALL_LEAVES x i64] zeroinitializer
+@entries = internal global [ALL_ENTRIES x i64] zeroinitializer
 @heat = internal global [PLACES x i64] zeroinitializer
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare ptr @PyLong_FromLongLong(i64)
@@ -277,8 +285,7 @@ look:
   %is_begin = icmp eq i64 %place, %begin
   br i1 %is_begin, label %settle, label %done
 settle:
-  %settler = get ptr @state[FULL]
-  call void @ask(ptr %settler)
+  call void @settle_here()
   br label %done
 done:
   ret void

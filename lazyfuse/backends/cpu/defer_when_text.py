@@ -141,10 +141,13 @@ room:
   %fits_leaves = icmp sle i64 %leaves, MOST_LEAVES_BEFORE
   %fits_rows = icmp slt i64 %rows, MOST_ROWS
   %fits = and i1 %fits_leaves, %fits_rows
-  br i1 %fits, label %yes, label %full
+  br i1 %fits, label %yes, label %settle
+settle:
+  call void @settle_here()
+  br label %no
 full:
-  %settle = get ptr @state[FULL]
-  call void @ask(ptr %settle)
+  %settler = get ptr @state[FULL]
+  call void @ask(ptr %settler)
   br label %no
 no:
   ret i1 false
