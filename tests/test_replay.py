@@ -432,7 +432,7 @@ class Listed(list[float]):
 
 
 READ = {
-    "array": (host.ones(10), "unseen: read"),
+    "array": ([host.ones(10)], "unseen: read"),
     "list": (Listed([2.0]), "unseen: read"),
     "hash": (Unhashed(), "nor has a hash"),
 }

@@ -22,6 +22,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import registry
+from lazyfuse.frontend.captured import Captured, captured
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
@@ -61,8 +62,6 @@ class Key(NamedTuple):
 class Fused(Itself):
     """A function under `fuse`; calling it is calling the function.
 
-    `reason`: why calls of the last signature that was recorded cannot be replayed, empty when they
-    can. `recordings` and `replays` count what the function did and did not have to be called for.
     Once something is recorded, the call itself is machine code where that can be had
     (`runtime/replay.py`), which comes here for what it does not know.
     """
@@ -84,16 +83,29 @@ class Fused(Itself):
         self._known: dict[Any, Any] = {}
         self._families: dict[Any, Family] = {}
         self._asks_who: bool | None = None  # not known so far
-        self._in_vain = self._replayed = 0
+        self._in_vain = self._replayed = self._recorded = 0
         self._machine = machine.Entries()
         self._entries = self._machine.head
-        self.reason = ""
-        self.recordings = 0
+        self._reason = ""
+        self._captured: Captured | None = None
+        self._reading: Fused | None = None  # the same with captured arrays among its arguments
+
+    @property
+    def reason(self) -> str:
+        """Why calls of the last signature that was recorded cannot be replayed; empty when they
+        can."""
+        return self._reason if self._reading is None else self._reading.reason
+
+    @property
+    def recordings(self) -> int:
+        """Calls that have been recorded."""
+        return self._recorded + (0 if self._reading is None else self._reading.recordings)
 
     @property
     def replays(self) -> int:
         """Calls for which the function did not have to be called."""
-        return self._replayed + self._machine.replays
+        inner = 0 if self._reading is None else self._reading.replays
+        return self._replayed + self._machine.replays + inner
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method; the instance is an argument like others."""
@@ -101,6 +113,11 @@ class Fused(Itself):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments. Raises: what the function raises."""
+        if self._reading is not None:
+            assert self._captured is not None
+            arrays = self._captured.values()
+            if arrays is not None:
+                return self._reading(*arrays, *args, **kwargs)
         if registry.SETTLE and registry.SETTLE[0]():
             return self(*args, **kwargs)  # machine code may know it now
         given = (*args, *kwargs.values()) if kwargs else args
@@ -109,13 +126,9 @@ class Fused(Itself):
             return self._instead(*args, **kwargs)
         numbers = numbers_in(given)
         signature = self._signature(given, tuple(kwargs), numbers)
-        key: Key | None = None
-        try:
-            key = None if signature is None else self._key(signature, numbers)
-            found = self._known.get(key, _NEVER)
-        except Exception:  # noqa: BLE001  # a user's __hash__ or __eq__ may raise any
-            self.reason = "an argument, or what it reads, is neither a number nor has a hash"
-            key, found = None, _NEVER
+        if signature is None and self._capture():
+            return self(*args, **kwargs)
+        key, found = self._find(signature, numbers)
         if type(found) is Recording:
             self._machine.hire(key)
             return self._replay(found, args, kwargs)
@@ -127,6 +140,15 @@ class Fused(Itself):
         else:
             self._in_vain += 1
         return self._instead(*args, **kwargs)
+
+    def _find(self, signature: Any, numbers: Mapping[Path, Any]) -> tuple[Key | None, Any]:
+        """The key of a call, None where it has none, and what is known of it."""
+        try:
+            key = None if signature is None else self._key(signature, numbers)
+            return key, self._known.get(key, _NEVER)
+        except Exception:  # noqa: BLE001  # a user's __hash__ or __eq__ may raise any
+            self._reason = "an argument, or what it reads, is neither a number nor has a hash"
+            return None, _NEVER
 
     def _replay(self, found: Recording, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The result of a recording, or of the function where conditions have to be told."""
@@ -148,7 +170,7 @@ class Fused(Itself):
             is_array = isinstance(value, Handle | np.ndarray)
             mark = array_mark(value) if is_array else plain_mark(value)
             if mark is None:
-                self.reason = f"an argument of type {type(value).__name__} is " + (
+                self._reason = f"an argument of type {type(value).__name__} is " + (
                     "a view, a scalar, or of a dtype without kernels"
                     if is_array
                     else "more than its value"
@@ -157,12 +179,19 @@ class Fused(Itself):
             marks.append(mark)
         reads = self._reads.marks()
         if None in reads:
-            self.reason = (
-                "it reads arrays that are no arguments, or what can change unseen: "
-                + self._reads.unmarked()
-            )
+            self._reason = "it reads what can change unseen: " + self._reads.unmarked()
             return None
         return tuple(marks), names, reads, config.current()
+
+    def _capture(self) -> bool:
+        """Count the arrays that the function reads among its arguments from now on; whether there
+        are any, and that is new."""
+        if self._reading is not None:
+            return False
+        self._captured = captured(self._function, self._instead)
+        if self._captured is not None:
+            self._reading = Fused(self._captured, self._signatures, self._captured.skip)
+        return self._captured is not None
 
     def _key(self, signature: Any, numbers: Mapping[Path, Any]) -> Key:
         """A signature with its numbers. Past the bound of signatures, they all count."""
@@ -191,16 +220,16 @@ class Fused(Itself):
         try:
             found = recorded(self._function, Arguments(given, tuple(kwargs)), varying)
             run = self._fastest(found, given)
-            self.recordings += 1
-            self.reason = ""
+            self._recorded += 1
+            self._reason = ""
         except AskedError as asked:
             self._families[key.signature].fix(asked.places)
-            self.reason = "it wants to know a number that differs from call to call"
+            self._reason = "it wants to know a number that differs from call to call"
             return self._instead(*args, **kwargs)
         except UnfitError as unfit:
-            found, self.reason = _UNFIT, str(unfit)
+            found, self._reason = _UNFIT, str(unfit)
         except Exception as error:  # noqa: BLE001  # the function raises it, or engine's copies do
-            self.reason = f"it raises {type(error).__name__}: {error}"
+            self._reason = f"it raises {type(error).__name__}: {error}"
             return self._instead(*args, **kwargs)
         self._known[key] = found
         if _can_enter(self):
@@ -232,12 +261,14 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
         def step(u, v, dt=0.1):
             return u + dt * (v - u), v * 0.5
 
-    The function should depend on its arguments alone, and change nothing: it is not called when a
-    call is replayed, and called two or three times when one is recorded. A signature is the shape,
-    dtype and memory order of each array, the value of all else (also of what the function itself
-    reads from its module and its closure, and of the attributes of instances), and the options in
-    force; `signatures` bounds how many are kept. Results are arrays (in tuples, lists and dicts,
-    too), computed when a replayed call returns, pending where the function was called.
+    The function should depend on its arguments and on what it reads, and change nothing: it is not
+    called when a call is replayed, and called two or three times when one is recorded. A signature
+    is the shape, dtype and memory order of each array, the value of all else (also of what the
+    function itself reads from its module and its closure, and of the attributes of instances), and
+    the options in force; `signatures` bounds how many are kept. Arrays that it reads from its
+    module and its closure are read at each call, like arguments. Results are arrays (in tuples,
+    lists and dicts, too), computed when a replayed call returns, pending where the function was
+    called.
 
     A number (int, float, complex or NumPy's float64; by itself, or in a tuple, list or dict) that
     is another one in each call is recorded once: arithmetic with it, and ufuncs such as
@@ -246,10 +277,10 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     So it does where the function's code looks at types or identities (`type(dt)`, `dt is x`).
     bools, strings and NumPy's other scalars always do.
 
-    A function that asks for values, writes into its arguments, reads other arrays or draws random
-    numbers of `numpy.random` is called each time; `Fused.reason` says so. So are calls on
-    views and on long lists. The second call with a signature records it; of a few thousand
-    elements the sixteenth, since a kernel has to be compiled.
+    A function that asks for values, writes into arrays that it is given or reads, reads arrays in
+    other objects or draws random numbers of `numpy.random` is called each time; `Fused.reason`
+    says so. So are calls on views and on long lists. The second call with a signature records it;
+    of a few thousand elements the sixteenth, since a kernel has to be compiled.
     """
     if function is None:
         return lambda given: Fused(given, signatures)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dis import get_instructions
 from functools import lru_cache, partial
 from types import (
     BuiltinFunctionType,
-    CodeType,
     EllipsisType,
     FunctionType,
     MemberDescriptorType,
@@ -20,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.frontend.captured import Captured, content, globals_of
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.small import SCALARS
@@ -146,15 +145,20 @@ _PLAIN = frozenset(np.dtype(code) for code in DTYPES)
 
 class Reads:
     """What a function reads from its module and its closure, and what comes with it: the object of
-    a method, defaults, the arguments of a `functools.partial`."""
+    a method, defaults, the arguments of a `functools.partial`. Captured arrays are arguments."""
 
     def __init__(self, function: Any) -> None:
         self._held: dict[str, Any] = {}
-        function = self._innermost(function)
+        captured = function if isinstance(function, Captured) else None
+        function = self._innermost(function if captured is None else captured.__wrapped__)
         is_plain = isinstance(function, FunctionType)
         self._names = function.__globals__ if is_plain else {}
-        self._read = sorted(_globals_of(function.__code__)) if is_plain else []
+        self._read = sorted(globals_of(function.__code__)) if is_plain else []
         self._cells = tuple(function.__closure__ or ()) if is_plain else ()
+        if captured is not None:
+            self._read = [name for name in self._read if name not in captured.names]
+            cells = enumerate(self._cells)
+            self._cells = tuple([cell for n, cell in cells if n not in captured.cells])
 
     def _innermost(self, function: Any) -> Any:
         """The function that is called in the end; what may change of the rest is held."""
@@ -182,7 +186,7 @@ class Reads:
     def marks(self) -> tuple[Any, ...]:
         """The marks of all that is read."""
         found = [self._names.get(name) for name in self._read]
-        found += [_content(cell) for cell in self._cells]
+        found += [content(cell) for cell in self._cells]
         found += self._held.values()
         return tuple([plain_mark(value) for value in found])
 
@@ -199,7 +203,7 @@ class Reads:
         for name in self._read:
             found += seen_plain(NAME, (self._names, name), self._names.get(name, MISSING))
         for cell in self._cells:
-            found += seen_plain(CELL, cell, _content(cell, MISSING))
+            found += seen_plain(CELL, cell, content(cell, MISSING))
         for name, value in self._held.items():
             found += seen_plain(NAME, (self._held, name), value)
         return found
@@ -224,19 +228,3 @@ def _is_fixed(value: Any) -> bool:
     if kind is tuple:
         return all(map(_is_fixed, value))
     return kind in NUMBERS or kind in _FIXED or isinstance(value, type | np.dtype | Itself)
-
-
-def _globals_of(code: CodeType) -> set[str]:
-    """The names that code, and the functions and comprehensions in it, read from the module."""
-    found = {item.argval for item in get_instructions(code) if item.opname == "LOAD_GLOBAL"}
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            found |= _globals_of(inner)
-    return found
-
-
-def _content(cell: Any, nothing: Any = None) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # it has none so far
-        return nothing
