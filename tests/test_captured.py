@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as host
@@ -11,6 +10,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.concurrently import concurrently
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
@@ -49,14 +49,117 @@ def test_a_global_is_read_at_each_call() -> None:
     assert fused.replays >= 4 and fused.recordings == 1 and not fused.reason
 
 
-@pytest.mark.parametrize("make", (lf.asarray, host.asarray), ids=("ours", "NumPy's"))
-def test_what_is_written_into_it_is_seen(make: Callable[[Any], Any]) -> None:
-    weights, x = make(numbers()), numbers(2.0)
+def test_what_is_written_into_it_is_seen() -> None:
+    weights, x = lf.asarray(numbers()), numbers(2.0)
     fused = lf.fuse(lambda x: x - weights)
     for number in range(6):
         weights[number] = 100.0
         same(fused(lf.asarray(x)), x - host.asarray(weights))
     assert fused.replays >= 3
+
+
+def test_arrays_of_numpy_are_left_to_the_function() -> None:
+    """What it makes of them is NumPy's, and seen by nobody."""
+    weights = numbers()
+    fused = lf.fuse(
+        lambda x: (x * float(weights[0]), weights + 1.0, isinstance(weights, lf.ndarray))
+    )
+    for number in range(6):
+        weights[0] = number
+        found = fused(lf.asarray(numbers()))
+        same(found[0], numbers() * number)
+        assert type(found[1]) is host.ndarray
+    assert not fused.replays
+
+
+ALONE = {
+    "identity": "def f(x): return x * 3.0 if v is w else x * 5.0",
+    "of an argument": "def f(x): return x * 3.0 if x is w else x * 5.0",
+    "type": "def f(x): return x * 3.0 if type(w) is type(v) else w",
+    "read by a helper": "def h(): return float(w[0])\ndef f(x): return x * h() + w",
+    "written by a helper": "def h(): w[0] += 1.0\ndef f(x): h(); return x * w",
+    "rebound by a helper": "def h():\n global w; w = w * 2.0\ndef f(x): h(); return x * w",
+    "made when wanted": (
+        "ready = False\ndef h():\n global w, ready\n if not ready: w, ready = w + 1.0, True\n"
+        "def f(x): h(); return x * w"
+    ),
+    "rebound by it": "def f(x):\n global w; w = w + x; return w",
+    "another rebound": "def f(x):\n global v; v = x * w; return v + 1.0",
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_cannot_be_told_is_called(name: str) -> None:
+    """Where it, or a function that it names, does more with them than to read them."""
+    programs = []
+    for array in (lf.asarray, host.asarray):
+        v = array(numbers())
+        programs.append(defined(ALONE[name], w=v, v=v))
+    fused = lf.fuse(programs[0][0])
+    for number in range(8):
+        if number in (3, 6):
+            for (_, names), array in zip(programs, (lf.asarray, host.asarray), strict=True):
+                names["w"] = array(numbers(number))
+        given = [
+            names["w"] if name == "of an argument" else array(numbers(0.5))
+            for (_, names), array in zip(programs, (lf.asarray, host.asarray), strict=True)
+        ]
+        same(fused(given[0]), programs[1][0](given[1]))
+    assert not fused.replays
+
+
+def test_own_variables_of_inner_functions() -> None:
+    weights = lf.asarray(numbers())
+
+    def outer(x: Any) -> Any:
+        total = x * 0.5
+
+        def more() -> None:
+            nonlocal total
+            total = total + weights
+
+        more()
+        return total
+
+    fused = lf.fuse(outer)
+    for _ in range(4):
+        same(fused(lf.asarray(numbers())), numbers() * 0.5 + numbers())
+    assert fused.replays
+
+
+def test_raising_when_recorded() -> None:
+    """It is called alone from then on."""
+
+    def function(x: Any) -> Any:
+        function.calls += 1  # type: ignore[attr-defined]
+        if function.calls == 2:  # type: ignore[attr-defined]
+            raise OSError("no")
+        return x * 2.0
+
+    function.calls = 0  # type: ignore[attr-defined]
+    fused = lf.fuse(function)
+    for _ in range(5):
+        same(fused(lf.asarray(numbers())), numbers() * 2.0)
+    assert function.calls == 6 and "OSError" in fused.reason  # type: ignore[attr-defined]
+    assert not fused.replays
+
+
+def test_threads_that_begin_together() -> None:
+    """All have one set of captured arrays."""
+    f, names = defined("def f(x, k=2.0): return x * w * k - v", w=lf.asarray(numbers()), v=1.0)
+    wrong: list[int] = []
+    fused = lf.fuse(f)
+
+    def work(number: int) -> None:
+        for _ in range(30):
+            names["v"] = lf.asarray(numbers()) if number % 2 else numbers()[:1]
+            found = host.asarray(fused(lf.asarray(numbers())))
+            wanted = [numbers() * numbers() * 2.0 - v for v in (1.0, numbers())]
+            if not any(host.array_equal(found, each) for each in wanted):
+                wrong.append(number)
+
+    concurrently(work, [(number,) for number in range(4)])
+    assert not wrong
 
 
 def test_cells_and_globals_of_inner_functions() -> None:

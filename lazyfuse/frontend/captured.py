@@ -1,24 +1,24 @@
 """Arrays that a function under `fuse` reads from its module and its closure.
 
 They count as arguments before its own: a recording reads them anew at each call. To record, the
-function is called with other globals and cells, in which copies are in their place.
+function is called with other globals and cells, in which copies are in their place. NumPy's own
+arrays are left alone: what is done with them is NumPy's, and nobody would notice that it is done
+once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dis import get_instructions
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.identity import asks_who, codes_in, functions_from
 
 #: More of them are left to the function.
 _MOST = 32
-_WRITES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF"))
 
 
 class Captured:
@@ -70,23 +70,30 @@ class Captured:
 
 
 def captured(function: Any, instead: Callable[..., Any]) -> Captured | None:
-    """The function with the arrays that it reads now, None where there are none. Names that it
-    writes stay its own."""
+    """The function with the arrays that it reads now; None where there are none. Raises:
+    LookupError where they cannot be arguments: it, or a function that it names, looks at
+    identities or assigns names of others, or another function reads one of them."""
     if not isinstance(function, FunctionType):
         return None
     code, closure = function.__code__, function.__closure__ or ()
     names = [
         name
-        for name in sorted(globals_of(code) - _written(code))
-        if isinstance(function.__globals__.get(name), Handle | np.ndarray)
+        for name in sorted(globals_of(code))
+        if isinstance(function.__globals__.get(name), Handle)
     ]
-    cells = [
-        place
-        for place, (name, cell) in enumerate(zip(code.co_freevars, closure, strict=True))
-        if name not in _written(code) and isinstance(content(cell), Handle | np.ndarray)
-    ]
-    if not 0 < len(names) + len(cells) <= _MOST:
+    cells = [place for place, cell in enumerate(closure) if isinstance(content(cell), Handle)]
+    if not names and not cells:
         return None
+    if len(names) + len(cells) > _MOST or asks_who(function):
+        raise LookupError
+    for each in functions_from(function):
+        own = globals_of(each.__code__) if each.__globals__ is function.__globals__ else ()
+        around = each.__closure__ or ()
+        is_shared = any(name in own for name in names) or any(
+            closure[place] is cell for place in cells for cell in around
+        )
+        if _written(each.__code__) or is_shared and each is not function:
+            raise LookupError
     return Captured(function, names, cells, instead)
 
 
@@ -99,11 +106,14 @@ def globals_of(code: CodeType) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _written(code: CodeType) -> frozenset[str]:
     """The names of globals, and of variables around it, that code assigns."""
-    return _named(code, _WRITES)
+    around = _named(code, frozenset(("STORE_DEREF", "DELETE_DEREF"))).intersection(
+        code.co_freevars
+    )
+    return around | _named(code, frozenset(("STORE_GLOBAL", "DELETE_GLOBAL")))
 
 
 def _named(code: CodeType, operations: frozenset[str]) -> frozenset[str]:
-    instructions = (item for each in _codes(code) for item in get_instructions(each))
+    instructions = (item for each in codes_in(code) for item in get_instructions(each))
     return frozenset(item.argval for item in instructions if item.opname in operations)
 
 
@@ -113,11 +123,3 @@ def content(cell: Any, nothing: Any = None) -> Any:
         return cell.cell_contents
     except ValueError:
         return nothing
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A code and those of the functions that are defined inside."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

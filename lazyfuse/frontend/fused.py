@@ -22,7 +22,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import registry
-from lazyfuse.frontend.captured import Captured, captured
+from lazyfuse.frontend.captured import captured
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
@@ -76,7 +76,7 @@ class Fused(Itself):
     ) -> None:
         """`instead` is called where the function would be for a result, not to record it."""
         update_wrapper(self, function)
-        self._function = function
+        self._function: Any = function
         self._instead = function if instead is None else instead
         self._signatures = signatures
         self._reads = Reads(function)
@@ -87,8 +87,8 @@ class Fused(Itself):
         self._machine = machine.Entries()
         self._entries = self._machine.head
         self._reason = ""
-        self._captured: Captured | None = None
         self._reading: Fused | None = None  # the same with captured arrays among its arguments
+        self._is_closed = False  # whether such arrays cannot be told
 
     @property
     def reason(self) -> str:
@@ -113,11 +113,11 @@ class Fused(Itself):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments. Raises: what the function raises."""
-        if self._reading is not None:
-            assert self._captured is not None
-            arrays = self._captured.values()
+        reading = self._reading
+        if reading is not None:
+            arrays = reading._function.values()
             if arrays is not None:
-                return self._reading(*arrays, *args, **kwargs)
+                return reading(*arrays, *args, **kwargs)
         if registry.SETTLE and registry.SETTLE[0]():
             return self(*args, **kwargs)  # machine code may know it now
         given = (*args, *kwargs.values()) if kwargs else args
@@ -186,12 +186,16 @@ class Fused(Itself):
     def _capture(self) -> bool:
         """Count the arrays that the function reads among its arguments from now on; whether there
         are any, and that is new."""
-        if self._reading is not None:
+        if self._reading is not None or self._is_closed:
             return False
-        self._captured = captured(self._function, self._instead)
-        if self._captured is not None:
-            self._reading = Fused(self._captured, self._signatures, self._captured.skip)
-        return self._captured is not None
+        try:
+            found = captured(self._function, self._instead)
+        except LookupError:
+            self._is_closed = True
+            return False
+        if found is not None:
+            self._reading = Fused(found, self._signatures, found.skip)
+        return found is not None
 
     def _key(self, signature: Any, numbers: Mapping[Path, Any]) -> Key:
         """A signature with its numbers. Past the bound of signatures, they all count."""
@@ -230,7 +234,9 @@ class Fused(Itself):
             found, self._reason = _UNFIT, str(unfit)
         except Exception as error:  # noqa: BLE001  # the function raises it, or engine's copies do
             self._reason = f"it raises {type(error).__name__}: {error}"
-            return self._instead(*args, **kwargs)
+            result = self._instead(*args, **kwargs)
+            self._known[key] = _UNFIT  # it raises nothing but when it is recorded
+            return result
         self._known[key] = found
         if _can_enter(self):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
@@ -265,10 +271,10 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     called when a call is replayed, and called two or three times when one is recorded. A signature
     is the shape, dtype and memory order of each array, the value of all else (also of what the
     function itself reads from its module and its closure, and of the attributes of instances), and
-    the options in force; `signatures` bounds how many are kept. Arrays that it reads from its
-    module and its closure are read at each call, like arguments. Results are arrays (in tuples,
-    lists and dicts, too), computed when a replayed call returns, pending where the function was
-    called.
+    the options in force; `signatures` bounds how many are kept. Arrays of lazyfuse that it reads
+    from its module and its closure are read at each call, like arguments, unless a function that
+    it names reads them, too. Results are arrays (in tuples, lists and dicts, too), computed when a
+    replayed call returns, pending where the function was called.
 
     A number (int, float, complex or NumPy's float64; by itself, or in a tuple, list or dict) that
     is another one in each call is recorded once: arithmetic with it, and ufuncs such as

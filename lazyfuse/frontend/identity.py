@@ -22,6 +22,15 @@ _IDENTITIES = frozenset(("type", "id"))
 
 def asks_who(function: Callable[..., Any]) -> bool:
     """Whether a function, or one that it names, looks at types or identities of objects."""
+    return any(
+        _IDENTITIES.intersection(code.co_names) or _compares(code)
+        for each in functions_from(function)
+        for code in codes_in(each.__code__)
+    )
+
+
+def functions_from(function: Callable[..., Any]) -> Iterator[FunctionType]:
+    """A function and those that it names, and so on, but for NumPy's and ours."""
     waiting: list[Any] = [function]
     met: set[FunctionType] = set()
     for each in map(_python_function, waiting):  # which grows
@@ -30,14 +39,12 @@ def asks_who(function: Callable[..., Any]) -> bool:
         met.add(each)
         if (each.__module__ or "").partition(".")[0] in _KNOWN:
             continue
-        for code in _codes(each.__code__):
-            if _IDENTITIES.intersection(code.co_names) or _compares(code):
-                return True
+        yield each
+        for code in codes_in(each.__code__):
             waiting += [each.__globals__.get(name) for name in code.co_names]
         for cell in each.__closure__ or ():
             with suppress(ValueError):  # filled later
                 waiting.append(cell.cell_contents)
-    return False
 
 
 def _python_function(value: Any) -> FunctionType | None:
@@ -49,12 +56,12 @@ def _python_function(value: Any) -> FunctionType | None:
     return value if type(value) is FunctionType else None
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
     """A code and those of the functions that are defined inside."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes_in(constant)
 
 
 def _compares(code: CodeType) -> bool:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from contextlib import suppress
 from functools import lru_cache
 from sys import getrefcount
@@ -57,7 +57,7 @@ class BufferPool:
     def __init__(self, limit: int = POOL_BYTES) -> None:
         self.limit = limit
         self._held = 0
-        self._free: dict[int, list[Block]] = {}
+        self._free: OrderedDict[int, list[Block]] = OrderedDict()
         self._returned: deque[Block] = deque()
         self._lock = threading.Lock()
 
@@ -115,7 +115,8 @@ class BufferPool:
                 block = self._returned.popleft()
             except IndexError:  # the last one; another thread may have taken it
                 return
-            blocks = self._free[block.capacity] = self._free.pop(block.capacity, [])  # last
+            blocks = self._free.setdefault(block.capacity, [])
+            self._free.move_to_end(block.capacity)
             counted = _counted(block.capacity)
             self._make_room(counted, block.capacity)
             if self._held + counted <= self.limit:
@@ -131,8 +132,8 @@ class BufferPool:
                 return
             blocks = self._free[capacity]
             if blocks:
-                blocks.pop()
                 self._held -= _counted(capacity)
+                blocks.pop()
             if not blocks:
                 del self._free[capacity]
 
