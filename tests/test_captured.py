@@ -241,7 +241,7 @@ def test_methods_partials_and_fused_functions_inside() -> None:
     assert Model.step.replays >= 3
 
 
-def test_errors_name_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_the_function() -> None:
     f, names = defined("def f(x): return x * w", w=lf.asarray(numbers()))
     fused = lf.fuse(f)
     for _ in range(3):

@@ -76,20 +76,17 @@ def captured(function: Any, instead: Callable[..., Any]) -> Captured | None:
     if not isinstance(function, FunctionType):
         return None
     code, closure = function.__code__, function.__closure__ or ()
-    names = [
-        name
-        for name in sorted(globals_of(code))
-        if isinstance(function.__globals__.get(name), Handle)
-    ]
+    own = function.__globals__
+    names = sorted(name for name in globals_of(code) if isinstance(own.get(name), Handle))
     cells = [place for place, cell in enumerate(closure) if isinstance(content(cell), Handle)]
     if not names and not cells:
         return None
     if len(names) + len(cells) > _MOST or asks_who(function):
         raise LookupError
     for each in functions_from(function):
-        own = globals_of(each.__code__) if each.__globals__ is function.__globals__ else ()
+        read = globals_of(each.__code__) if each.__globals__ is own else ()
         around = each.__closure__ or ()
-        is_shared = any(name in own for name in names) or any(
+        is_shared = any(name in read for name in names) or any(
             closure[place] is cell for place in cells for cell in around
         )
         if _written(each.__code__) or is_shared and each is not function:
