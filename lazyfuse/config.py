@@ -79,6 +79,11 @@ class Options:
             *("scan-by-thread", "scan-by-block"),
         ),
     )
+    cuda_graphs: bool = _option(
+        True,
+        "launch several small kernels on a GPU as one CUDA graph, once they have run on the same "
+        "memory some times",
+    )
     native: bool = _option(
         True,
         "calls on small arrays, and recording again what was recorded before, in machine code "

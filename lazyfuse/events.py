@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields, replace
 @dataclass
 class Stats:
     """Totals since the last `reset_stats()`. `unfused` are library calls, `device_calls` those of
-    them, and of the fallbacks, that a library of a GPU answered."""
+    them, and of the fallbacks, that a library of a GPU answered; `graph_launches` are runs of
+    several kernels by one CUDA graph."""
 
     kernels_launched: int = 0
     kernels_compiled: int = 0
@@ -24,6 +25,7 @@ class Stats:
     fallbacks: int = 0
     unfused: int = 0
     device_calls: int = 0
+    graph_launches: int = 0
     cold_runs: int = 0
     copies: int = 0
     donations: int = 0

@@ -6,7 +6,7 @@ strides and offsets once per plan (`bind`), and then launches with buffers and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -105,8 +105,21 @@ class Libraries(Protocol):
         NumPy has to compute or to raise."""
 
 
+class Captures(Protocol):
+    """What a backend offers beside kernels, if launching many at once is cheaper than one by one.
+    Launches that may be among them say `is_capturable`, and how many things are `queued`."""
+
+    def queue(self) -> Hashable:
+        """The stream to which work goes now: what is captured for one runs there only."""
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
+        """What does on this stream what `run` launches, on the same memory, which the caller keeps
+        for it; `run` is called, but its kernels do not run. None where that cannot be done."""
+
+
 class Backend(Protocol):
-    """One device kind. One with libraries of its own is also Libraries."""
+    """One device kind. One with libraries of its own is also Libraries, one that can launch much
+    at once Captures."""
 
     name: str
     device: str

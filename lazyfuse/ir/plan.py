@@ -8,7 +8,7 @@ same structure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -85,6 +85,10 @@ class Launch:
     bytes_written: int
     frees: tuple[int, ...] = ()
     bound: list[Any] = field(default_factory=lambda: [None], repr=False)
+
+    def scalars_of(self, constants: Sequence[Any]) -> list[Any]:
+        """The values of the scalars, where the graph's Consts have these."""
+        return [constants[item] if kind == "const" else item for kind, item in self.scalars]
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.plans import made_now
+from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, trace
 
 
@@ -253,7 +254,10 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
     executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
     buffers = [leaf.buffer for leaf in leaves]
-    return _complete(pending, leaves, executor, lambda: executor.run(buffers))
+    found = None if device == "cpu" else repeats(known, executor.backend, options)
+    if found is None:
+        return _complete(pending, leaves, executor, lambda: executor.run(buffers))
+    return _complete(pending, leaves, executor, lambda: found.run(buffers, scalars))
 
 
 def _again(pending: Trace, device: str) -> list[Finding]:
@@ -357,8 +361,11 @@ def replay(
 ) -> tuple[list[Buffer], int]:
     """Run a plan on memory, which it does not write; its results, and the floating point
     conditions that were met. The caller holds the lock of a flush."""
-    backend = session.backend(known.device)
-    executor = Executor(known.plan, backend, config.current(), scalars, lambda leaf: False)
+    backend, options = session.backend(known.device), config.current()
+    found = None if known.device == "cpu" else repeats(known, backend, options)
+    if found is not None:
+        return found.run(leaves, scalars), 0
+    executor = Executor(known.plan, backend, options, scalars, lambda leaf: False)
     results = executor.run(leaves)
     _mark_shared(results)
     return results, executor.conditions

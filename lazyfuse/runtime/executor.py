@@ -141,7 +141,9 @@ class Executor:
                 known[slot] = self.backend.allocate(nbytes)
         buffers: list[Any] = [known[operand.slot] for operand in step.operands]
         self.overwritten |= self.claimed  # from here on
-        self.conditions |= bound(buffers, self._scalars(step), threads=self.options.threads)
+        self.conditions |= bound(
+            buffers, step.scalars_of(self.scalars), threads=self.options.threads
+        )
         self._launched.append(step)
 
     def _bound(self, step: Launch) -> BoundLaunch | None:
@@ -157,9 +159,6 @@ class Executor:
             return known.launch
         return bound_launch(step, self.backend)
 
-    def _scalars(self, step: Launch) -> list[Any]:
-        return [self.scalars[item] if kind == "const" else item for kind, item in step.scalars]
-
     def _together(self, steps: Sequence[Step], wave: Wave) -> bool:
         """Run the steps of a wave band by band, if all its kernels can be built."""
         launches = [step for step in steps if isinstance(step, Launch)]
@@ -174,7 +173,7 @@ class Executor:
         for renewal, room in zip(renewals, wave.rooms, strict=True):
             self.buffers[renewal.target] = rooms[room]
         buffers = [[self._buffer(operand.slot) for operand in step.operands] for step in launches]
-        scalars = [self._scalars(step) for step in launches]
+        scalars = [step.scalars_of(self.scalars) for step in launches]
         self.overwritten |= self.claimed
         self.conditions |= wave.bound[0][1](buffers, scalars, threads=self.options.threads)
         self._launched += launches

@@ -19,8 +19,9 @@ from lazyfuse.runtime.trace import Trace
 class Known:
     """A plan, and where in a trace of its structure its leaves and scalars stand.
 
-    runs: by Python. ready: what machine code runs (`ready.py`), None as
-    long as there is nothing, for ever where `is_unfit`.
+    runs: by Python. ready: what machine code runs (`ready.py`), None as long as there is nothing,
+    for ever where `is_unfit`. repeats: what runs on a GPU instead of the executor (`repeats.py`),
+    None for nothing; before that is known, the number of runs.
     """
 
     plan: Plan
@@ -30,6 +31,7 @@ class Known:
     runs: int = 0
     ready: Any = None
     is_unfit: bool = False
+    repeats: Any = 0
 
 
 def known_plan(pending: Trace, options: Options, device: str) -> Known | None:

@@ -26,10 +26,11 @@ MOST_PIECES = 1 << 14
 class Step(NamedTuple):
     """A launch, and of each of its operands the number of the leaf, or ~number of new memory; and
     which of the plan's constants its scalars are. Or a copy, from the second operand to the first,
-    of these pieces: offset and length in bytes."""
+    of these pieces: offset and length in bytes. `of`: the plan's step."""
 
     launch: Any
     operands: tuple[int, ...]
+    of: Launch | Renew
     pieces: np.ndarray | None = None
     constants: tuple[int | None, ...] = ()
 
@@ -54,9 +55,10 @@ class UnknownError(Exception):
     """A plan that is no such sequence."""
 
 
-def sequence(plan: Plan, backend: Backend, constants: Items[Any]) -> Sequence | None:
-    """The kernels of a plan with the scalars fixed; None for plans with other steps, or with waves
-    over more memory than a cache holds, and for backends that fix no scalars."""
+def sequence(plan: Plan, backend: Backend, constants: Items[Any] | None) -> Sequence | None:
+    """The kernels of a plan with the scalars fixed, or as they are (None); None for plans with
+    other steps, or with waves over more memory than a cache holds, and for backends that fix no
+    scalars."""
     memory, steps, read, written = _Memory(plan.leaves), [], 0, 0
     try:
         for step in plan.steps:
@@ -114,9 +116,10 @@ class _Memory:
                 self._free[self.sizes[~place]].append(place)
 
 
-def _launch(step: Launch, backend: Backend, constants: Items[Any], memory: _Memory) -> Step:
-    fix = getattr(bound_launch(step, backend), "fixed", None)
-    if fix is None:
+def _launch(step: Launch, backend: Backend, constants: Items[Any] | None, memory: _Memory) -> Step:
+    launch = bound_launch(step, backend)
+    fix = getattr(launch, "fixed", None)
+    if launch is None or (fix is None and constants is not None):
         raise UnknownError
     given = dict(step.donors)
     for slot, nbytes in step.allocates:
@@ -126,10 +129,11 @@ def _launch(step: Launch, backend: Backend, constants: Items[Any], memory: _Memo
             memory.donations += 1
         else:
             memory.take(slot, nbytes)
-    scalars = [constants[item] if kind == "const" else item for kind, item in step.scalars]
     known = tuple([item if kind == "const" else None for kind, item in step.scalars])
     places = tuple([memory.places[item.slot] for item in step.operands])
-    return Step(fix(scalars), places, constants=known)
+    if fix is not None and constants is not None:
+        launch = fix(step.scalars_of(constants))
+    return Step(launch, places, step, constants=known)
 
 
 def _renew(step: Renew, memory: _Memory, steps: list[Step]) -> bool:
@@ -147,7 +151,7 @@ def _renew(step: Renew, memory: _Memory, steps: list[Step]) -> bool:
     if len(pieces) > MOST_PIECES:
         raise UnknownError
     table = np.array(pieces, np.int64)
-    steps.append(Step(None, (memory.places[step.target], memory.places[base]), table))
+    steps.append(Step(None, (memory.places[step.target], memory.places[base]), step, table))
     return True
 
 

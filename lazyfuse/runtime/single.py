@@ -16,6 +16,7 @@ from lazyfuse import events
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
 from lazyfuse.runtime.executor import bound_launch
+from lazyfuse.runtime.repeats import LEAST_QUEUED
 
 
 class Address:
@@ -49,18 +50,19 @@ class Single(NamedTuple):
 
     def with_constants(self, constants: Sequence[Any]) -> Single:
         """The same launch, which was not fixed, with these scalars."""
-        return self._replace(scalars=_scalars(self.step, constants))
+        return self._replace(scalars=tuple(self.step.scalars_of(constants)))
 
 
 def single(
     plan: Plan, device: str, constants: Sequence[Any], *, is_fixed: bool = True
 ) -> Single | None:
-    """A plan's only launch with the scalars fixed, or as they are; None for other plans."""
+    """A plan's only launch with the scalars fixed, or as they are; None for other plans, and where
+    it is so many kernels that they should be a graph (`repeats.py`)."""
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], Launch):
         return None
     step = plan.steps[0]
     found = bound_launch(step, session.backend(device))
-    if found is None:
+    if found is None or getattr(found, "queued", 1) >= LEAST_QUEUED:
         return None
     place = {slot: ~number for number, slot in enumerate(plan.outputs)}
     if len(place) < len(plan.outputs) or any(slot < plan.leaves for slot in plan.outputs):
@@ -71,12 +73,8 @@ def single(
     )
     if None in operands:
         return None
-    scalars = _scalars(step, constants)
+    scalars = tuple(step.scalars_of(constants))
     fixed = getattr(found, "fixed", None)
     if is_fixed and fixed is not None:
         return Single(fixed(scalars), operands, step, ())  # type: ignore[arg-type]  # no None in it
     return Single(found, operands, step, scalars)  # type: ignore[arg-type]  # no None in it
-
-
-def _scalars(step: Launch, constants: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple([constants[item] if kind == "const" else item for kind, item in step.scalars])

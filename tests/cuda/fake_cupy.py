@@ -9,7 +9,9 @@ wait for others. Faults are planted by name:
 from __future__ import annotations
 
 import ctypes
+import itertools
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -35,25 +37,51 @@ class FakeMemory:
         self.fake, self.owner, self.ptr, self.nbytes = fake, owner, pointer, nbytes
 
     def __add__(self, offset: int) -> FakeMemory:
-        return FakeMemory(self.fake, self.owner, self.ptr + offset, self.nbytes - offset)
+        return FakeMemory(self.fake, self, self.ptr + offset, self.nbytes - offset)
 
     def memset_async(self, value: int, nbytes: int, stream: Any) -> None:
-        self.fake.call("memset_async")
-        self.fake.bytes_at(self.ptr, nbytes)[:] = value
+        def fill() -> None:
+            self.fake.bytes_at(self.ptr, nbytes)[:] = value
+
+        self.fake.queue("memset_async", stream, fill)
 
     def copy_from_host_async(self, source: ctypes.c_void_p, nbytes: int, stream: Any) -> None:
+        assert not stream.is_recording, "the words may be gone when the graph runs"
         self.fake.call("upload")
         assert source.value is not None
         self.fake.bytes_at(self.ptr, nbytes)[:] = host_bytes(source.value, nbytes)
 
 
 class FakeStream:
-    """cupy.cuda.Stream."""
+    """cupy.cuda.Stream: current inside `with`. While it records a graph, nothing runs on it, and
+    nobody may wait for it."""
 
     def __init__(self, fake: FakeCupy, ptr: int = 0) -> None:
         self.fake, self.ptr = fake, ptr
+        self.recorded: list[Callable[[], None]] = []
+        self.is_recording = False
+        self.before: list[Any] = []
+
+    def __enter__(self) -> None:
+        self.before.append(self.fake.stream)
+        self.fake.stream = self
+
+    def __exit__(self, *error: object) -> None:
+        self.fake.stream = self.before.pop()
+
+    def begin_capture(self) -> None:
+        assert self.ptr > 2, "the default streams record nothing"
+        self.fake.call("capture")
+        self.is_recording = True
+
+    def end_capture(self) -> FakeGraph:
+        assert self.is_recording
+        self.is_recording = False
+        self.fake.call("captured")
+        return FakeGraph(self.fake, self.recorded)
 
     def synchronize(self) -> None:
+        assert not self.is_recording
         self.fake.call("sync")
 
     def record(self) -> Any:
@@ -62,6 +90,23 @@ class FakeStream:
 
     def wait_event(self, event: Any) -> None:
         self.fake.waits.append((self.ptr, event.ptr))
+
+
+class FakeGraph:
+    """cupy.cuda.Graph: the same again, on the same memory, in the order of a stream."""
+
+    def __init__(self, fake: FakeCupy, recorded: list[Callable[[], None]]) -> None:
+        self.fake, self.recorded = fake, recorded
+        self.device = fake.current
+        self.streams: set[int] = set()
+
+    def launch(self, stream: FakeStream) -> None:
+        self.fake.call("graph")
+        assert self.device == self.fake.current
+        self.streams.add(stream.ptr)
+        assert len(self.streams) == 1, "its workspaces are of one stream"
+        for run in self.recorded:
+            run()
 
 
 class FakeDevice:
@@ -90,18 +135,22 @@ class FakeFunction:
         self.device = fake.current
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
-        self.fake.call("launch")
         assert self.device == self.fake.current, "a module belongs to one GPU"
-        self.fake.launched.append((self.name, stream.ptr))
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
-        regions = [buffer.region for buffer in list(self.fake.runtime._buffers)]
-        self.module.launch(self.name, grid, block, given, regions)
+
+        def run() -> None:
+            regions = [buffer.region for buffer in list(self.fake.runtime._buffers)]
+            self.module.launch(self.name, grid, block, given, regions)
+
+        self.fake.queue("launch", stream, run)
+        self.fake.launched.append((self.name, stream.ptr))
 
 
 class FakeCupy:
     """The module `cupy`. `calls` lists what was called, `places` on which GPU, `launched` the
     kernels and `called` CuPy's functions with the address of their stream; `limit` bounds the
-    bytes on the GPU.
+    bytes on the GPU. With `pool`, memory that is let go is what the next call of as many bytes
+    gets; without, no address comes twice.
     """
 
     def __init__(self, gpus: int = 1) -> None:
@@ -113,9 +162,11 @@ class FakeCupy:
         self.waits: list[tuple[int, int]] = []
         self.faults: dict[str, Exception] = {}
         self.limit: int | None = None
+        self.pool: dict[int, list[PtxBuffer]] | None = None
         self.driver = 13000
         self.runtime = PtxRuntime(Target(processors=2, block=64))
         self.stream = FakeStream(self)
+        self.streams = itertools.count(0x100)
         self.gpus, self.current = gpus, 0
         self.places: list[int] = []
         self.ndarray = FakeArray
@@ -124,6 +175,7 @@ class FakeCupy:
             Device=self._device,
             alloc=self._alloc,
             get_current_stream=lambda: self.stream,
+            Stream=self._new_stream,
             memory=SimpleNamespace(OutOfMemoryError=real.memory.OutOfMemoryError),
             MemoryPointer=lambda unowned, offset: FakeMemory(
                 self, unowned, unowned.ptr + offset, unowned.size - offset
@@ -154,6 +206,15 @@ class FakeCupy:
         error = self.faults.pop(name, None)
         if error is not None:
             raise error
+
+    def queue(self, name: str, stream: Any, run: Callable[[], None]) -> None:
+        """Do something in the order of a stream, which may be recording."""
+        if getattr(stream, "is_recording", False):
+            self.call(f"recorded {name}")
+            stream.recorded.append(run)
+        else:
+            self.call(name)
+            run()
 
     def from_dlpack(self, array: Any) -> FakeArray:
         """cupy asks the producer to order its work before the current stream."""
@@ -195,15 +256,27 @@ class FakeCupy:
         self.call("alloc")
         if self.limit is not None and self.used + nbytes > self.limit:
             raise cupy.cuda.memory.OutOfMemoryError(nbytes, self.used, self.limit)
-        buffer: PtxBuffer = self.runtime.allocate(nbytes)
+        free = [] if self.pool is None else self.pool.setdefault(nbytes, [])
+        buffer: PtxBuffer = free.pop() if free else self.runtime.allocate(nbytes)
         self.homes.append((buffer.pointer, nbytes, self.current))
-        return FakeMemory(self, buffer, buffer.pointer, nbytes)
+        memory = FakeMemory(self, buffer, buffer.pointer, nbytes)
+        if self.pool is not None:
+            weakref.finalize(memory, free.append, buffer)
+        return memory
+
+    def _new_stream(self, non_blocking: bool) -> FakeStream:
+        assert non_blocking, "the default stream would wait for it"
+        return FakeStream(self, next(self.streams))
 
     def _memcpy(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
+        def copy() -> None:
+            into = host_bytes(target, nbytes) if to_host else self.bytes_at(target, nbytes)
+            into[:] = self.bytes_at(source, nbytes)
+
         to_host = kind == cupy.cuda.runtime.memcpyDeviceToHost
-        self.call("download" if to_host else "copy")
-        into = host_bytes(target, nbytes) if to_host else self.bytes_at(target, nbytes)
-        into[:] = self.bytes_at(source, nbytes)
+        current = self.stream if self.stream.ptr == stream else FakeStream(self, stream)
+        assert not (to_host and current.is_recording)
+        self.queue("download" if to_host else "copy", current, copy)
 
 
 class FakeModule:
@@ -238,6 +311,7 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Iterator[FakeCup
         calls,
         cupy_kernels,
         device,
+        graphs,
     )
 
     fake = FakeCupy(gpus)
@@ -248,6 +322,7 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Iterator[FakeCup
         patch.setattr(buffers, "cupy", fake)
         patch.setattr(calls, "cupy", fake)
         patch.setattr(device, "cupy", fake)
+        patch.setattr(graphs, "cupy", fake)
         patch.setattr(cupy_kernels, "cupy", fake)
         patch.setattr(device, "cupy_function", fake.function)
         patch.setattr(device, "Target", lambda processors: fake.runtime.target)

@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -280,6 +280,19 @@ class CudaBackend:
         nothing of the function."""
         row = at_once.TABLE.get(name)
         return 0 if row is None else row.arrays
+
+    def queue(self) -> Hashable:
+        """The current stream of this GPU."""
+        from lazyfuse.backends.cuda import graphs
+
+        with self.gpu.use():
+            return graphs.queue()
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
+        """What `run` launches as a CUDA graph; None where CUDA refuses."""
+        from lazyfuse.backends.cuda import graphs
+
+        return graphs.capture(self.gpu, run)
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

@@ -74,7 +74,7 @@ class CupyExecutable:
 class CupyLaunch:
     """Arrays over the buffers of a call, then the cupy kernel."""
 
-    __slots__ = ("run", "views", "scalars", "is_empty", "gpu", "make_own", "own")
+    __slots__ = ("run", "views", "scalars", "is_empty", "is_reduction", "gpu", "make_own", "own")
 
     def __init__(
         self,
@@ -89,6 +89,14 @@ class CupyLaunch:
         self.views = [_view(kernel, layout, number) for number in range(len(kernel.args))]
         self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
         self.is_empty = 0 in layout.extents[: kernel.outer]
+        self.is_reduction = kernel.inner > 0
+
+    queued = 1
+
+    @property
+    def is_capturable(self) -> bool:
+        """Reductions may take memory from the pool, which a graph would not keep."""
+        return self.own is not None or not self.is_reduction
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0

@@ -6,8 +6,9 @@ The Runtime that `launch.py` asks for, through cupy.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import cupy
 import numpy as np
@@ -24,6 +25,16 @@ from lazyfuse.backends.cuda.program import PARAMETER_BYTES, WIDE_PARAMETER_BYTES
 _HERE = nullcontext()
 
 
+class Capture:
+    """A graph in the making: the stream for which it is, the stream that records it, memory that
+    its kernels need for themselves, and their names."""
+
+    def __init__(self, outer: Any, stream: Any) -> None:
+        self.outer, self.stream = outer, stream
+        self.kept: list[CudaBuffer] = []
+        self.names: list[str] = []
+
+
 class Device:
     """GPU `number`. Memory and modules belong to it, whichever device is current at the call."""
 
@@ -36,6 +47,7 @@ class Device:
         modern = cupy.cuda.runtime.driverGetVersion() >= 12010 and int(self.architecture) >= 70
         self.parameter_bytes = WIDE_PARAMETER_BYTES if modern else PARAMETER_BYTES
         self.target = Target(processors=int(gpu.attributes["MultiProcessorCount"]))
+        self._capture: Capture | None = None
 
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
@@ -55,22 +67,46 @@ class Device:
             self.reported.tell(error)
             raise
 
+    @contextmanager
+    def capturing(self) -> Iterator[Capture]:
+        """Within, launches and workspaces are of a stream of their own, for a graph."""
+        with self.use():
+            capture = Capture(cupy.cuda.get_current_stream(), cupy.cuda.Stream(non_blocking=True))
+            with capture.stream:
+                self._capture = capture
+                try:
+                    yield capture
+                finally:
+                    self._capture = None
+
+    def _kept(self, nbytes: int) -> CudaBuffer:
+        """Memory for the kernels that are launched now; a graph keeps its own."""
+        capture = self._capture
+        if capture is None:
+            return self.allocate(nbytes)
+        with capture.outer:
+            buffer = self.allocate(nbytes)
+        capture.kept.append(buffer)
+        return buffer
+
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
         """Pool memory: a later allocation on this stream reuses it only after the kernels queued
         so far.
         """
-        buffer = self.allocate(nbytes)
+        buffer = self._kept(nbytes)
         if zeroed:
             with self.reported, self.use():
                 buffer.memory.memset_async(0, nbytes, cupy.cuda.get_current_stream())
         return buffer
 
     def table(self, words: np.ndarray) -> Buffer:
-        """The driver takes the words before this returns: few bytes of pageable memory."""
+        """The driver takes the words before this returns: few bytes of pageable memory. They are
+        no part of a graph, whose values do not change."""
         with self.reported, self.use():
-            buffer = allocate(words.nbytes, self.name)
+            buffer = self._kept(words.nbytes)
             source = ctypes.c_void_p(words.ctypes.data)
-            stream = cupy.cuda.get_current_stream()
+            capture = self._capture
+            stream = cupy.cuda.get_current_stream() if capture is None else capture.outer
             buffer.memory.copy_from_host_async(source, words.nbytes, stream)
         return buffer
 
@@ -86,6 +122,8 @@ class Device:
         device_now, number = cupy.cuda.runtime.getDevice, self.number
 
         def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
+            if self._capture is not None:
+                self._capture.names.append(name)
             nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
             try:
                 if device_now() == number:

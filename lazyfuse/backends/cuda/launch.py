@@ -82,6 +82,10 @@ class OwnLaunch:
     prepared here.
     """
 
+    is_capturable = True
+    #: Kernels, and memory that is set to zero, that a call queues.
+    queued = 1
+
     def __init__(
         self, program: Program, runtime: Runtime, functions: dict[str, Function], layout: Layout
     ) -> None:
@@ -192,6 +196,7 @@ class ReductionLaunch(OwnLaunch):
         everything = ((0, len(program.kernel.phases)),)
         self.ranges = program.launches if self.geometry.splits > 1 else everything
         self.areas = tuple(self._areas())
+        self.queued = len(self.ranges) + sum(zeroed for *_, zeroed in self.areas)
 
     @property
     def strategy(self) -> tuple[Strategy, ...]:
