@@ -291,14 +291,20 @@ def test_a_gpu_that_there_is_not(gpu: FakeCupy) -> None:
         lf.array([1.0], device="cuda:3")
 
 
-def test_gpu_check_runs_every_strategy(
-    gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The part of `scripts/gpu_check` that compares kernels, on a few that cupy may not have."""
+def gpu_check() -> Any:
+    """The script as a module."""
     script = Path(__file__).resolve().parents[2] / "scripts" / "gpu_check"
     loader = SourceFileLoader("gpu_check", str(script))
     module = module_from_spec(spec_from_loader("gpu_check", loader))  # type: ignore[arg-type]
     loader.exec_module(module)
+    return module
+
+
+def test_gpu_check_runs_every_strategy(
+    gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The part of `scripts/gpu_check` that compares kernels, on a few that cupy may not have."""
+    module = gpu_check()
     x = positive(40, 60)
     cases = [
         fold_case("largest", x, "maximum", x.max(1), 1),
@@ -315,3 +321,14 @@ def test_gpu_check_runs_every_strategy(
     }
     cases[0].expected[0][3, 7] += 1
     assert len(module.check_kernels()["wrong"]) == 5
+
+
+def test_gpu_check_calibrates_the_interpreter(gpu: FakeCupy) -> None:
+    """Its bits are the fake's, which is the interpreter too; another bit would be counted."""
+    module = gpu_check()
+    found = module.calibrate(seconds=3.0)
+    assert found["same"] > 0 and found["differ"] == {}
+    x = np.array([[1.0, 0.0, np.nan], [2.0, -1.0, 3.0]])
+    assert module.count_apart(x, x.copy()) == 0
+    assert module.count_apart(x, np.where(x == 0, -x, x)) == 1
+    assert module.count_apart(x.astype("c16"), x.astype("c16") * -1) == 5

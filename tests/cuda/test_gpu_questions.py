@@ -1,0 +1,46 @@
+"""What `scripts/gpu_check` measures, asked of the CPU and NumPy on small arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perf import gpu
+from perf.bars import Bar
+
+CARD = gpu.Card("cpu", np, lambda: None, nbytes=1 << 16, repeats=1)
+
+
+@pytest.mark.engine
+def test_everything_is_measured_and_judged() -> None:
+    """Each question gets an answer, and each promise a verdict."""
+    shown: list[str] = []
+    report = gpu.measure(CARD, shown.append)
+    asked = {(row["workload"], row["dtype"]) for row in report["bandwidth"]}
+    assert len(asked) == 3 * len(gpu.QUESTIONS) + len(gpu.CHAINS)
+    assert all(row["lazyfuse_s"] > 0 and row["peer_s"] > 0 for row in report["bandwidth"])
+    assert report["graphs"]["same_bits"] and report["graphs"]["graphs"] == 0
+    judged = list(gpu.bars(report))
+    assert len(judged) == 4 * len(gpu.CHAINS) + 3 * 6 + 3
+    assert all(isinstance(bar, Bar) and bar.measured > 0 for bar in judged)
+    assert len(shown) == len(report["bandwidth"]) + len(judged)
+
+
+@pytest.mark.parametrize("question", gpu.QUESTIONS, ids=lambda asked: asked.name)
+def test_questions_agree_with_numpy(question: gpu.Question) -> None:
+    """A program that is wrong is no measure of speed."""
+    import lazyfuse as lf
+
+    x = np.random.default_rng(3).random((64, 96))
+    expected = question.program(np, x)
+    np.testing.assert_allclose(lf.asnumpy(question.program(lf, lf.array(x))), expected, 1e-12)
+
+
+@pytest.mark.parametrize("count", gpu.CHAINS)
+def test_chains_are_so_long(count: int) -> None:
+    """And one kernel, from which nothing can be left out."""
+    import lazyfuse as lf
+
+    y = gpu.chain(count)(lf, lf.array(np.ones((4, 70_000))))
+    text = lf.explain(y)
+    assert text.startswith("1 kernel") and f"{count} operations" in text
