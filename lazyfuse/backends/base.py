@@ -105,16 +105,29 @@ class Libraries(Protocol):
         NumPy has to compute or to raise."""
 
 
-class Captures(Protocol):
-    """What a backend offers beside kernels, if launching many at once is cheaper than one by one.
-    Launches that may be among them say `is_capturable`, and how many things are `queued`."""
+class Queue(Protocol):
+    """Where launches and copies go, in order."""
+
+    def launch(
+        self, bound: Launch, buffers: Sequence[Buffer], scalars: Sequence[Scalar]
+    ) -> None: ...
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]
+    ) -> None: ...
+
+
+class Captures(Queue, Protocol):
+    """What a backend offers beside kernels, if queueing much at once is cheaper than one by one.
+    Launches that may be among them say `is_capturable`, and how many kernels are `queued`."""
 
     def queue(self) -> Hashable:
         """The stream to which work goes now: what is captured for one runs there only."""
 
-    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
-        """What does on this stream what `run` launches, on the same memory, which the caller keeps
-        for it; `run` is called, but its kernels do not run. None where that cannot be done."""
+    def capture(self, run: Callable[[Queue], None], name: str) -> Callable[[], None] | None:
+        """What queues on this stream all that `run` puts into the queue that it is given, on the
+        same memory, which the caller has to have for it; profilers see the name. None where that
+        cannot be done. Raises: MemoryError."""
 
 
 class Backend(Protocol):

@@ -254,10 +254,17 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
     executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
     buffers = [leaf.buffer for leaf in leaves]
-    found = None if device == "cpu" else repeats(known, executor.backend, options)
-    if found is None:
-        return _complete(pending, leaves, executor, lambda: executor.run(buffers))
-    return _complete(pending, leaves, executor, lambda: found.run(buffers, scalars))
+    return _complete(pending, leaves, executor, lambda: _results(known, executor, buffers))
+
+
+def _results(known: Known, executor: Executor, leaves: Sequence[Any]) -> list[Buffer]:
+    """Run a plan: on a GPU by a graph, where it is worth one."""
+    if known.device != "cpu":
+        found = repeats(known, executor.backend, executor.options)
+        results = None if found is None else found.run(leaves, executor.scalars)
+        if results is not None:
+            return results
+    return executor.run(leaves)
 
 
 def _again(pending: Trace, device: str) -> list[Finding]:
@@ -361,12 +368,9 @@ def replay(
 ) -> tuple[list[Buffer], int]:
     """Run a plan on memory, which it does not write; its results, and the floating point
     conditions that were met. The caller holds the lock of a flush."""
-    backend, options = session.backend(known.device), config.current()
-    found = None if known.device == "cpu" else repeats(known, backend, options)
-    if found is not None:
-        return found.run(leaves, scalars), 0
-    executor = Executor(known.plan, backend, options, scalars, lambda leaf: False)
-    results = executor.run(leaves)
+    backend = session.backend(known.device)
+    executor = Executor(known.plan, backend, config.current(), scalars, lambda leaf: False)
+    results = _results(known, executor, leaves)
     _mark_shared(results)
     return results, executor.conditions
 

@@ -12,118 +12,134 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from collections.abc import Sequence as Items
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyfuse import events
-from lazyfuse.backends.base import Buffer
+from lazyfuse.backends.base import Buffer, Queue
 from lazyfuse.config import Options
-from lazyfuse.ir.plan import Launch
+from lazyfuse.ir.plan import Launch, Renew
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.sequence import Sequence, sequence
 from lazyfuse.runtime.session import kernels
 
-#: Launches and copies from which a graph may pay: it takes the host some 6 us, one of them 3.
+#: Kernels from which a graph may pay: it takes the host some 6 us, one of them 3.
 LEAST_QUEUED = 3
-#: Bytes that the kernels of a plan move at most. An H200 moves them in 7 us: of more, the GPU is
-#: behind the host anyhow.
+#: Bytes that kernels and copies of a plan move at most. An H200 moves them in 7 us: of more, the
+#: GPU is behind the host anyhow.
 MOST_BYTES = 32 << 20
-#: Runs of a plan by the executor, and then of one set of addresses, before anything is captured:
-#: capturing takes as long as some thirty launches.
+#: Runs of a plan by the executor, and then of one set of addresses, before anything is captured.
 RUNS, TIMES = 8, 8
 #: Graphs that a plan keeps, the least recently used go first; each takes the driver some 64 KiB.
 MOST_GRAPHS = 8
-#: Sets of addresses that are counted at a time, and runs without a graph after which a plan is
-#: left to the executor, which reuses dead inputs.
-MOST_SETS, MOST_RUNS = 64, 1024
+#: Sets of addresses that are counted at a time.
+MOST_SETS = 64
+#: What a plan starts with and has at most; it is left to the executor, which reuses dead inputs,
+#: when it has lost that: a run without a graph loses one, a capture as many launches as it takes
+#: as long as, a run by a graph wins one.
+CREDIT, CAPTURE_COST = 1024, 30
 #: Alignment of memory between two kernels, as of the pool's.
 _ALIGNMENT = 512
 
 
-class _Part(NamedTuple):
-    """Memory between two kernels: a part of a buffer, which it keeps."""
+class _Part:
+    """Memory between two kernels: a part of a buffer."""
 
-    pointer: int
-    nbytes: int
-    whole: Buffer
+    __slots__ = ("pointer", "nbytes", "memory")
+
+    def __init__(self, whole: Any, start: int, nbytes: int) -> None:
+        self.pointer, self.nbytes = whole.pointer + start, nbytes
+        self.memory = whole.memory + start
 
 
 class Repeats:
     """A plan as kernels on memory that is known beforehand; `run` is what an executor's does.
-    `backend` is also Captures; `epoch` is that of the kernel cache. Calls are made under the lock
-    of a flush."""
+    `backend` is also Captures. Calls are made under the lock of a flush."""
 
-    def __init__(self, found: Sequence, backend: Any) -> None:
-        self.epoch = kernels.epoch
-        self.backend = backend
-        self.is_over = False
+    def __init__(self, found: Sequence, backend: Any, name: str) -> None:
+        self.backend, self.name = backend, name
         self._sequence = found
         self._between, self._between_bytes = _places(found)
         self._launches = len(found.steps) - found.copies
         self._met: Counter[Hashable] = Counter()
         self._graphs: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
-        self._runs = 0
+        self._credit = CREDIT
 
-    def run(self, leaves: Items[Buffer], constants: Items[Any]) -> list[Buffer]:
-        """The buffers of the outputs. Raises: MemoryError, before anything is launched."""
+    @property
+    def is_over(self) -> bool:
+        """Whether graphs do not pay."""
+        return self._credit <= 0
+
+    def run(self, leaves: Items[Buffer], constants: Items[Any]) -> list[Buffer] | None:
+        """The buffers of the outputs; None where there is no memory for them: the executor may
+        need less. Nothing has run then."""
         found, allocate = self._sequence, self.backend.allocate
-        results = [allocate(found.memory[piece]) for piece in found.outputs]
+        try:
+            results = [allocate(found.memory[piece]) for piece in found.outputs]
+            whole = allocate(self._between_bytes) if self._between else None
+        except MemoryError:
+            self._credit = 0
+            self._graphs.clear()
+            return None
         memory: dict[int, Any] = dict(zip(found.outputs, results, strict=True))
-        if self._between:
-            whole = allocate(self._between_bytes)
-            for piece, start in self._between.items():
-                memory[piece] = _Part(whole.pointer + start, found.memory[piece], whole)
+        for piece, start in self._between.items():
+            memory[piece] = _Part(whole, start, found.memory[piece])
 
-        def launch() -> None:
-            self._launch(leaves, memory, constants)
+        def queue(target: Queue) -> None:
+            self._queue(target, leaves, memory, constants)
 
         used = [buffer.pointer for buffer in (*leaves, *results)]
-        used += [whole.pointer] if self._between else []
-        self._run((self.backend.queue(), *used, *map(_told_apart, constants)), launch)
+        used += [] if whole is None else [whole.pointer]
+        self._run((self.backend.queue(), *used, *map(_told_apart, constants)), queue)
         events.add_launches(self._launches, self._launches, found.read, found.written)
         events.add(copies=found.copies)
         kernels.count_hits(self._launches)
         return results
 
-    def _run(self, key: Hashable, launch: Callable[[], None]) -> None:
+    def _run(self, key: Hashable, queue: Callable[[Queue], None]) -> None:
         graph = self._graphs.get(key)
         if graph is None:
-            graph = self._captured(key, launch)
+            graph = self._captured(key, queue)
             if graph is None:
-                launch()
+                queue(self.backend)
                 return
         graph()
+        self._credit = min(self._credit + 1, CREDIT)
+        self._graphs[key] = graph
         self._graphs.move_to_end(key)
+        if len(self._graphs) > MOST_GRAPHS:
+            self._graphs.popitem(last=False)
         events.add(graph_launches=1)
 
-    def _captured(self, key: Hashable, launch: Callable[[], None]) -> Callable[[], None] | None:
+    def _captured(
+        self, key: Hashable, queue: Callable[[Queue], None]
+    ) -> Callable[[], None] | None:
         """The graph of a run that has come often enough; None for others."""
-        self._runs += 1
+        self._credit -= 1
         self._met[key] += 1
         if self._met[key] <= TIMES:
             if len(self._met) > MOST_SETS:
                 self._met.clear()
-            self.is_over = self._runs > MOST_RUNS
             return None
-        graph: Callable[[], None] | None = self.backend.capture(launch)
-        self.is_over = graph is None
-        if graph is not None:
-            self._graphs[key] = graph
-            del self._met[key]
-            self._runs = 0
-            if len(self._graphs) > MOST_GRAPHS:
-                self._graphs.popitem(last=False)
+        self._met.pop(key, None)
+        self._credit -= CAPTURE_COST
+        try:
+            graph: Callable[[], None] | None = self.backend.capture(queue, self.name)
+        except MemoryError:
+            return None
+        if graph is None:
+            self._credit = 0
         return graph
 
-    def _launch(
-        self, leaves: Items[Buffer], memory: dict[int, Any], constants: Items[Any]
+    def _queue(
+        self, target: Queue, leaves: Items[Buffer], memory: dict[int, Any], constants: Items[Any]
     ) -> None:
-        """Launch the kernels one by one."""
+        """Queue the kernels one by one."""
         for launch, operands, of, *_ in self._sequence.steps:
             buffers = [leaves[place] if place >= 0 else memory[~place] for place in operands]
             if isinstance(of, Launch):
-                launch(buffers, of.scalars_of(constants), threads=1)
+                target.launch(launch, buffers, of.scalars_of(constants))
             else:
-                self.backend.copy_regions(buffers[1], buffers[0], of.node.dtype, of.kept)
+                target.copy_regions(buffers[1], buffers[0], of.node.dtype, of.kept)
 
 
 def _places(found: Sequence) -> tuple[dict[int, int], int]:
@@ -148,30 +164,40 @@ def repeats(known: Known, backend: Any, options: Options) -> Repeats | None:
     """What runs a plan from its RUNS-th run on; None for the executor."""
     found = known.repeats
     if type(found) is int:
-        known.repeats = found + 1
-        if found >= RUNS:
-            known.repeats = _found(known, backend, options)
+        known.repeats = found + 1 if found < RUNS else _found(known, backend, options)
         return None
-    if found is None or (not found.is_over and found.epoch == kernels.epoch):
-        return found  # type: ignore[no-any-return]  # a Repeats
-    known.repeats = None if found.is_over else 0
-    return None
+    if found is not None and found.is_over:
+        known.repeats = None
+    return known.repeats  # type: ignore[no-any-return]  # a Repeats
+
+
+def may_pay(launches: Items[Any], moved: int, backend: Any, options: Options) -> bool:
+    """Whether launches that move so many bytes together should be graphs: they are wanted, can be
+    captured, and there is something to win."""
+    return (
+        options.cuda_graphs
+        and moved <= MOST_BYTES
+        and hasattr(backend, "capture")
+        and all(getattr(launch, "is_capturable", False) for launch in launches)
+        and sum(launch.queued for launch in launches) >= LEAST_QUEUED
+    )
 
 
 def _found(known: Known, backend: Any, options: Options) -> Repeats | None:
-    """None where graphs are not wanted or would not pay, and for what no graph can do."""
+    """None where graphs would not pay, and for plans that write into an input if it is dead."""
     plan = known.plan
-    steps = [step for step in plan.steps if isinstance(step, Launch)]
-    moved = sum(step.bytes_read + step.bytes_written for step in steps)
-    if not options.cuda_graphs or moved > MOST_BYTES or not hasattr(backend, "capture"):
+    if any(isinstance(step, Renew) and _may_stay(step, plan.leaves) for step in plan.steps):
         return None
     found = sequence(plan, backend, None)
-    if found is None or not all(_is_plain(step.launch) for step in found.steps):
+    if found is None:
         return None
-    queued = sum(1 if step.launch is None else step.launch.queued for step in found.steps)
-    return Repeats(found, backend) if queued >= LEAST_QUEUED else None
+    launches = [step.launch for step in found.steps if step.launch is not None]
+    if not may_pay(launches, found.read + found.written, backend, options):
+        return None
+    names = [step.of.name for step in found.steps if isinstance(step.of, Launch)]
+    return Repeats(found, backend, f"graph of {', '.join(names)}")
 
 
-def _is_plain(launch: Any) -> bool:
-    """Whether a launch, or a copy, asks nothing of the host but to queue work on given memory."""
-    return launch is None or bool(getattr(launch, "is_capturable", False))
+def _may_stay(step: Renew, leaves: int) -> bool:
+    """Whether the executor may write into the memory of an input."""
+    return step.in_place and step.base_dies and step.base is not None and step.base < leaves

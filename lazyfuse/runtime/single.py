@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyfuse import events
+from lazyfuse import config, events
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
 from lazyfuse.runtime.executor import bound_launch
-from lazyfuse.runtime.repeats import LEAST_QUEUED
+from lazyfuse.runtime.repeats import may_pay
 
 
 class Address:
@@ -61,8 +61,10 @@ def single(
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], Launch):
         return None
     step = plan.steps[0]
-    found = bound_launch(step, session.backend(device))
-    if found is None or getattr(found, "queued", 1) >= LEAST_QUEUED:
+    backend = session.backend(device)
+    found = bound_launch(step, backend)
+    moved = step.bytes_read + step.bytes_written
+    if found is None or may_pay([found], moved, backend, config.current()):
         return None
     place = {slot: ~number for number, slot in enumerate(plan.outputs)}
     if len(place) < len(plan.outputs) or any(slot < plan.leaves for slot in plan.outputs):

@@ -71,8 +71,11 @@ class FakeStream:
 
     def begin_capture(self) -> None:
         assert self.ptr > 2, "the default streams record nothing"
-        self.fake.call("capture")
         self.is_recording = True
+        self.fake.call("capture")
+
+    def is_capturing(self) -> bool:
+        return self.is_recording
 
     def end_capture(self) -> FakeGraph:
         assert self.is_recording
@@ -99,6 +102,9 @@ class FakeGraph:
         self.fake, self.recorded = fake, recorded
         self.device = fake.current
         self.streams: set[int] = set()
+
+    def upload(self, stream: FakeStream) -> None:
+        self.fake.call("upload graph")
 
     def launch(self, stream: FakeStream) -> None:
         self.fake.call("graph")
@@ -139,7 +145,7 @@ class FakeFunction:
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
 
         def run() -> None:
-            regions = [buffer.region for buffer in list(self.fake.runtime._buffers)]
+            regions = [buffer.region for buffer in self.fake.alive()]
             self.module.launch(self.name, grid, block, given, regions)
 
         self.fake.queue("launch", stream, run)
@@ -150,7 +156,7 @@ class FakeCupy:
     """The module `cupy`. `calls` lists what was called, `places` on which GPU, `launched` the
     kernels and `called` CuPy's functions with the address of their stream; `limit` bounds the
     bytes on the GPU. With `pool`, memory that is let go is what the next call of as many bytes
-    gets; without, no address comes twice.
+    on the same stream gets; without, no address comes twice.
     """
 
     def __init__(self, gpus: int = 1) -> None:
@@ -161,8 +167,9 @@ class FakeCupy:
         self.ranges: list[str] = []
         self.waits: list[tuple[int, int]] = []
         self.faults: dict[str, Exception] = {}
+        self.listener: Callable[[str], None] | None = None
         self.limit: int | None = None
-        self.pool: dict[int, list[PtxBuffer]] | None = None
+        self.pool: dict[tuple[int, int], list[PtxBuffer]] | None = None
         self.driver = 13000
         self.runtime = PtxRuntime(Target(processors=2, block=64))
         self.stream = FakeStream(self)
@@ -200,8 +207,11 @@ class FakeCupy:
         self.__dict__.update(namespace(self))
 
     def call(self, name: str) -> None:
-        """Write a call down; raise the fault that is planted for it."""
+        """Write a call down; raise the fault that is planted for it. `listener` may do something
+        in the middle, as a finalizer would."""
         self.calls.append(name)
+        if self.listener is not None:
+            self.listener(name)
         self.places.append(self.current)
         error = self.faults.pop(name, None)
         if error is not None:
@@ -222,14 +232,19 @@ class FakeCupy:
         theirs: FakeArray = capsule[2]
         return theirs
 
+    def alive(self) -> list[PtxBuffer]:
+        """The buffers that have not been let go: nobody may touch others."""
+        pooled = {id(buffer) for free in (self.pool or {}).values() for buffer in free}
+        return [buffer for buffer in list(self.runtime._buffers) if id(buffer) not in pooled]
+
     @property
     def used(self) -> int:
         """Bytes of buffers that are alive."""
-        return sum(buffer.nbytes for buffer in list(self.runtime._buffers))
+        return sum(buffer.nbytes for buffer in self.alive())
 
     def bytes_at(self, pointer: int, nbytes: int) -> np.ndarray:
         """The bytes at an address of the GPU."""
-        for buffer in list(self.runtime._buffers):
+        for buffer in self.alive():
             start = pointer - buffer.pointer
             if 0 <= start and start + nbytes <= buffer.nbytes:
                 return buffer.memory[start : start + nbytes]
@@ -256,7 +271,7 @@ class FakeCupy:
         self.call("alloc")
         if self.limit is not None and self.used + nbytes > self.limit:
             raise cupy.cuda.memory.OutOfMemoryError(nbytes, self.used, self.limit)
-        free = [] if self.pool is None else self.pool.setdefault(nbytes, [])
+        free = [] if self.pool is None else self.pool.setdefault((nbytes, self.stream.ptr), [])
         buffer: PtxBuffer = free.pop() if free else self.runtime.allocate(nbytes)
         self.homes.append((buffer.pointer, nbytes, self.current))
         memory = FakeMemory(self, buffer, buffer.pointer, nbytes)

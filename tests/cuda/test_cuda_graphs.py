@@ -133,7 +133,7 @@ def test_what_is_kept_comes_at_new_addresses(
     gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing recurs: no graph, and the executor takes over again."""
-    monkeypatch.setattr(repeats, "MOST_RUNS", 20)
+    monkeypatch.setattr(repeats, "CREDIT", 20)
     monkeypatch.setattr(repeats, "MOST_SETS", 4)
     x = lf.asarray(start())
     kept = []
@@ -169,7 +169,7 @@ def test_values_in_a_table(gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> No
     assert "graph" in gpu.calls and "upload" not in last_calls(gpu)
 
 
-@pytest.mark.parametrize("call", ["capture", "recorded launch", "captured"])
+@pytest.mark.parametrize("call", ["capture", "recorded launch", "captured", "upload graph"])
 def test_what_cannot_be_captured_runs_as_ever(gpu: FakeCupy, call: str) -> None:
     """CUDA may refuse: nothing is lost, and the plan is left alone."""
     gpu.faults[call] = cupy.cuda.runtime.CUDARuntimeError(900)
@@ -197,6 +197,89 @@ def test_no_memory_left(gpu: FakeCupy) -> None:
         lf.materialize(pending)
     gpu.limit = None
     check(pending, TURNS + 1)
+
+
+def test_sets_that_crowd_each_other_out(gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Capturing ends when it costs more than graphs save."""
+    monkeypatch.setattr(repeats, "MOST_GRAPHS", 1)
+    monkeypatch.setattr(repeats, "CREDIT", 100)
+    x = lf.asarray(start())
+    for turn in range(60):
+        lf.materialize(step(lf, x, 0.5 + turn % 2))
+    captured = gpu.calls.count("captured")
+    assert 1 < captured <= 4
+    gpu.calls.clear()
+    lf.materialize(step(lf, x, 0.5))
+    assert not {"capture", "graph"} & set(gpu.calls)
+
+
+def test_rare_numbers_do_no_harm(gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that runs by graphs most of the time goes on so."""
+    monkeypatch.setattr(repeats, "CREDIT", 50)
+    x = lf.asarray(start())
+    for turn in range(300):
+        lf.materialize(step(lf, x, 0.5 if turn % 4 else turn))
+    assert last_calls(gpu).count("launch") == 0
+
+
+def test_memory_is_not_copied_for_a_graph(gpu: FakeCupy) -> None:
+    """A write into a dead array stays in place."""
+    x = lf.asarray(start())
+    lf.reset_stats()
+    for _ in range(TURNS):
+        x[:50] = lf.cumsum(step(lf, x[:50])[::-1])
+        lf.materialize(x)
+    assert lf.stats().copies <= 1 and "capture" not in gpu.calls
+
+
+def test_the_current_stream_stays(gpu: FakeCupy) -> None:
+    """Whoever has made it current, and whatever runs in the middle of a capture: nothing of that
+    becomes part of the graph."""
+    mine = gpu.cuda.Stream(non_blocking=True)
+    gpu.stream = mine
+    other = lf.fuse(lambda x: x * 3 + 1)
+    small = lf.asarray(np.arange(5.0))
+    found = []
+
+    def in_the_middle(name: str) -> None:
+        assert gpu.stream is mine
+        if name == "recorded launch":
+            found.append(other(small))
+
+    gpu.listener = in_the_middle
+    x = loop(step)
+    assert gpu.stream is mine and len(found) > 2
+    kept = [lf.asarray(np.full(5, 7.0)) for _ in range(8)]
+    x = step(lf, x)
+    lf.materialize(x)
+    assert last_calls(gpu).count("graph") <= 1
+    assert all(np.array_equal(lf.asnumpy(array), np.full(5, 7.0)) for array in kept)
+    assert all(np.array_equal(lf.asnumpy(array), np.arange(5.0) * 3 + 1) for array in found)
+    gpu.listener = None
+    check(x, TURNS + 1)
+
+
+def test_a_users_own_capture(gpu: FakeCupy) -> None:
+    """There nothing is captured inside."""
+    x = lf.asarray(start())
+    gpu.stream = gpu.cuda.Stream(non_blocking=True)
+    gpu.stream.is_recording = True
+    fused = lf.fuse(step)
+    for _ in range(TURNS):
+        fused(lf, x)
+    assert "capture" not in gpu.calls
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+def test_one_kernel_of_several_launches(gpu: FakeCupy, graphs: bool) -> None:
+    """`fuse` goes the short way where no graph is wanted."""
+    with lf.options(cuda_graphs=graphs):
+        fused = lf.fuse(lambda x: (x - x.max()) / (x - x.max()).sum())
+        x = lf.asarray(np.arange(8000.0))
+        for _ in range(TURNS):
+            fused(x)
+    assert fused.replays >= TURNS - 2
+    assert ("captured" in gpu.calls) == graphs
 
 
 def test_kernels_that_are_cleared(gpu: FakeCupy) -> None:

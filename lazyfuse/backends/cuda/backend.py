@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.backends.base import Buffer, Executable, LibraryCall, Scalar, Unsupported
+from lazyfuse.backends.base import (
+    Buffer,
+    Executable,
+    Launch,
+    LibraryCall,
+    Queue,
+    Scalar,
+    Unsupported,
+)
 from lazyfuse.backends.cuda import at_once, library
 from lazyfuse.backends.cuda.executable import (
     OwnExecutable,
@@ -188,13 +196,10 @@ class CudaBackend:
     ) -> None:
         import cupy
 
-        runtime = cupy.cuda.runtime
+        from lazyfuse.backends.cuda import buffers
+
         with self.reported, self.gpu.use():
-            stream = cupy.cuda.get_current_stream().ptr
-            for start, stop in spans:
-                places = target.pointer + start, source.pointer + start
-                kind = runtime.memcpyDeviceToDevice
-                runtime.memcpyAsync(*places, stop - start, kind, stream)
+            buffers.copy_spans(source, target, spans, cupy.cuda.get_current_stream().ptr)
 
     def to_host(self, buffer: Buffer) -> np.ndarray:
         """Copy the bytes out as uint8, after everything queued."""
@@ -288,11 +293,15 @@ class CudaBackend:
         with self.gpu.use():
             return graphs.queue()
 
-    def capture(self, run: Callable[[], None]) -> Callable[[], None] | None:
-        """What `run` launches as a CUDA graph; None where CUDA refuses."""
+    def launch(self, bound: Launch, buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+        """Queue a launch."""
+        bound(buffers, scalars, threads=1)
+
+    def capture(self, run: Callable[[Queue], None], name: str) -> Callable[[], None] | None:
+        """What `run` queues as a CUDA graph; None where CUDA refuses. Raises: MemoryError."""
         from lazyfuse.backends.cuda import graphs
 
-        return graphs.capture(self.gpu, run)
+        return graphs.capture(self.gpu, run, name)
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

@@ -81,6 +81,16 @@ def spans(regions: Sequence[Layout], itemsize: int) -> list[tuple[int, int]]:
     return found
 
 
+def copy_spans(
+    source: Buffer, target: Buffer, found: Sequence[tuple[int, int]], stream: int
+) -> None:
+    """Copy these bytes, in the order of a stream."""
+    runtime = cupy.cuda.runtime
+    for start, stop in found:
+        places = target.pointer + start, source.pointer + start
+        runtime.memcpyAsync(*places, stop - start, runtime.memcpyDeviceToDevice, stream)
+
+
 def _span(region: Layout, itemsize: int) -> tuple[int, int]:
     steps = [(n - 1) * step for n, step in zip(region.shape, region.strides, strict=True)]
     first = region.offset + sum(step for step in steps if step < 0)

@@ -9,6 +9,8 @@ text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
 
 import cupy
 import numpy as np
@@ -29,7 +31,7 @@ from lazyfuse.backends.cuda.program import Strategy
 from lazyfuse.backends.cuda.reduction import ReductionText, render_cupy_reduction
 from lazyfuse.ir.kernel import Kernel, Role
 
-Run = Callable[[list[cupy.ndarray], list[np.generic]], None]
+Run = Callable[[list[cupy.ndarray], list[np.generic], Any], None]
 
 
 class CupyExecutable:
@@ -74,7 +76,8 @@ class CupyExecutable:
 class CupyLaunch:
     """Arrays over the buffers of a call, then the cupy kernel."""
 
-    __slots__ = ("run", "views", "scalars", "is_empty", "is_reduction", "gpu", "make_own", "own")
+    __slots__ = ("run", "views", "scalars", "is_empty", "is_reduction", "gpu", "make_own", "own",
+                 "stream")  # fmt: skip
 
     def __init__(
         self,
@@ -85,7 +88,8 @@ class CupyLaunch:
         make_own: Callable[[], Launch],
     ) -> None:
         self.run, self.gpu, self.make_own = run, gpu, make_own
-        self.own: Launch | None = None
+        self.own: Any = None
+        self.stream: Any = None
         self.views = [_view(kernel, layout, number) for number in range(len(kernel.args))]
         self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
         self.is_empty = 0 in layout.extents[: kernel.outer]
@@ -98,6 +102,15 @@ class CupyLaunch:
         """Reductions may take memory from the pool, which a graph would not keep."""
         return self.own is not None or not self.is_reduction
 
+    def on(self, recorder: Any) -> Launch:
+        """The same launch, recorded."""
+        if self.own is not None:
+            recorded: Launch = self.own.on(recorder)
+            return recorded
+        launch = copy(self)
+        launch.stream = recorder.stream
+        return launch
+
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
     ) -> int:
@@ -105,15 +118,16 @@ class CupyLaunch:
         if self.is_empty:
             return 0
         if self.own is not None:
-            return self.own(buffers, scalars, threads=threads)
+            return int(self.own(buffers, scalars, threads=threads))
         typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
         try:
             with self.gpu.reported, self.gpu.use():
                 pairs = zip(buffers, self.views, strict=True)
-                self.run([as_cupy(buffer, *view) for buffer, view in pairs], typed)
+                arrays = [as_cupy(buffer, *view) for buffer, view in pairs]
+                self.run(arrays, typed, self.stream)
         except CompileException:  # of another version of cupy, say
             self.own = self.make_own()
-            return self.own(buffers, scalars, threads=threads)
+            return int(self.own(buffers, scalars, threads=threads))
         return 0
 
 
@@ -139,10 +153,11 @@ def _elementwise(kernel: Kernel, text: ElementwiseText) -> Run:
         options=CUPY_OPTIONS,
     )
 
-    def run(arrays: list[cupy.ndarray], scalars: list[np.generic]) -> None:
+    def run(arrays: list[cupy.ndarray], scalars: list[np.generic], stream: Any) -> None:
         inputs = [arrays[number] for number in text.inputs]
         outputs = [arrays[number] for number in text.outputs]
-        function(*inputs, *scalars, *outputs)
+        named = {} if stream is None else {"stream": stream}
+        function(*inputs, *scalars, *outputs, **named)
 
     return run
 
@@ -162,7 +177,7 @@ def _reduction(kernel: Kernel, text: ReductionText) -> Run:
     )
     axes = tuple(range(kernel.outer, kernel.outer + kernel.inner))
 
-    def run(arrays: list[cupy.ndarray], scalars: list[np.generic]) -> None:
+    def run(arrays: list[cupy.ndarray], scalars: list[np.generic], stream: Any) -> None:
         source, output = arrays[kernel.inputs[0]], arrays[kernel.outputs[0]]
         function(source, *scalars, output, axis=axes)
 

@@ -6,8 +6,8 @@ The Runtime that `launch.py` asks for, through cupy.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import cupy
@@ -25,16 +25,6 @@ from lazyfuse.backends.cuda.program import PARAMETER_BYTES, WIDE_PARAMETER_BYTES
 _HERE = nullcontext()
 
 
-class Capture:
-    """A graph in the making: the stream for which it is, the stream that records it, memory that
-    its kernels need for themselves, and their names."""
-
-    def __init__(self, outer: Any, stream: Any) -> None:
-        self.outer, self.stream = outer, stream
-        self.kept: list[CudaBuffer] = []
-        self.names: list[str] = []
-
-
 class Device:
     """GPU `number`. Memory and modules belong to it, whichever device is current at the call."""
 
@@ -47,7 +37,6 @@ class Device:
         modern = cupy.cuda.runtime.driverGetVersion() >= 12010 and int(self.architecture) >= 70
         self.parameter_bytes = WIDE_PARAMETER_BYTES if modern else PARAMETER_BYTES
         self.target = Target(processors=int(gpu.attributes["MultiProcessorCount"]))
-        self._capture: Capture | None = None
 
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
@@ -67,46 +56,22 @@ class Device:
             self.reported.tell(error)
             raise
 
-    @contextmanager
-    def capturing(self) -> Iterator[Capture]:
-        """Within, launches and workspaces are of a stream of their own, for a graph."""
-        with self.use():
-            capture = Capture(cupy.cuda.get_current_stream(), cupy.cuda.Stream(non_blocking=True))
-            with capture.stream:
-                self._capture = capture
-                try:
-                    yield capture
-                finally:
-                    self._capture = None
-
-    def _kept(self, nbytes: int) -> CudaBuffer:
-        """Memory for the kernels that are launched now; a graph keeps its own."""
-        capture = self._capture
-        if capture is None:
-            return self.allocate(nbytes)
-        with capture.outer:
-            buffer = self.allocate(nbytes)
-        capture.kept.append(buffer)
-        return buffer
-
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
         """Pool memory: a later allocation on this stream reuses it only after the kernels queued
         so far.
         """
-        buffer = self._kept(nbytes)
+        buffer = self.allocate(nbytes)
         if zeroed:
             with self.reported, self.use():
                 buffer.memory.memset_async(0, nbytes, cupy.cuda.get_current_stream())
         return buffer
 
     def table(self, words: np.ndarray) -> Buffer:
-        """The driver takes the words before this returns: few bytes of pageable memory. They are
-        no part of a graph, whose values do not change."""
+        """The driver takes the words before this returns: few bytes of pageable memory."""
         with self.reported, self.use():
-            buffer = self._kept(words.nbytes)
+            buffer = allocate(words.nbytes, self.name)
             source = ctypes.c_void_p(words.ctypes.data)
-            capture = self._capture
-            stream = cupy.cuda.get_current_stream() if capture is None else capture.outer
+            stream = cupy.cuda.get_current_stream()
             buffer.memory.copy_from_host_async(source, words.nbytes, stream)
         return buffer
 
@@ -121,16 +86,19 @@ class Device:
         nvtx, current = cupy.cuda.nvtx, cupy.cuda.get_current_stream
         device_now, number = cupy.cuda.runtime.getDevice, self.number
 
-        def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
-            if self._capture is not None:
-                self._capture.names.append(name)
+        def launch(
+            grid: tuple[int, int],
+            block: tuple[int, int],
+            values: Sequence[Value],
+            stream: Any = None,
+        ) -> None:
             nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
             try:
                 if device_now() == number:
-                    function((*grid, 1), (*block, 1), tuple(values), 0, current())
+                    function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
                 else:
                     with cupy.cuda.Device(number):
-                        function((*grid, 1), (*block, 1), tuple(values), 0, current())
+                        function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
             except Exception as error:
                 self.reported.tell(error)
                 raise

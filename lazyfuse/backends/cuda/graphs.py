@@ -5,6 +5,9 @@ need besides the caller's memory, workspaces, is of the stream for which it was 
 is used and given back in the order of that stream, as in ordinary launches. So a graph is for one
 stream as well. The driver orders launches of one graph, and lets a graph that is dropped finish;
 threads have to take turns with it (CUDA runtime API, cudaGraphLaunch, cudaGraphExecDestroy).
+
+The stream that records is nobody's current one: code that runs in the middle, a finalizer say,
+queues its work where it always does.
 """
 
 from __future__ import annotations
@@ -12,12 +15,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import cupy
+import numpy as np
 
-from lazyfuse.backends.cuda.buffers import CudaBuffer
+from lazyfuse.backends.base import Buffer, Scalar
+from lazyfuse.backends.cuda import buffers as memory
 from lazyfuse.backends.cuda.device import Device
+from lazyfuse.backends.cuda.launch import Function
+from lazyfuse.ir.layout import Layout
 
 #: cudaStreamPerThread: as many streams as there are threads.
 _PER_THREAD = 2
@@ -34,7 +42,7 @@ class Graph:
 
     __slots__ = ("gpu", "graph", "kept", "name")
 
-    def __init__(self, gpu: Device, graph: Any, kept: Sequence[CudaBuffer], name: str) -> None:
+    def __init__(self, gpu: Device, graph: Any, kept: Sequence[Buffer], name: str) -> None:
         self.gpu, self.graph, self.kept, self.name = gpu, graph, kept, name
 
     def __call__(self) -> None:
@@ -46,24 +54,68 @@ class Graph:
             cupy.cuda.nvtx.RangePop()
 
 
-def capture(gpu: Device, run: Callable[[], None]) -> Graph | None:
-    """What `run` launches; None where CUDA refuses, or anything else fails: run as usual, it tells
-    what is wrong."""
+class Recorder:
+    """The Runtime of launches that a stream records, and where copies go; `kept` is the memory
+    that they need for themselves, of the current stream."""
+
+    def __init__(self, gpu: Device, stream: Any) -> None:
+        self.gpu, self.stream, self.target = gpu, stream, gpu.target
+        self.kept: list[Buffer] = []
+
+    def launch(self, bound: Any, buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+        """Record a launch that is capturable."""
+        bound.on(self)(buffers, scalars, threads=1)
+
+    def copy_regions(
+        self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]
+    ) -> None:
+        """Record a copy, as of CudaBackend."""
+        memory.copy_spans(source, target, memory.spans(regions, int(dtype[1:])), self.stream.ptr)
+
+    def functions(self, functions: dict[str, Function]) -> dict[str, Function]:
+        """The same functions, recorded."""
+        given: dict[str, Any] = dict(functions)  # of `Device.load`
+        return {name: partial(each, stream=self.stream) for name, each in given.items()}
+
+    def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
+        """Memory of the graph; it is zeroed each time."""
+        buffer = self.gpu.allocate(nbytes)
+        self.kept.append(buffer)
+        if zeroed:
+            buffer.memory.memset_async(0, nbytes, self.stream)
+        return buffer
+
+    def table(self, words: np.ndarray) -> Buffer:
+        """Words that do not change: no part of the graph, but before it in the current stream."""
+        buffer = self.gpu.table(words)
+        self.kept.append(buffer)
+        return buffer
+
+
+def capture(gpu: Device, run: Callable[[Recorder], None], name: str) -> Graph | None:
+    """What `run` queues, for the current stream; None where CUDA refuses. Raises: MemoryError."""
     try:
-        with gpu.capturing() as capture:
-            graph = _captured(capture.stream, run)
-    except Exception:
+        with gpu.use():
+            current = cupy.cuda.get_current_stream()
+            if current.is_capturing():  # the user's own graph would get what this one needs first
+                return None
+            recorder = Recorder(gpu, cupy.cuda.Stream(non_blocking=True))
+            graph = _captured(recorder, run)
+            graph.upload(current)
+            return Graph(gpu, graph, recorder.kept, name)
+    except MemoryError:
+        raise
+    except Exception:  # whatever it is: run as usual, it tells what is wrong
         return None
-    return Graph(gpu, graph, capture.kept, f"graph of {', '.join(capture.names)}")
 
 
-def _captured(stream: Any, run: Callable[[], None]) -> Any:
-    """cupy's graph. CUDA does not let a stream go on before its capture has ended."""
-    stream.begin_capture()
+def _captured(recorder: Recorder, run: Callable[[Recorder], None]) -> Any:
+    """cupy's graph."""
     try:
-        run()
+        recorder.stream.begin_capture()
+        run(recorder)
     except BaseException:
         with suppress(Exception):  # what has failed is told already
-            stream.end_capture()
+            recorder.stream.end_capture()
         raise
-    return stream.end_capture()
+    return recorder.stream.end_capture()

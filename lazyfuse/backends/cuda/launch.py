@@ -51,6 +51,13 @@ class Runtime(Protocol):
         """A workspace with these 8-byte words; they may change once this returns."""
 
 
+class Recorder(Runtime, Protocol):
+    """A Runtime whose launches are for a graph (graphs.py)."""
+
+    def functions(self, functions: dict[str, Function]) -> dict[str, Function]:
+        """These functions, recorded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Extents of all axes; per argument (None for scratch) strides and offset, in elements."""
@@ -135,6 +142,12 @@ class OwnLaunch:
         for position, number, convert in self.scalars:
             launch.template[position] = convert(scalars[number])
         launch.scalars = ()
+        return launch
+
+    def on(self, recorder: Recorder) -> OwnLaunch:
+        """The same launch, recorded."""
+        launch = copy(self)
+        launch.runtime, launch.functions = recorder, recorder.functions(self.functions)
         return launch
 
     @property
