@@ -217,3 +217,30 @@ def test_same_bits_cold_and_cached() -> None:
         third = oracle.evaluate(example.program, *example.arrays)
         for other in (second, third):
             assert not list(oracle.compare("result", first, other)), name
+
+
+@pytest.mark.engine
+def test_time_steps_are_stored() -> None:
+    """Each step is read by the next ones, and by stencils at five places: if none were stored, the
+    kernels of later steps would compute all earlier ones again."""
+
+    def wave(xp: Any, steps: int) -> Any:
+        u = xp.zeros((40, 50))
+        u[20, 25] = 1.0
+        before = u.copy()
+        for _ in range(steps):
+            lap = xp.zeros_like(u)
+            lap[1:-1, 1:-1] = (
+                u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+            )
+            before, u = u, 2 * u - before + 0.2 * lap
+        return u
+
+    lf, longest = oracle.lf, {}
+    for steps in (10, 40):
+        text = lf.explain(wave(lf, steps))
+        kernels = [line for line in text.splitlines() if "] kernel" in line]
+        longest[steps] = max(int(line.split(" operations")[0].split()[-1]) for line in kernels)
+        assert len(kernels) <= 4 * steps
+    assert longest[40] == longest[10] <= 20
+    host.testing.assert_array_equal(lf.asnumpy(wave(lf, 40)), wave(host, 40))

@@ -124,7 +124,7 @@ class ArrayInterface(Handle):
     # ---- the rest of the interface lives in the module of its family
 
     __getitem__ = indexing.getitem
-    __setitem__ = shortcuts.assignment(indexing.setitem)
+    __setitem__ = shortcuts.assignment(indexing.setitem, indexing.set_number)
 
     __repr__ = text.array_repr
     __str__ = text.array_str

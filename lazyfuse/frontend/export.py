@@ -4,11 +4,12 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle, handle, new
+from lazyfuse.frontend.memory import in_place
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
@@ -84,8 +85,8 @@ class _Elements:
 def element(node: Node, reading: Cast, offset: int) -> np.generic:
     """The element at an offset of a computed node in host memory, as NumPy's scalar."""
     engine.count_asked()
-    found: np.generic = _elements_of("cpu", node.buffer, reading)[offset]
-    return found
+    found: Any = in_place(node, reading, Layout((), (), offset))
+    return cast(np.generic, found[()])
 
 
 def to_numpy(self: Any) -> np.ndarray:

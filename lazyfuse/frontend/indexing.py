@@ -24,7 +24,7 @@ from lazyfuse.frontend.convert import (
 from lazyfuse.frontend.duplicates import last_values
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
-from lazyfuse.frontend.memory import is_computed, is_settled, look, mutate, poke
+from lazyfuse.frontend.memory import fill, is_computed, is_settled, look, mutate
 from lazyfuse.frontend.selection import (
     Empty,
     Selection,
@@ -33,6 +33,7 @@ from lazyfuse.frontend.selection import (
     select,
     values_in,
 )
+from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
@@ -128,24 +129,36 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     _assign_picked(self, key, value)
 
 
-#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
+#: Numbers that every dtype takes without a warning that is not one of arithmetic.
+_SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
+
+
+def set_number(array: Any, key: Any, value: Any) -> bool:
+    """Write a number to a region of settled memory, if that is the thing to do: where few elements
+    change, recording that would cost more."""
+    if type(value) in _SIMPLE and array._host is None and array._writeable is True:
+        layout = basic_layout(array._layout, key) if is_settled(array) else None
+        if layout is not None and size_of(layout.shape) <= _AT_ONCE:
+            return fill(array, layout, value)
+    return False
+
+
+#: Elements that are few: what picks them costs less than recording that.
 _FEW = 256
+#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
+_AT_ONCE = 1 << 16
 
 
 def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
-    is_element = not layout.shape and not _has_ellipsis(key)
-    if size_of(layout.shape) <= _FEW and _is_written_piecewise(array):
+    is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
+    if size <= _FEW and _is_written_piecewise(array):
         for each in (array, value):
             if isinstance(each, Handle):
                 look(each, lambda values: None)
-    if size_of(layout.shape) <= _FEW and is_settled(array) and _is_at_hand(value):
-        if is_element and array._host is None:
-            poke(array, layout.offset, values_in(value))
-        else:
-            index = () if is_element else ...
-            _write(array, index, value, layout)
+    if size <= _AT_ONCE and is_settled(array) and _is_at_hand(value):
+        _write(array, () if is_element else ..., value, layout)
         return
     if is_element and _has_axes(value):
         _write(array, (), value, layout)  # NumPy takes it for bools only

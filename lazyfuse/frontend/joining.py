@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError
-from lazyfuse.frontend.creation import empty
+from lazyfuse.frontend.at_once import copied
+from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.creation import empty, empty_like
+from lazyfuse.frontend.handle import new, view
+from lazyfuse.frontend.indexing import basic_layout
 from lazyfuse.frontend.manipulation import (
     asarray,
     atleast_1d,
@@ -19,7 +24,9 @@ from lazyfuse.frontend.manipulation import (
     transpose,
 )
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import normalize_axis
+from lazyfuse.runtime import engine
 
 
 def concatenate(
@@ -200,3 +207,67 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     items = [atleast_1d(item) for item in tup]
     axis = 0 if items and items[0].ndim == 1 else 1
     return concatenate(items, axis, dtype=dtype, casting=casting)
+
+
+#: Bytes of an array from which a roll is recorded: results computed from it read the array itself
+#: then (`passes/pieces.py`). Smaller ones are copied at once, which takes less than recording.
+_LARGE = 1 << 19
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Shift elements along axes; those that leave at the end come in at the start. A new array, in
+    the memory order of `a` (K). Without `axis` the elements are shifted in C order.
+
+    Raises: ValueError for shifts and axes that do not broadcast to one axis, AxisError.
+    """
+    try:
+        array = asarray(a)
+    except ForeignError:
+        return fallback.call(np.roll, a, shift, axis)
+    if array._host is not None:
+        return to_array(np.roll(array._host, shift, axis), owned=True)
+    if array.nbytes < _LARGE:
+        found = copied(np.roll, array, shift, axis)
+        if found is not None:
+            return found
+    if axis is None:
+        return roll(ravel(array), shift, 0).reshape(array.shape)
+    pieces = [
+        _rolled(extent, by)
+        for extent, by in zip(array.shape, _shifts(shift, axis, array.ndim), strict=True)
+    ]
+    result = empty_like(array)
+    node: Node = result._storage.node
+    place = engine.origin()
+    for parts in product(*pieces):
+        source = tuple([slice(start, stop) for start, stop, _ in parts])
+        target = tuple([slice(to, to + stop - start) for start, stop, to in parts])
+        value = view(array, _region(array, source))._read()
+        node = Update(node, _region(result, target), value)
+        node.origin = place
+    return new(node, array._storage.device)
+
+
+def _region(array: Any, key: tuple[slice, ...]) -> Layout:
+    """The layout of a region."""
+    layout = basic_layout(array._layout, key)
+    assert layout is not None, key  # slices are a basic index
+    return layout
+
+
+def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
+    """By how much each axis is rolled."""
+    axes = normalize_axis_tuple(axis, ndim, allow_duplicate=True)
+    pairs = np.broadcast(np.asarray(shift), np.asarray(axes))
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    found = [0] * ndim
+    for by, place in pairs:
+        found[place] += int(by)
+    return found
+
+
+def _rolled(extent: int, by: int) -> tuple[tuple[int, int, int], ...]:
+    """The pieces of an axis: start, stop, and where that goes."""
+    by = by % extent if extent else 0
+    return ((0, extent - by, by), (extent - by, extent, 0)) if by else ((0, extent, 0),)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.frontend.at_once import computed
 from lazyfuse.frontend.convert import ForeignError, adopted, gpu_home, plain, source
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.ir.library import Request
@@ -68,11 +69,15 @@ Memory = tuple[Shape, str, tuple[int, ...]]
 
 
 def record(call: Call, operands: Sequence[Any], *, reason: str) -> Any:
-    """Record `call` on operands, arrays or what NumPy makes arrays of.
+    """Record `call` on operands, arrays or what NumPy makes arrays of; run it, where that is
+    better (`at_once.py`).
 
     Raises: what NumPy raises for these shapes and dtypes; ForeignError for dtypes that only NumPy
     handles.
     """
+    now = computed(call, operands, lambda memory: math.prod(outline(call, memory).shape))
+    if now is not None:
+        return now
     device = device_of(operands)
     nodes = [node_of(value, device) for value in operands]
     found = outline(call, tuple((node.shape, node.dtype, node.strides) for node in nodes))

@@ -10,6 +10,7 @@ from numpy._core import multiarray
 from numpy.lib.stride_tricks import as_strided
 
 from lazyfuse.frontend import fallback, products
+from lazyfuse.frontend.at_once import product
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
@@ -132,7 +133,10 @@ def _einsum_view(subscripts: str, array: Any) -> Any:
 
 
 def matmul_operator(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else products.call(np.matmul, (self, other), {})
+    if defers(other):
+        return NotImplemented
+    found = product(self, other)
+    return products.call(np.matmul, (self, other), {}) if found is None else found
 
 
 def reflected_matmul(self: Any, other: Any) -> Any:

@@ -8,18 +8,18 @@ old values, so it costs as much as there is to change.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Source
-from lazyfuse.ir.recast import elements
+from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.runtime import engine, session
-from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
 Answer = TypeVar("Answer")
@@ -94,16 +94,26 @@ def mutate(
             storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
 
 
-def poke(array: Handle, offset: int, value: Any) -> None:
-    """Write one element, converted as NumPy converts it; meant for settled memory."""
+def fill(array: Handle, layout: Layout, value: Any) -> bool:
+    """Write a number to the elements at a layout, converted as NumPy converts it; False where the
+    memory is not settled (any more)."""
     storage = array._storage
     with session.flush_lock:
         if not is_settled(array):  # another thread was faster
-            place = Layout((), (), offset)
-            mutate(array, lambda values: call_as_user(values.__setitem__, (), value), place)
-            return
+            return False
         old = storage.node
-        values = elements(session.backend("cpu").to_host(old.buffer), array._reading)
-        put = heard if type(value) in (int, float) else call_as_user
-        put(values.__setitem__, offset, value)
+        if 0 not in layout.shape:
+            heard(in_place(old, array._reading, layout).__setitem__, ..., value)
         storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
+    return True
+
+
+def in_place(node: Node, reading: Cast, layout: Layout) -> np.ndarray:
+    """Elements of computed memory of the host, where they are; at least one, and only as long as
+    somebody has the node."""
+    dtype = np.dtype(reading.dtype)
+    size, buffer = dtype.itemsize, cast(Any, node.buffer)
+    memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
+    strides = tuple([stride * size for stride in layout.strides])
+    start = reading.shift + layout.offset * size
+    return np.ndarray(layout.shape, dtype, memory, start, strides)

@@ -68,7 +68,7 @@ _OWN: Mapping[types.ModuleType, str] = {
     manipulation: "reshape ravel transpose permute_dims matrix_transpose swapaxes "
     "squeeze expand_dims atleast_1d atleast_2d atleast_3d copy repeat",
     views: "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays",
-    joining: "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack",
+    joining: "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack roll",
     picking: "take compress choose nonzero put putmask place",
     reductions: "sum prod max min amax amin any all count_nonzero argmax argmin",
     scans: "cumsum cumprod cumulative_sum cumulative_prod",
@@ -98,7 +98,7 @@ _COMPOSED = (
     "linspace logspace mask_indices meshgrid nanargmax nanargmin nancumprod nancumsum "
     "nanmax nanmean nanmin nanprod nanstd nansum nanvar "
     "outer pad piecewise polyadd polyder polyint polymul polysub polyval ptp "
-    "put_along_axis real_if_close require resize roll rollaxis select sinc sort_complex "
+    "put_along_axis real_if_close require resize rollaxis select sinc sort_complex "
     "take_along_axis tensordot tile trapezoid tri tril tril_indices_from trim_zeros triu "
     "triu_indices_from unwrap vander "
     "linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power "

@@ -25,9 +25,21 @@ def _method(kind: type, name: str) -> Any:
 
     @wraps(getattr(kind, name))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return fallback.run(getattr(self._plain, name), *args, **kwargs)
+        draw = getattr(self._plain, name)
+        if all(map(_is_plain, args)) and all(map(_is_plain, kwargs.values())):
+            return fallback.of_plain(draw, *args, **kwargs)
+        return fallback.run(draw, *args, **kwargs)
 
     return method
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is a number, a shape, or nothing."""
+    kind = type(value)
+    return kind in _PLAIN or kind is tuple and all(type(extent) is int for extent in value)
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 class Generator(np.random.Generator):

@@ -283,6 +283,19 @@ def are_scalars(args: Sequence[Any]) -> bool:
     return all(type(arg) in SCALARS for arg in args)
 
 
+#: Methods of ufuncs whose result is no larger than their only operand.
+OF_ONE = frozenset(("accumulate", "reduce"))
+
+
+def of_one(plain: Method, array: Any) -> Any:
+    """The result of such a method on a small array; else LARGE."""
+    host = array._host if type(array) is Handle._concrete else None
+    if host is None:
+        return LARGE
+    found = heard(plain, host)
+    return small_array(found) if type(found) is np.ndarray else found
+
+
 def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The result of a ufunc, or of a method of one, on small operands; else LARGE."""
     for arg in args:

@@ -79,7 +79,11 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(engine)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_exact:
-            found = small.ufunc(getattr(self._ufunc, name), args, kwargs)
+            plain = getattr(self._ufunc, name)
+            if len(args) == 1 and not kwargs and name in small.OF_ONE:
+                found = small.of_one(plain, args[0])
+            else:
+                found = small.ufunc(plain, args, kwargs)
             if found is not small.LARGE:
                 return found
         return engine(self, *args, **kwargs)

@@ -61,7 +61,7 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
             extra |= torn
             continue
         groups, refused = fuse(stored, limits)
-        repeated = _repeated(groups, stored)
+        repeated = _repeated(graph, groups, stored)
         if not repeated - extra:
             break
         extra |= repeated
@@ -79,21 +79,43 @@ def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> boo
     return not collapses(list(alone.expression.accesses), alone.shape, runs)
 
 
-def _repeated(groups: list[Group], stored: dict[Node, None]) -> set[Node]:
+def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> set[Node]:
     """Unstored nodes that are computed several times, in several kernels or at several places of
-    one, although storing them is cheaper: the topmost of each expression."""
+    one, although storing them is cheaper. Those that only such nodes read go with them.
+
+    The lowest are looked at first, so that the others cost what they cost then: in a loop of time
+    steps each step is such a node, and computes those before it.
+    """
     uses = Counter(t.node for group in groups for t in group.terms if t.node not in stored)
-    shared = {node for node, count in uses.items() if count > 1 and isinstance(node, Map)}
-    below: set[Node] = set()
-    for node in shared:
-        below.update(src for src in node.srcs if src in shared)
-    costs = {node: _tree_cost(node, stored) for node in shared - below}
-    found: set[Node] = {node for node, each in costs.items() if cost.is_expensive(each)}
-    for group in groups:
-        places = Counter(term.node for term in group.terms)
-        for node, each in costs.items():
-            if places[node] > 1 and cost.is_expensive(_waste(node, group, each)):
+    shared: set[Node] = {n for n, count in uses.items() if count > 1 and isinstance(n, Map)}
+    wanted = shared & _read_by_others(groups, shared) if shared else shared
+    places: dict[Node, list[Group]] = {}
+    for group in groups if wanted else ():
+        for node, count in Counter(term.node for term in group.terms).items():
+            if count > 1 and node in wanted:
+                places.setdefault(node, []).append(group)
+    known: set[Node] = set(stored)
+    found: set[Node] = set()
+    for node in graph.nodes if wanted else ():
+        if node in wanted:
+            each = _tree_cost(node, known)
+            if cost.is_expensive(each) or any(
+                cost.is_expensive(_waste(node, group, each)) for group in places.get(node, ())
+            ):
                 found.add(node)
+                known.add(node)
+    return found
+
+
+def _read_by_others(groups: list[Group], nodes: set[Node]) -> set[Node]:
+    """Those nodes that not only the same nodes read."""
+    found: set[Node] = set()
+    for group in groups:
+        for expression in group.expressions.values():
+            found.update(root.node for root in expression.roots if isinstance(root, Term))
+            for term, operands in expression.operands.items():
+                if term.node not in nodes:
+                    found.update(each.node for each in operands if isinstance(each, Term))
     return found
 
 
@@ -115,7 +137,7 @@ def _waste(node: Node, group: Group, tree_cost: float) -> float:
     return tree_cost * (len(loads) - 1) + cost.LOAD_COST * max(more, 0)
 
 
-def _tree_cost(node: Node, stored: dict[Node, None]) -> float:
+def _tree_cost(node: Node, stored: set[Node]) -> float:
     """Cost of computing a node from memory once."""
     below = topological([node], stop=stored)
     return sum(cost.map_cost(each) for each in below if each not in stored)

@@ -311,7 +311,7 @@ def _unit(program: Program, extent: int) -> int:
         return UNIT_ELEMENTS
     if program.ns_per_point >= HEAVY_NS:
         return lanes
-    each = -(-extent // (default_threads() * lanes)) * lanes
+    each = -(-max(extent, 1) // (default_threads() * lanes)) * lanes
     return min(UNIT_ELEMENTS, each)
 
 

@@ -1,0 +1,138 @@
+"""Library calls with small results: NumPy runs them at once.
+
+Recording such a call takes 100 us and more: a node, a plan, copies of small operands. That would
+be worth it if something fused with it; as it is, the operands have to be in memory anyway, and
+what follows is on small arrays, which NumPy is best at. Large results are left to the engine,
+which may not need them after all, and so is what `fuse` records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.convert import eager_size, to_array
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.memory import in_place
+from lazyfuse.frontend.small import KNOWN, SCALARS
+from lazyfuse.ops.types import code
+from lazyfuse.runtime import engine, replay_code
+from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.heard import heard
+
+#: Of an operand: shape, dtype and strides in elements.
+Memory = tuple[tuple[int, ...], str, tuple[int, ...]]
+
+
+def computed(
+    call: Callable[..., Any], operands: Sequence[Any], size: Callable[[tuple[Memory, ...]], int]
+) -> Any:
+    """What a call gives, as the user's; None where it is to be recorded. `size` is that of the
+    result for operands of this memory. Raises: what it does, and the call."""
+    limit = eager_size()
+    if not limit or not any(isinstance(value, Handle) for value in operands):
+        return None
+    if not all(_is_known(value, limit) for value in operands):
+        return None
+    if size(tuple(map(_memory, operands))) > limit or _is_recorded():
+        return None
+    return _run(call, operands)
+
+
+def product(left: Any, right: Any) -> Any:
+    """`left @ right` of vectors and matrices, without asking NumPy what it will be like; None for
+    all else."""
+    if not isinstance(left, Handle) or not isinstance(right, Handle):
+        return None
+    one, other, limit = _shape(left), _shape(right), eager_size()
+    if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
+        return None
+    if math.prod((*one[:-1], *other[1:])) > limit or _is_recorded():
+        return None
+    if not _is_known(left, limit) or not _is_known(right, limit):
+        return None
+    return _run(np.matmul, (left, right), heard)
+
+
+def copied(call: Callable[..., Any], array: Handle, *options: Any) -> Any:
+    """What a function of NumPy's that copies elements gives of an array, as a new array of ours;
+    None where it is to be recorded."""
+    if not _is_known(array, 0) or not eager_size() or _is_recorded():
+        return None
+    _flush((array,))
+    return to_array(call(_array(array), *options), owned=True)
+
+
+def _is_recorded() -> bool:
+    """Whether this thread is recording a function for `fuse`."""
+    under_way = replay_code.recordings
+    return bool(under_way) and get_ident() in under_way.values()
+
+
+def _run(
+    call: Callable[..., Any],
+    operands: Sequence[Any],
+    by: Callable[..., Any] = call_as_user,
+) -> Any:
+    _flush(operands)
+    engine.count_asked()
+    found = by(call, *map(_array, operands))
+    if type(found) is not np.ndarray:
+        return found
+    is_own = found.base is None and found.flags.owndata
+    return small_array(found if is_own else found.copy(order="K"))
+
+
+def _flush(operands: Sequence[Any]) -> None:
+    """Compute what is pending under operands, all at once."""
+    nodes = [
+        value._storage.current()
+        for value in operands
+        if isinstance(value, Handle) and value._host is None
+    ]
+    pending = [node for node in nodes if node.buffer is None]
+    if pending:
+        engine.flush(pending, "cpu")
+
+
+def _shape(value: Handle) -> tuple[int, ...]:
+    host = value._host
+    return value._layout.shape if host is None else host.shape
+
+
+def _is_known(value: Any, limit: int) -> bool:
+    """Whether a value is an operand that NumPy can have as it is: memory on the CPU, a small
+    array, a scalar."""
+    if isinstance(value, Handle):
+        return value._host is not None or value._storage.device == "cpu"
+    if type(value) is np.ndarray:
+        return value.dtype in KNOWN and value.size <= limit
+    return type(value) in SCALARS
+
+
+def _memory(value: Any) -> Memory:
+    """Shape, dtype and strides of an operand."""
+    if isinstance(value, Handle):
+        if value._host is None:
+            layout = value._layout
+            return layout.shape, value._code, layout.strides
+        value = value._host
+    array = np.asarray(value)
+    size = array.itemsize
+    return array.shape, code(array.dtype), tuple([stride // size for stride in array.strides])
+
+
+def _array(value: Any) -> Any:
+    """An operand as NumPy's, in the memory where it is; the operand keeps that."""
+    if not isinstance(value, Handle):
+        return value
+    if value._host is not None:
+        return value._host
+    layout, reading = value._layout, value._reading
+    if 0 in layout.shape:
+        return np.empty(layout.shape, reading.dtype)
+    return in_place(value._storage.current(), reading, layout)
