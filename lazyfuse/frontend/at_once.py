@@ -9,21 +9,27 @@ which may not need them after all, and so is what `fuse` records.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import eager_size, to_array
-from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.handle import Handle, new, small_array
 from lazyfuse.frontend.memory import in_place
 from lazyfuse.frontend.small import KNOWN, SCALARS
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Source
+from lazyfuse.ir.order import copy_strides
+from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine, replay_code
+from lazyfuse.runtime import engine, replay_code, session
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
+#: A region of an array.
+Key = tuple[slice, ...]
 #: Of an operand: shape, dtype and strides in elements.
 Memory = tuple[tuple[int, ...], str, tuple[int, ...]]
 
@@ -58,13 +64,22 @@ def product(left: Any, right: Any) -> Any:
     return _run(np.matmul, (left, right), heard)
 
 
-def copied(call: Callable[..., Any], array: Handle, *options: Any) -> Any:
-    """What a function of NumPy's that copies elements gives of an array, as a new array of ours;
-    None where it is to be recorded."""
+def copied(array: Handle, regions: Iterable[tuple[Key, Key]]) -> Any:
+    """A new array in the memory order of `array` (K), whose regions, the first of each pair, are
+    copies of those of `array`; None where that is to be recorded."""
     if not _is_known(array, 0) or not eager_size() or _is_recorded():
         return None
+    dtype, own = np.dtype(array._code), array._layout
+    strides = copy_strides(own.shape, own.strides)
+    nbytes = math.prod(own.shape) * dtype.itemsize
     _flush((array,))
-    return to_array(call(_array(array), *options), owned=True)
+    node = Source(own.shape, array._code, strides, session.backend("cpu").allocate(nbytes))
+    if nbytes:
+        source = _array(array)
+        target = in_place(node, Cast(array._code), Layout(own.shape, strides, 0))
+        for to, start in regions:
+            target[to] = source[start]
+    return new(node, "cpu")
 
 
 def _is_recorded() -> bool:
@@ -135,4 +150,7 @@ def _array(value: Any) -> Any:
     layout, reading = value._layout, value._reading
     if 0 in layout.shape:
         return np.empty(layout.shape, reading.dtype)
-    return in_place(value._storage.current(), reading, layout)
+    node = value._storage.current()
+    if node.buffer is None:  # another thread has written since
+        engine.flush([node], "cpu")
+    return in_place(node, reading, layout)

@@ -52,7 +52,7 @@ def getitem(self: Any, key: Any) -> Any:
     if layout is None:
         few = _few_elements(self, key)
         return _picked(self, key) if few is None else few
-    if not layout.shape and not _has_ellipsis(key):
+    if not layout.shape and (type(key) is int or not _has_ellipsis(key)):
         return _element(self, layout)
     return view(self, layout)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.at_once import copied
+from lazyfuse.frontend.at_once import Key, copied
 from lazyfuse.frontend.convert import ForeignError, to_array
 from lazyfuse.frontend.creation import empty, empty_like
 from lazyfuse.frontend.handle import new, view
@@ -226,29 +226,36 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return fallback.call(np.roll, a, shift, axis)
     if array._host is not None:
         return to_array(np.roll(array._host, shift, axis), owned=True)
-    if array.nbytes < _LARGE:
-        found = copied(np.roll, array, shift, axis)
-        if found is not None:
-            return found
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
     pieces = [
         _rolled(extent, by)
         for extent, by in zip(array.shape, _shifts(shift, axis, array.ndim), strict=True)
     ]
+    regions = [
+        (
+            tuple([slice(to, to + stop - start) for start, stop, to in parts]),
+            tuple([slice(start, stop) for start, stop, _ in parts]),
+        )
+        for parts in product(*pieces)
+    ]
+    now = copied(array, regions) if array.nbytes < _LARGE else None
+    return _written(array, regions) if now is None else now
+
+
+def _written(array: Any, regions: Sequence[tuple[Key, Key]]) -> Any:
+    """A new array whose regions are recorded as copies of others of `array`."""
     result = empty_like(array)
     node: Node = result._storage.node
     place = engine.origin()
-    for parts in product(*pieces):
-        source = tuple([slice(start, stop) for start, stop, _ in parts])
-        target = tuple([slice(to, to + stop - start) for start, stop, to in parts])
+    for target, source in regions:
         value = view(array, _region(array, source))._read()
         node = Update(node, _region(result, target), value)
         node.origin = place
     return new(node, array._storage.device)
 
 
-def _region(array: Any, key: tuple[slice, ...]) -> Layout:
+def _region(array: Any, key: Key) -> Layout:
     """The layout of a region."""
     layout = basic_layout(array._layout, key)
     assert layout is not None, key  # slices are a basic index
