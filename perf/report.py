@@ -16,6 +16,7 @@ SIDES = {
     "layouts": "Strided inputs",
     "indexing": "Indexing",
     "scans": "Scans",
+    "everyday": "Everyday programs",
 }
 
 

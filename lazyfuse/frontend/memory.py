@@ -19,7 +19,7 @@ from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.recast import Cast, elements
-from lazyfuse.runtime import engine, replay_code, session
+from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.heard import heard
 
 Answer = TypeVar("Answer")
@@ -104,8 +104,8 @@ def fill(array: Handle, layout: Layout, value: Any) -> bool:
         old = storage.node
         if 0 not in layout.shape:
             heard(in_place(old, array._reading, layout).__setitem__, ..., value)
-        if replay_code.recordings:  # which look for arguments of which there are new versions
-            storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
+        # a new version: what is known of the old one (where a mask is true) is so no more
+        storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
     return True
 
 

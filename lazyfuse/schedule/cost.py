@@ -33,6 +33,10 @@ MIN_COLUMNS = 128
 BROADCAST_COST = 10.0
 
 
+#: Values that are read at other places, one inside the other, in one kernel: three stencils of 5
+#: points are some 25 places, all of which are looked at while planning.
+MOST_NESTED = 3
+
 #: Simple operations for which a transcendental function counts in the size of a kernel. Compiling
 #: one takes 9 ms, a simple operation 0.1 ms; but kernels of few functions would store too much.
 HEAVY = 8

@@ -11,6 +11,7 @@ from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import Graph, is_leaf, topological
 from lazyfuse.ir.layout import index_map
 from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Opaque, Reduce, Scan, Update, View
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.schedule import cost
 
 
@@ -33,6 +34,7 @@ def required_stores(
         if isinstance(node, Update | Gather):
             stored.add(memory_of(node.srcs[0]))
     _store_broadcasts(graph, stored)
+    _store_nested(graph, stored)
     _cut_large(graph, stored, max_ops, max_args)
     return {
         node: None
@@ -71,6 +73,26 @@ def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
                 continue
             if cost.is_broadcast_waste(own, node, costs[own]) and not _reads_reduction(own):
                 stored.add(own)
+
+
+def _store_nested(graph: Graph, stored: set[Node]) -> None:
+    """Store values that are read at other places than their reader's, and do so themselves, and so
+    on: stencils of stencils, or the steps of Floyd and Warshall. A kernel would compute each of
+    them at every place that is met, of which there are more with each step."""
+    depth: dict[Node, int] = {}  # of what computes a node
+    for node in graph.nodes:
+        depth[node] = 0
+        if is_leaf(node):
+            continue
+        for src in node.srcs:
+            own = memory_of(src)
+            if own in stored or is_leaf(own) or size_of(own.shape) <= 1:
+                continue
+            moves = isinstance(src, View) or src.shape != node.shape
+            if moves and depth[own] >= cost.MOST_NESTED and isinstance(own, Map):
+                stored.add(own)
+            else:
+                depth[node] = max(depth[node], depth[own] + moves)
 
 
 def _reads_reduction(node: Node) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from perf.workloads import (
     dtypes,
+    everyday,
     images,
     indexing,
     layouts,
@@ -37,6 +38,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "layouts": layouts.WORKLOADS,
     "indexing": indexing.WORKLOADS,
     "scans": scans.WORKLOADS,
+    "everyday": everyday.WORKLOADS,
     "overhead": overhead.WORKLOADS,
 }
 #: The families that stand for real use: these are compared with every peer at every size.
