@@ -3,6 +3,7 @@ of numbers, elements; and what has to stay as it is all the same."""
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,7 +107,79 @@ def test_errors_and_warnings_are_at_the_users_line() -> None:
         there @ lf.zeros(N)
 
 
+@pytest.mark.parametrize("name", ["matmul", "vecdot", "dot"])
+def test_products_of_vectors_into_an_output(name: str) -> None:
+    """Also where the product is a number."""
+    values, there = large()
+    out = lf.zeros(())
+    found = getattr(lf, name)(there[0], there[1], out=out)
+    assert found is out
+    np.testing.assert_allclose(lf.asnumpy(out), values[0] @ values[1], rtol=1e-12)
+
+
+def test_warnings_of_functions_are_at_the_users_line() -> None:
+    """Of NumPy's C code, called from there."""
+    there = lf.array(np.full((N, N), 60000.0, "f2"))
+    lf.materialize(there)
+    with pytest.warns(RuntimeWarning, match="overflow encountered in dot") as caught:
+        lf.dot(there, there[0])
+    assert caught[0].filename == str(Path(__file__))
+
+
+def test_operands_live_as_long_as_they_are_read() -> None:
+    """Another thread may write a new version meanwhile, and its memory goes elsewhere."""
+    size = 1200
+    weights = lf.array(np.ones((size, size)))
+    lf.materialize(weights)
+    vector, wrong, done = lf.array(np.ones(size)), [], threading.Event()
+
+    def write() -> None:
+        junk = []
+        for step in range(60):
+            weights[...] = weights * 0 + 1.0
+            lf.materialize(weights)
+            junk = [lf.full((size, size), 7e9) + step]
+            lf.materialize(*junk)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        found = lf.asnumpy(weights @ vector)
+        if not np.array_equal(found, np.full(size, float(size))):
+            wrong.append(found)
+    writer.join()
+    assert wrong == []
+
+
 # ---- numbers
+
+
+def test_what_is_known_of_an_index_is_so_no_more() -> None:
+    """Its bounds, and where a mask is true, after a number has been written into it."""
+    size = 20_000
+    x, index, mask = lf.arange(size) * 1.0, lf.arange(size) + 0, lf.arange(size) < 10
+    lf.materialize(x, index, mask)
+    assert float(x[index].sum()) == x[index].sum() == size * (size - 1) / 2
+    assert x[mask].shape == (10,)
+    mask[:50] = True
+    assert x[mask].shape == (50,)
+    index[0] = 10**10
+    with pytest.raises(IndexError):
+        x[index]
+    index[0] = 5
+    assert float(x[index][0]) == 5.0
+
+
+def test_empty_regions_and_immediate_conditions() -> None:
+    """A number that no element takes is refused all the same; one that raises is not written."""
+    array = lf.array(np.zeros(20_000, "u1"))
+    with pytest.raises(OverflowError):
+        array[5:5] = 300
+    half = lf.array(np.zeros(20_000, "f2"))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        half[3:5] = 1e10
+    assert not lf.asnumpy(half).any()
 
 
 KEYS: dict[str, Any] = {

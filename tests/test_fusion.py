@@ -245,3 +245,42 @@ def test_time_steps_are_stored() -> None:
             assert len(kernels) <= 4 * steps
         assert longest[40] == longest[10] <= 20
         host.testing.assert_array_equal(lf.asnumpy(wave(lf, 40)), wave(host, 40))
+
+
+@pytest.mark.engine
+def test_filters_of_filters_are_stored() -> None:
+    """Each filter is read at several places by the next one: all are stored, or nearly."""
+    lf = oracle.lf
+
+    def blurred(xp: Any, a: Any) -> Any:
+        for _ in range(8):
+            a = (a[2:] + a[1:-1] + a[:-2]) / 3.0
+            a = (a[:, 2:] + a[:, 1:-1] + a[:, :-2]) / 3.0
+        return a
+
+    values = host.random.default_rng(1).random((60, 70))
+    with lf.options(eager_size=0):
+        found = blurred(lf, lf.array(values))
+        lines = [line for line in lf.explain(found).splitlines() if "] kernel" in line]
+        longest = max(int(line.split(" operations")[0].split()[-1]) for line in lines)
+        assert len(lines) >= 8 and longest <= 40
+        host.testing.assert_array_equal(lf.asnumpy(found), blurred(host, values))
+
+
+@pytest.mark.engine
+def test_planning_takes_no_time_beyond_its_nodes() -> None:
+    """Steps that read rows and columns of the one before: a kernel of all of them would compute
+    some of each at every place, and planning looked at all of these."""
+    lf = oracle.lf
+    values = host.random.default_rng(2).random((70, 70))
+
+    def shortest(xp: Any, length: Any) -> Any:
+        for k in range(70):
+            length = xp.minimum(length, length[:, k : k + 1] + length[k : k + 1, :])
+        return length
+
+    with lf.options(eager_size=0, cold_size=0):
+        found = shortest(lf, lf.array(values))
+        lines = [line for line in lf.explain(found).splitlines() if "] kernel" in line]
+        assert 10 <= len(lines) <= 70
+        host.testing.assert_array_equal(lf.asnumpy(found), shortest(host, values))

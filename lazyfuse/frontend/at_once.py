@@ -35,10 +35,15 @@ Memory = tuple[tuple[int, ...], str, tuple[int, ...]]
 
 
 def computed(
-    call: Callable[..., Any], operands: Sequence[Any], size: Callable[[tuple[Memory, ...]], int]
+    call: Callable[..., Any],
+    operands: Sequence[Any],
+    size: Callable[[tuple[Memory, ...]], int],
+    before: Sequence[Any] = (),
+    options: Sequence[tuple[str, Any]] = (),
 ) -> Any:
-    """What a call gives, as the user's; None where it is to be recorded. `size` is that of the
-    result for operands of this memory. Raises: what it does, and the call."""
+    """What a function of NumPy's gives for `before`, the operands and these options, as the
+    user's; None where it is to be recorded. `size` is that of the result for operands of this
+    memory. Raises: what it does, and the function."""
     limit = eager_size()
     if not limit or not any(isinstance(value, Handle) for value in operands):
         return None
@@ -46,7 +51,7 @@ def computed(
         return None
     if size(tuple(map(_memory, operands))) > limit or _is_recorded():
         return None
-    return _run(call, operands)
+    return _run(call, operands, before=before, options=options)
 
 
 def product(left: Any, right: Any) -> Any:
@@ -57,7 +62,7 @@ def product(left: Any, right: Any) -> Any:
     one, other, limit = _shape(left), _shape(right), eager_size()
     if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
         return None
-    if math.prod((*one[:-1], *other[1:])) > limit or _is_recorded():
+    if not limit or math.prod((*one[:-1], *other[1:])) > limit or _is_recorded():
         return None
     if not _is_known(left, limit) or not _is_known(right, limit):
         return None
@@ -92,10 +97,12 @@ def _run(
     call: Callable[..., Any],
     operands: Sequence[Any],
     by: Callable[..., Any] = call_as_user,
+    before: Sequence[Any] = (),
+    options: Sequence[tuple[str, Any]] = (),
 ) -> Any:
     _flush(operands)
     engine.count_asked()
-    found = by(call, *map(_array, operands))
+    found = by(call, *before, *map(_array, operands), **dict(options))
     if type(found) is not np.ndarray:
         return found
     is_own = found.base is None and found.flags.owndata
@@ -153,4 +160,6 @@ def _array(value: Any) -> Any:
     node = value._storage.current()
     if node.buffer is None:  # another thread has written since
         engine.flush([node], "cpu")
-    return in_place(node, reading, layout)
+    found = in_place(node, reading, layout)
+    found.flags.writeable = False
+    return found

@@ -1,8 +1,6 @@
 """Indexing: slices and integers make views and writes of regions, keys with arrays in them gathers
-and scattering writes (`selection.py`).
-
-`x[mask] = scalar` is recorded as a `where`. What is at hand and small is read and written at once:
-recording it would cost more than NumPy needs.
+and scattering writes (`selection.py`). `x[mask] = scalar` is recorded as a `where`. What is at
+hand and small is read and written at once: recording it would cost more than NumPy needs.
 """
 
 from __future__ import annotations
@@ -42,6 +40,7 @@ from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.error_modes import current_modes
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -134,12 +133,12 @@ _SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
 
 
 def set_number(array: Any, key: Any, value: Any) -> bool:
-    """Write a number to a region of settled memory, if that is the thing to do: where few elements
-    change, recording that would cost more."""
+    """Write a number to a region of settled memory where few elements change: recording that would
+    cost more. False where it is not the thing to do."""
     if type(value) in _SIMPLE and array._host is None and array._writeable is True:
         layout = basic_layout(array._layout, key) if is_settled(array) else None
-        if layout is not None and size_of(layout.shape) <= _AT_ONCE:
-            return fill(array, layout, value)
+        if layout is not None and 0 < size_of(layout.shape) <= _AT_ONCE:
+            return not current_modes().is_immediate and fill(array, layout, value)
     return False
 
 

@@ -27,6 +27,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import normalize_axis
 from lazyfuse.runtime import engine
+from lazyfuse.runtime.caller import call_as_user
 
 
 def concatenate(
@@ -270,7 +271,7 @@ def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     found = [0] * ndim
     for by, place in pairs:
-        found[place] += int(by)
+        found[place] += call_as_user(int, by)
     return found
 
 

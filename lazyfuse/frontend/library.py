@@ -75,7 +75,13 @@ def record(call: Call, operands: Sequence[Any], *, reason: str) -> Any:
     Raises: what NumPy raises for these shapes and dtypes; ForeignError for dtypes that only NumPy
     handles.
     """
-    now = computed(call, operands, lambda memory: math.prod(outline(call, memory).shape))
+    now = computed(
+        call.function,
+        operands,
+        lambda memory: math.prod(outline(call, memory).shape),
+        call.before,
+        call.options,
+    )
     if now is not None:
         return now
     device = device_of(operands)

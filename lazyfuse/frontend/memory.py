@@ -96,25 +96,26 @@ def mutate(
 
 def fill(array: Handle, layout: Layout, value: Any) -> bool:
     """Write a number to the elements at a layout, converted as NumPy converts it; False where the
-    memory is not settled (any more)."""
+    memory is not settled (any more). Raises: what NumPy does."""
     storage = array._storage
     with session.flush_lock:
         if not is_settled(array):  # another thread was faster
             return False
         old = storage.node
-        if 0 not in layout.shape:
+        try:
             heard(in_place(old, array._reading, layout).__setitem__, ..., value)
-        # a new version: what is known of the old one (where a mask is true) is so no more
-        storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
+        finally:  # a new version: what is known of the old one, as a mask's places, holds no more
+            storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
     return True
 
 
 def in_place(node: Node, reading: Cast, layout: Layout) -> np.ndarray:
-    """Elements of computed memory of the host, where they are; at least one, and only as long as
-    somebody has the node."""
+    """Elements of computed memory of the host, where they are; at least one. The array keeps the
+    memory."""
     dtype = np.dtype(reading.dtype)
     size, buffer = dtype.itemsize, cast(Any, node.buffer)
     memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
+    memory.owner = buffer  # other threads may write a new version, and let this one go
     strides = tuple([stride * size for stride in layout.strides])
     start = reading.shift + layout.offset * size
     return np.ndarray(layout.shape, dtype, memory, start, strides)

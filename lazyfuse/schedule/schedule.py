@@ -81,14 +81,14 @@ def _is_scattered(node: Reduce, stored: dict[Node, None], limits: Limits) -> boo
 
 def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> set[Node]:
     """Unstored nodes that are computed several times, in several kernels or at several places of
-    one, although storing them is cheaper. Those that only such nodes read go with them.
+    one, although storing them is cheaper. Those that are only inside of such go with them.
 
     The lowest are looked at first, so that the others cost what they cost then: in a loop of time
     steps each step is such a node, and computes those before it.
     """
     uses = Counter(t.node for group in groups for t in group.terms if t.node not in stored)
     shared: set[Node] = {n for n, count in uses.items() if count > 1 and isinstance(n, Map)}
-    wanted = shared & _read_by_others(groups, shared) if shared else shared
+    wanted = _not_inside(groups, shared) if shared else shared
     places: dict[Node, list[Group]] = {}
     for group in groups if wanted else ():
         for node, count in Counter(term.node for term in group.terms).items():
@@ -107,16 +107,22 @@ def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> se
     return found
 
 
-def _read_by_others(groups: list[Group], nodes: set[Node]) -> set[Node]:
-    """Those nodes that not only the same nodes read."""
+def _not_inside(groups: list[Group], nodes: set[Node]) -> set[Node]:
+    """Those nodes that are not only read by others of them, each at its own places: what is read
+    besides, and what is computed at more places than any of its readers, as in stencils."""
+    places = Counter(term.node for group in groups for term in group.terms)
     found: set[Node] = set()
+    most: Counter[Node] = Counter()
     for group in groups:
         for expression in group.expressions.values():
             found.update(root.node for root in expression.roots if isinstance(root, Term))
             for term, operands in expression.operands.items():
+                inside = [each.node for each in operands if isinstance(each, Term)]
                 if term.node not in nodes:
-                    found.update(each.node for each in operands if isinstance(each, Term))
-    return found
+                    found.update(inside)
+                for node in inside:
+                    most[node] = max(most[node], places[term.node])
+    return {node for node in nodes if node in found or places[node] > most[node]}
 
 
 def _waste(node: Node, group: Group, tree_cost: float) -> float:

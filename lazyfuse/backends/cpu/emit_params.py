@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Role
 
-#: Vectors of columns that a column reduction takes together: 1 KB of each row is read at once.
-BLOCK_VECTORS = 16
+#: Vectors of columns that a column reduction takes together at most, 4 KB of each row.
+BLOCK_VECTORS = 64
 #: Lanes of a scan along memory: the step is written out for each.
 SCAN_LANES = 8
 #: Bytes of a state block per accumulator; the second part is at half of it.
