@@ -82,7 +82,7 @@ def may_share_phases(outer: int, inner: int) -> bool:
     return outer >= MIN_OUTER or outer * inner <= SINGLE_PASS_ELEMENTS
 
 
-def may_store_from_columns(outer: int, inner: int) -> bool:
+def may_store_from_columns(outer: int, inner: int, width: int) -> bool:
     """Whether a column reduction may also write a result that has all its elements: where a block
-    of columns is still in the cache."""
-    return MIN_COLUMNS <= outer and inner <= MOST_ROWS or outer * inner <= SINGLE_PASS_ELEMENTS
+    of columns is still in the cache, and `width` of them lie side by side."""
+    return MIN_COLUMNS <= width and inner <= MOST_ROWS or outer * inner <= SINGLE_PASS_ELEMENTS

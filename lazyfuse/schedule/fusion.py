@@ -226,7 +226,8 @@ class Fuser:
             outer = size_of(joined.shape) // max(inner, 1)
             stays = cost.may_share_phases(outer, inner)
             if joined.level is Level.INNER and not _is_pairwise(group):
-                stays = stays and cost.may_store_from_columns(outer, inner)
+                width = _columns_in_a_row(group, joined)
+                stays = stays and cost.may_store_from_columns(outer, inner, width)
             return None if stays else WhyNot.REDUCE_THEN_BROADCAST
         return None
 
@@ -372,6 +373,17 @@ def _phase(expression: Expression, group: Group) -> int:
     """The inner phase after the reductions that an expression reads."""
     after = [group.phases[t.node] + 1 for t in expression.terms if isinstance(t.node, Reduce)]
     return max(after, default=0)
+
+
+def _columns_in_a_row(group: Group, joined: Joined) -> int:
+    """How many neighbouring columns everything that is read has side by side."""
+    shape, accesses = joined.shape, list(group.accesses | joined.expression.accesses)
+    width = 1
+    for axis in range(len(shape) - 1, max(joined.axes), -1):
+        if not collapses(accesses, shape, tuple(range(axis, len(shape)))):
+            break
+        width *= shape[axis]
+    return width
 
 
 def _is_pairwise(group: Group) -> bool:
