@@ -43,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the mark and the size of the random tests."""
     config.addinivalue_line("markers", "engine: needs lazyfuse itself, not NumPy in its place")
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
+    # not in setup.cfg: pytest would import lazyfuse before it is told of the environment above
+    config.addinivalue_line("filterwarnings", "error::lazyfuse.errors.UnfusedWarning")
     settings.load_profile("full" if config.getoption("--full") else "lazyfuse")
 
 

@@ -72,6 +72,15 @@ def test_pending_operands_are_computed() -> None:
     np.testing.assert_array_equal(lf.asnumpy(found), (values * 2 + 1) @ np.ones(N))
 
 
+def test_nothing_is_pending() -> None:
+    """To `explain`, whether the result is an array or a number."""
+    _, there = large()
+    assert (
+        lf.explain(there @ lf.ones(N)) == lf.explain(there[0] @ there[1]) == "nothing is pending"
+    )
+    assert "subtract" in lf.explain(there - 1, there[0] @ there[1])
+
+
 def test_large_results_wait() -> None:
     """They may never be needed."""
     _, there = large()

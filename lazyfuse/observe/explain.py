@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.node import Node
@@ -15,15 +17,16 @@ from lazyfuse.runtime.library import library_call
 
 
 def explain(*arrays: Any) -> str:
-    """The plan of the arrays as text; nothing is computed.
+    """The plan of the arrays as text; nothing is computed. NumPy's scalars are results as well.
     Raises: TypeError for what is no LazyArray."""
-    if not all(isinstance(array, Handle) for array in arrays):
+    if not all(isinstance(array, Handle | np.generic) for array in arrays):
         raise TypeError("explain takes lazyfuse arrays")
-    nodes = [array._storage.current() for array in arrays]
+    storages = [array._storage for array in arrays if isinstance(array, Handle)]
+    nodes = [storage.current() for storage in storages]
     pending = [node for node in dict.fromkeys(nodes) if node.buffer is None]
     if not pending:
         return "nothing is pending"
-    device = arrays[0]._storage.device
+    device = storages[0].device
     plan = engine.plan_for(pending, device)
     return plan_text(plan, device)
 
