@@ -45,11 +45,11 @@ def computed(
     user's; None where it is to be recorded. `size` is that of the result for operands of this
     memory. Raises: what it does, and the function."""
     limit = eager_size()
-    if not limit or not any(isinstance(value, Handle) for value in operands):
+    if not limit or _is_recorded() or not any(isinstance(value, Handle) for value in operands):
         return None
     if not all(_is_known(value, limit) for value in operands):
         return None
-    if size(tuple(map(_memory, operands))) > limit or _is_recorded():
+    if size(tuple(map(_memory, operands))) > limit:
         return None
     return _run(call, operands, before=before, options=options)
 
@@ -149,7 +149,7 @@ def _memory(value: Any) -> Memory:
 
 
 def _array(value: Any) -> Any:
-    """An operand as NumPy's, in the memory where it is; the operand keeps that."""
+    """An operand as NumPy's, in the memory where it is."""
     if not isinstance(value, Handle):
         return value
     if value._host is not None:

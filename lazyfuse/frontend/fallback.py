@@ -136,10 +136,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """As `run`, for arguments without arrays."""
     engine.count_asked()
-    found = call_as_user(function, *args, **kwargs)
-    if type(found) is np.ndarray and found.base is None and is_known(found.dtype):
-        return to_array(found, owned=found.flags.owndata)
-    return _Results({}, ()).lift(found)
+    return _Results({}, ()).lift(call_as_user(function, *args, **kwargs))
 
 
 def _name(function: Callable[..., Any]) -> str:

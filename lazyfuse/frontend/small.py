@@ -287,15 +287,6 @@ def are_scalars(args: Sequence[Any]) -> bool:
 OF_ONE = frozenset(("accumulate", "reduce"))
 
 
-def of_one(plain: Method, array: Any) -> Any:
-    """The result of such a method on a small array; else LARGE."""
-    host = array._host if type(array) is Handle._concrete else None
-    if host is None:
-        return LARGE
-    found = heard(plain, host)
-    return small_array(found) if type(found) is np.ndarray else found
-
-
 def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The result of a ufunc, or of a method of one, on small operands; else LARGE."""
     for arg in args:
@@ -315,9 +306,9 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     return answer(lift(found), _outputs(plain, args, kwargs))
 
 
-def exactly(plain: np.ufunc) -> Callable[[Sequence[Any]], Any]:
-    """A function of the operands of a ufunc of one result: NumPy's result on small arrays and
-    numbers, None for other operands."""
+def exactly(plain: Method) -> Callable[[Sequence[Any]], Any]:
+    """A function of the operands of a ufunc of one result, or of a method OF_ONE: NumPy's result
+    on small arrays and numbers, None for other operands."""
 
     def call(values: Sequence[Any]) -> Any:
         operands: list[Any] = []

@@ -80,9 +80,9 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_exact:
             plain = getattr(self._ufunc, name)
-            if len(args) == 1 and not kwargs and name in small.OF_ONE:
-                found = small.of_one(plain, args[0])
-            else:
+            is_short = len(args) == 1 and not kwargs and name in small.OF_ONE
+            found = small.exactly(plain)(args) if is_short else None
+            if found is None:
                 found = small.ufunc(plain, args, kwargs)
             if found is not small.LARGE:
                 return found

@@ -86,31 +86,37 @@ def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> se
     The lowest are looked at first, so that the others cost what they cost then: in a loop of time
     steps each step is such a node, and computes those before it.
     """
-    uses = Counter(t.node for group in groups for t in group.terms if t.node not in stored)
-    shared: set[Node] = {n for n, count in uses.items() if count > 1 and isinstance(n, Map)}
-    wanted = _not_inside(groups, shared) if shared else shared
-    places: dict[Node, list[Group]] = {}
-    for group in groups if wanted else ():
-        for node, count in Counter(term.node for term in group.terms).items():
-            if count > 1 and node in wanted:
-                places.setdefault(node, []).append(group)
+    counts = [Counter(term.node for term in group.terms) for group in groups]
+    places = sum(counts, Counter[Node]())
+    shared: set[Node] = {
+        node
+        for node, count in places.items()
+        if count > 1 and isinstance(node, Map) and node not in stored
+    }
+    if not shared:
+        return set()
+    wanted = _not_inside(groups, shared, places)
+    several: dict[Node, list[Group]] = {node: [] for node in wanted}
+    for group, count in zip(groups, counts, strict=True):
+        for node in wanted & count.keys():
+            if count[node] > 1:
+                several[node].append(group)
     known: set[Node] = set(stored)
     found: set[Node] = set()
-    for node in graph.nodes if wanted else ():
+    for node in graph.nodes:
         if node in wanted:
             each = _tree_cost(node, known)
             if cost.is_expensive(each) or any(
-                cost.is_expensive(_waste(node, group, each)) for group in places.get(node, ())
+                cost.is_expensive(_waste(node, group, each)) for group in several[node]
             ):
                 found.add(node)
                 known.add(node)
     return found
 
 
-def _not_inside(groups: list[Group], nodes: set[Node]) -> set[Node]:
+def _not_inside(groups: list[Group], nodes: set[Node], places: Counter[Node]) -> set[Node]:
     """Those nodes that are not only read by others of them, each at its own places: what is read
     besides, and what is computed at more places than any of its readers, as in stencils."""
-    places = Counter(term.node for group in groups for term in group.terms)
     found: set[Node] = set()
     most: Counter[Node] = Counter()
     for group in groups:

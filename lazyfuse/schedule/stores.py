@@ -1,8 +1,8 @@
 """Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
 
 stored = outputs, reductions, scans, updates, library calls and their operands, nodes under views
-         that are not affine, expensive nodes that a broadcast would repeat, and cuts through
-         expressions that grow too large
+         that are not affine, expensive nodes that a broadcast would repeat, values read at other
+         places inside of each other, and cuts through expressions that grow too large
 """
 
 from __future__ import annotations

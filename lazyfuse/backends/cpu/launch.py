@@ -302,11 +302,11 @@ def _block_columns(program: Program, extents: tuple[int, ...]) -> int:
     """The columns a column reduction takes together; less where scratch would not fit a cache."""
     kernel, lanes = program.kernel, program.lanes
     sizes = [int(arg.dtype[1:]) for arg in kernel.args if arg.role is Role.SCRATCH]
+    rows = max(1, math.prod(extents[kernel.outer :]))
     if not sizes:
-        rows = max(1, math.prod(extents[kernel.outer :]))
         vectors = BLOCK_BYTES // (VECTOR_BYTES * rows)
         return lanes * max(LEAST_VECTORS, min(BLOCK_VECTORS, vectors))
-    vector_bytes = lanes * max(1, math.prod(extents[kernel.outer :])) * sum(sizes)
+    vector_bytes = lanes * rows * sum(sizes)
     return lanes * max(1, min(BLOCK_VECTORS, SCRATCH_BYTES // vector_bytes))
 
 

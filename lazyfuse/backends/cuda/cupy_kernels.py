@@ -78,6 +78,7 @@ class CupyLaunch:
 
     __slots__ = ("run", "views", "scalars", "is_empty", "is_reduction", "gpu", "make_own", "own",
                  "stream")  # fmt: skip
+    queued = 1
 
     def __init__(
         self,
@@ -94,8 +95,6 @@ class CupyLaunch:
         self.scalars = [np.dtype(dtype) for dtype in kernel.scalars]
         self.is_empty = 0 in layout.extents[: kernel.outer]
         self.is_reduction = kernel.inner > 0
-
-    queued = 1
 
     @property
     def is_capturable(self) -> bool:
