@@ -23,6 +23,7 @@ from lazyfuse.frontend import (
     methods,
     operators,
     picking,
+    pieces,
     protocols,
     recasting,
     reductions,
@@ -124,7 +125,7 @@ class ArrayInterface(Handle):
     # ---- the rest of the interface lives in the module of its family
 
     __getitem__ = indexing.getitem
-    __setitem__ = shortcuts.assignment(indexing.setitem, indexing.set_number)
+    __setitem__ = shortcuts.assignment(indexing.setitem, pieces.assigned)
 
     __repr__ = text.array_repr
     __str__ = text.array_str

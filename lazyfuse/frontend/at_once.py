@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,9 @@ def computed(
     user's; None where it is to be recorded. `size` is that of the result for operands of this
     memory. Raises: what it does, and the function."""
     limit = eager_size()
-    if not limit or _is_recorded() or not any(isinstance(value, Handle) for value in operands):
+    if not limit or replay_code.is_recording():
+        return None
+    if not any(isinstance(value, Handle) for value in operands):
         return None
     if not all(_is_known(value, limit) for value in operands):
         return None
@@ -62,7 +63,7 @@ def product(left: Any, right: Any) -> Any:
     one, other, limit = _shape(left), _shape(right), eager_size()
     if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
         return None
-    if not limit or math.prod((*one[:-1], *other[1:])) > limit or _is_recorded():
+    if not limit or math.prod((*one[:-1], *other[1:])) > limit or replay_code.is_recording():
         return None
     if not _is_known(left, limit) or not _is_known(right, limit):
         return None
@@ -72,7 +73,7 @@ def product(left: Any, right: Any) -> Any:
 def copied(array: Handle, regions: Iterable[tuple[Key, Key]]) -> Any:
     """A new array in the memory order of `array` (K), whose regions, the first of each pair, are
     copies of those of `array`; None where that is to be recorded."""
-    if not _is_known(array, 0) or not eager_size() or _is_recorded():
+    if not _is_known(array, 0) or not eager_size() or replay_code.is_recording():
         return None
     dtype, own = np.dtype(array._code), array._layout
     strides = copy_strides(own.shape, own.strides)
@@ -85,12 +86,6 @@ def copied(array: Handle, regions: Iterable[tuple[Key, Key]]) -> Any:
         for to, start in regions:
             target[to] = source[start]
     return new(node, "cpu")
-
-
-def _is_recorded() -> bool:
-    """Whether this thread is recording a function for `fuse`."""
-    under_way = replay_code.recordings
-    return bool(under_way) and get_ident() in under_way.values()
 
 
 def _run(

@@ -16,6 +16,7 @@ from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.windows import largest, window
 from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
@@ -45,6 +46,8 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
             kind = type(value)
             if kind is Handle._concrete:
                 host = value._host
+                if host is None:
+                    host = window(value, largest())
                 if host is None:
                     return None
                 operands.append(host)

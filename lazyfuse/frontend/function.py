@@ -19,6 +19,7 @@ from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
+from lazyfuse.frontend.windows import VIEWING, beside
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -44,7 +45,8 @@ class Function(registry.AtOnce):
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
-        self._engine = engine
+        is_beside = self._exact is not None and name not in VIEWING
+        self._engine = beside(engine, plain) if is_beside else engine
         self._size = _SIZES.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

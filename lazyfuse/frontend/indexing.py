@@ -5,24 +5,23 @@ hand and small is read and written at once: recording it would cost more than Nu
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import export
+from lazyfuse.frontend import export, pieces
 from lazyfuse.frontend.convert import (
     ForeignError,
     assigned_scalar,
     host_array,
     operand,
-    to_array,
     warn_of_cast,
 )
 from lazyfuse.frontend.duplicates import last_values
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
-from lazyfuse.frontend.memory import fill, is_computed, is_settled, look, mutate
+from lazyfuse.frontend.keys import basic_layout
+from lazyfuse.frontend.memory import is_settled, look, mutate
 from lazyfuse.frontend.selection import (
     Empty,
     Selection,
@@ -31,7 +30,6 @@ from lazyfuse.frontend.selection import (
     select,
     values_in,
 )
-from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
@@ -40,7 +38,6 @@ from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
-from lazyfuse.runtime.error_modes import current_modes
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -49,7 +46,7 @@ def getitem(self: Any, key: Any) -> Any:
         self = _in_engine(self)
     layout = basic_layout(self._layout, key)
     if layout is None:
-        few = _few_elements(self, key)
+        few = pieces.picked(self, key)
         return _picked(self, key) if few is None else few
     if not layout.shape and (type(key) is int or not _has_ellipsis(key)):
         return _element(self, layout)
@@ -67,16 +64,6 @@ def _in_engine(array: Any) -> Any:
 
 def _has_ellipsis(key: Any) -> bool:
     return any(item is Ellipsis for item in (key if type(key) is tuple else (key,)))
-
-
-def _few_elements(array: Any, key: Any) -> Any:
-    """What a short index picks from one computed axis: copied at once, for recording it would cost
-    more. None for everything else."""
-    is_short = isinstance(key, list | np.ndarray) and np.size(key) <= _FEW
-    if not is_short or array.ndim != 1 or not is_computed(array):
-        return None
-    found = look(array, lambda values: values[key])
-    return to_array(found, owned=True) if isinstance(found, np.ndarray) else found
 
 
 def _picked(array: Any, key: Any) -> Any:
@@ -128,35 +115,19 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     _assign_picked(self, key, value)
 
 
-#: Numbers that every dtype takes without a warning that is not one of arithmetic.
-_SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
-
-
-def set_number(array: Any, key: Any, value: Any) -> bool:
-    """Write a number to a region of settled memory where few elements change: recording that would
-    cost more. False where it is not the thing to do."""
-    if type(value) in _SIMPLE and array._host is None and array._writeable is True:
-        layout = basic_layout(array._layout, key) if is_settled(array) else None
-        if layout is not None and 0 < size_of(layout.shape) <= _AT_ONCE:
-            return not current_modes().is_immediate and fill(array, layout, value)
-    return False
-
-
 #: Elements that are few: what picks them costs less than recording that.
 _FEW = 256
-#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
-_AT_ONCE = 1 << 16
 
 
 def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
     is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
-    if size <= _FEW and _is_written_piecewise(array):
+    if _is_written_piecewise(array, _IN_A_ROW if size <= _FEW else _MANY_IN_A_ROW):
         for each in (array, value):
             if isinstance(each, Handle):
                 look(each, lambda values: None)
-    if size <= _AT_ONCE and is_settled(array) and _is_at_hand(value):
+    if size <= pieces.AT_ONCE and is_settled(array) and _is_at_hand(value):
         _write(array, () if is_element else ..., value, layout)
         return
     if is_element and _has_axes(value):
@@ -165,16 +136,18 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     assign(view(array, layout), value)
 
 
-#: Recorded writes in a row after which an array is computed, so that more of them happen at once.
-_IN_A_ROW = 4
+#: Recorded writes in a row after which an array is computed, so that more of them happen at once:
+#: of few elements, and of more.
+_IN_A_ROW, _MANY_IN_A_ROW = 4, 16
 
 
-def _is_written_piecewise(array: Any) -> bool:
-    """Whether the last operations on an array are writes of some of its elements, as in a loop."""
+def _is_written_piecewise(array: Any, times: int) -> bool:
+    """Whether the last so many operations on an array are writes of some of its elements, as in a
+    loop."""
     if array._host is not None or array._storage.device != "cpu":
         return False
     node = array._storage.node
-    for _ in range(_IN_A_ROW):
+    for _ in range(times):
         if not isinstance(node, Update) or not node.srcs:
             return False
         node = node.srcs[0]
@@ -336,64 +309,3 @@ def assign_where(array: Any, mask: Any, value: Any) -> None:
     operands = (chosen, value_node(value, dtype, ()), old)
     strides = copy_strides(old.shape, old.strides)
     array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, strides, operands))
-
-
-def basic_layout(layout: Layout, key: Any) -> Layout | None:  # noqa: C901  # a case per part
-    """The layout of a basic index; None when the index is advanced.
-    Raises IndexError as NumPy does."""
-    if type(key) is int and len(layout.shape) == 1:
-        place = _integer(key, 0, layout.shape[0]) * layout.strides[0]
-        return Layout((), (), layout.offset + place)
-    keys = key if type(key) is tuple else (key,)
-    if not all(_is_basic(item) for item in keys):
-        return None
-    consumed = sum(item is not None and item is not Ellipsis for item in keys)
-    ndim = len(layout.shape)
-    if sum(item is Ellipsis for item in keys) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if consumed > ndim:
-        raise IndexError(
-            f"too many indices for array: array is {ndim}-dimensional, but {consumed} were indexed"
-        )
-    if Ellipsis not in keys:
-        keys = (*keys, Ellipsis)
-    shape, strides = list[int](), list[int]()
-    offset, axis = layout.offset, 0
-    for item in keys:
-        if item is None:
-            shape.append(1)
-            strides.append(0)
-        elif item is Ellipsis:
-            stop = axis + ndim - consumed
-            shape += layout.shape[axis:stop]
-            strides += layout.strides[axis:stop]
-            axis = stop
-        elif isinstance(item, slice):
-            start, stop, step = item.indices(layout.shape[axis])
-            shape.append(length := len(range(start, stop, step)))
-            step = step if length and abs(step) < 1 << 31 else 1  # it decides memory orders
-            strides.append(step * layout.strides[axis])
-            offset += start * layout.strides[axis] if length else 0
-            axis += 1
-        else:
-            offset += _integer(item, axis, layout.shape[axis]) * layout.strides[axis]
-            axis += 1
-    if len(shape) > 64:
-        np.broadcast_to(0, layout.shape)[key]  # NumPy raises
-    return Layout(tuple(shape), tuple(strides), offset)
-
-
-def _is_basic(item: Any) -> bool:
-    """Whether a part of a key keeps a view a view; a pending integer does, as NumPy's scalar."""
-    if type(item) is Handle._scalar:
-        return bool(item._code[0] in "iu")
-    if isinstance(item, bool | np.bool_ | Handle | np.ndarray | list | tuple):
-        return False
-    return item is None or item is ... or isinstance(item, slice) or hasattr(item, "__index__")
-
-
-def _integer(item: Any, axis: int, extent: int) -> int:
-    index = operator.index(item)
-    if not -extent <= index < extent:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
-    return index % extent

@@ -14,7 +14,7 @@ from lazyfuse.frontend.at_once import Key, copied
 from lazyfuse.frontend.convert import ForeignError, to_array
 from lazyfuse.frontend.creation import empty, empty_like
 from lazyfuse.frontend.handle import new, view
-from lazyfuse.frontend.indexing import basic_layout
+from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.manipulation import (
     asarray,
     atleast_1d,

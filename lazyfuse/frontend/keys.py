@@ -1,11 +1,14 @@
-"""What an index of a small array is made of."""
+"""What indices are made of, and what slices and integers pick."""
 
 from __future__ import annotations
 
-from operator import index
+import operator
 from typing import Any
 
+import numpy as np
+
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.ir.layout import Layout
 
 
 def is_basic(key: Any) -> bool:
@@ -18,9 +21,70 @@ def is_basic(key: Any) -> bool:
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
-def at_hand(key: Any) -> Any:
+def in_hand(key: Any) -> Any:
     """A key with integers in place of pending scalars: what makes a view in NumPy makes one."""
     if type(key) is tuple:
-        return tuple(map(at_hand, key))
+        return tuple(map(in_hand, key))
     is_integer = type(key) is Handle._scalar and key._code[0] in "iu"
-    return index(key) if is_integer else key
+    return operator.index(key) if is_integer else key
+
+
+def basic_layout(layout: Layout, key: Any) -> Layout | None:  # noqa: C901  # a case per part
+    """The layout of a basic index; None when the index is advanced.
+    Raises IndexError as NumPy does."""
+    if type(key) is int and len(layout.shape) == 1:
+        place = _integer(key, 0, layout.shape[0]) * layout.strides[0]
+        return Layout((), (), layout.offset + place)
+    keys = key if type(key) is tuple else (key,)
+    if not all(_is_basic_item(item) for item in keys):
+        return None
+    consumed = sum(item is not None and item is not Ellipsis for item in keys)
+    ndim = len(layout.shape)
+    if sum(item is Ellipsis for item in keys) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if consumed > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {consumed} were indexed"
+        )
+    if Ellipsis not in keys:
+        keys = (*keys, Ellipsis)
+    shape, strides = list[int](), list[int]()
+    offset, axis = layout.offset, 0
+    for item in keys:
+        if item is None:
+            shape.append(1)
+            strides.append(0)
+        elif item is Ellipsis:
+            stop = axis + ndim - consumed
+            shape += layout.shape[axis:stop]
+            strides += layout.strides[axis:stop]
+            axis = stop
+        elif isinstance(item, slice):
+            start, stop, step = item.indices(layout.shape[axis])
+            shape.append(length := len(range(start, stop, step)))
+            step = step if length and abs(step) < 1 << 31 else 1  # it decides memory orders
+            strides.append(step * layout.strides[axis])
+            offset += start * layout.strides[axis] if length else 0
+            axis += 1
+        else:
+            offset += _integer(item, axis, layout.shape[axis]) * layout.strides[axis]
+            axis += 1
+    if len(shape) > 64:
+        np.broadcast_to(0, layout.shape)[key]  # NumPy raises
+    return Layout(tuple(shape), tuple(strides), offset)
+
+
+def _is_basic_item(item: Any) -> bool:
+    """Whether a part of a key keeps a view a view; a pending integer does, as NumPy's scalar."""
+    if type(item) is Handle._scalar:
+        return bool(item._code[0] in "iu")
+    if isinstance(item, bool | np.bool_ | Handle | np.ndarray | list | tuple):
+        return False
+    return item is None or item is ... or isinstance(item, slice) or hasattr(item, "__index__")
+
+
+def _integer(item: Any, axis: int, extent: int) -> int:
+    index = operator.index(item)
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
+    return index % extent

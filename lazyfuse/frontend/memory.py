@@ -20,7 +20,6 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.runtime import engine, session
-from lazyfuse.runtime.heard import heard
 
 Answer = TypeVar("Answer")
 
@@ -94,16 +93,17 @@ def mutate(
             storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
 
 
-def fill(array: Handle, layout: Layout, value: Any) -> bool:
-    """Write a number to the elements at a layout, converted as NumPy converts it; False where the
-    memory is not settled (any more). Raises: what NumPy does."""
+def change(array: Handle, layout: Layout, function: Callable[[np.ndarray], object]) -> bool:
+    """Let `function` change the elements at a layout, of which there are some, where they lie.
+    False, and nothing is done, where the memory is not settled (any more). Raises: what it does.
+    """
     storage = array._storage
     with session.flush_lock:
         if not is_settled(array):  # another thread was faster
             return False
         old = storage.node
         try:
-            heard(in_place(old, array._reading, layout).__setitem__, ..., value)
+            function(in_place(old, array._reading, layout))
         finally:  # a new version: what is known of the old one, as a mask's places, holds no more
             storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
     return True

@@ -164,11 +164,11 @@ def assignment(
     general: Callable[[Any, Any, Any], None], at_once: Callable[[Any, Any, Any], bool]
 ) -> Callable[[Any, Any, Any], None]:
     """`general`, the long way of array[key] = value, with a short way beside it, and what may
-    write a number at once."""
+    write at once."""
     known: Recipes = {}
 
     def method(self: Any, key: Any, value: Any) -> None:
-        if type(value) not in ARRAYS and at_once(self, key, value):
+        if at_once(self, key, value):
             return
         operands: tuple[Any, ...] = (self, value)
         extra = None

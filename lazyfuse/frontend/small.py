@@ -11,7 +11,8 @@ read into the graph as a copy: what NumPy would have read at this moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ from lazyfuse.ops.table import DTYPES, OPS
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
-from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
@@ -59,20 +59,20 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
 def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
     if value.dtype not in KNOWN:
         return value
-    root = _root(value)
+    memory = root(value)
     for operand in operands:
         mine = isinstance(operand, Handle)
         host = operand._host if mine else operand
         if mine and value is host:
             return operand
-        if root is _root(host):
+        if memory is root(host):
             return _shared(value, operand)
-    is_fresh = isinstance(root, np.ndarray) and root.flags.owndata
+    is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     if value.size > eager_size() and value.base is None:
         return _as_writeable_as(value, to_array(value, owned=True))
     if not is_fresh:
         return _as_writeable_as(value, small_array(value.copy(order="K")))
-    return small_array(value, None if value.base is None else small_array(root))
+    return small_array(value, None if value.base is None else small_array(memory))
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:
@@ -89,7 +89,7 @@ def _as_writeable_as(value: np.ndarray, array: Any) -> Any:
     return array
 
 
-def _root(array: np.ndarray) -> Any:
+def root(array: np.ndarray) -> Any:
     """The object whose memory an array is; `as_strided` puts one between that is no array."""
     base: Any = array
     while getattr(base, "base", None) is not None:
@@ -101,30 +101,45 @@ class Large(Exception):
     """An operand belongs to the engine, or is too large to be computed at once."""
 
 
-def lower(value: Any, allowed: int, found: list[Any]) -> Any:
-    """Operands as NumPy takes them; the arrays among them are added to `found`. Raises: Large."""
-    kind = type(value)
-    if kind in SCALARS or value is None or kind is str or kind is slice:
-        return value
-    if isinstance(value, Handle):
-        if value._host is None:
-            raise Large
-        found.append(value)
-        return value._host
-    if kind in (list, tuple):
-        if len(value) > allowed:
-            raise Large
-        before = len(found)
-        items = [lower(item, allowed, found) for item in value]
-        return value if len(found) == before else kind(items)
-    if kind is dict:
-        before = len(found)
-        entries = {key: lower(item, allowed, found) for key, item in value.items()}
-        return value if len(found) == before else entries
-    if kind is np.ndarray and value.size <= allowed:
-        found.append(value)
-        return value
-    return _plain(value)
+class Lowering:
+    """Arguments as NumPy takes them: arrays of at most `allowed` elements. `arrays`: those among
+    them, ours and NumPy's."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.arrays: list[Any] = []
+
+    def lower(self, value: Any) -> Any:
+        """An argument for NumPy. Raises: Large."""
+        kind = type(value)
+        if kind in SCALARS or value is None or kind is str or kind is slice:
+            return value
+        if isinstance(value, Handle):
+            host = value._host
+            if host is None:
+                return self.of_engine(value)
+            self.arrays.append(value)
+            return host
+        if kind in (list, tuple):
+            if len(value) > self.allowed:
+                raise Large
+            items = [self.lower(item) for item in value]
+            return value if _are_same(items, value) else kind(items)
+        if kind is dict:
+            entries = {key: self.lower(item) for key, item in value.items()}
+            return value if _are_same(entries.values(), value.values()) else entries
+        if kind is np.ndarray and value.size <= self.allowed:
+            self.arrays.append(value)
+            return value
+        return _plain(value)
+
+    def of_engine(self, array: Handle) -> Any:
+        """An array of the engine for NumPy. Raises: Large."""
+        raise Large
+
+
+def _are_same(items: Iterable[Any], others: Iterable[Any]) -> bool:
+    return all(map(operator.is_, items, others))
 
 
 def _plain(value: Any) -> Any:
@@ -156,12 +171,12 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
     allowed = max(eager_size(), least)
     if not allowed or not OWN_WORDS.isdisjoint(kwargs):
         return None
-    found: list[Any] = []
+    lowering = Lowering(allowed)
     try:
         return Lowered(
-            [lower(arg, allowed, found) for arg in args],
-            {key: lower(value, allowed, found) for key, value in kwargs.items()},
-            found,
+            [lowering.lower(arg) for arg in args],
+            {key: lowering.lower(value) for key, value in kwargs.items()},
+            lowering.arrays,
         )
     except Large:
         return None
@@ -304,35 +319,6 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
         return LARGE
     found = call_as_user(plain, *given.args, **given.kwargs)
     return answer(lift(found), _outputs(plain, args, kwargs))
-
-
-def exactly(plain: Method) -> Callable[[Sequence[Any]], Any]:
-    """A function of the operands of a ufunc of one result, or of a method OF_ONE: NumPy's result
-    on small arrays and numbers, None for other operands."""
-
-    def call(values: Sequence[Any]) -> Any:
-        operands: list[Any] = []
-        shape: Any = None
-        for value in values:
-            kind = type(value)
-            if kind is Handle._concrete:
-                host = value._host
-                if host is None or plain is np.absolute and host.dtype.kind == "c":
-                    return None
-                if shape is not None and shape != host.shape and not fits(operands[0], host):
-                    return None
-                shape = host.shape
-                operands.append(host)
-            elif kind in SCALARS:
-                operands.append(value)
-            else:
-                return None
-        if shape is None:
-            return None
-        result = heard(plain, *operands)
-        return small_array(result) if type(result) is np.ndarray else result
-
-    return call
 
 
 def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

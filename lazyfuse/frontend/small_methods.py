@@ -13,10 +13,11 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.keys import at_hand, is_basic
+from lazyfuse.frontend.keys import in_hand, is_basic
 from lazyfuse.frontend.native_methods import make_native_if_worth
 from lazyfuse.frontend.small import (
     KNOWN,
+    LARGE,
     SCALARS,
     answer,
     fits,
@@ -24,6 +25,15 @@ from lazyfuse.frontend.small import (
     is_output,
     lift,
     lowered,
+)
+from lazyfuse.frontend.windows import (
+    VIEWING,
+    at_hand,
+    called,
+    changed,
+    largest,
+    operated,
+    window,
 )
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
@@ -41,11 +51,15 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
     def method(self: Any, other: Any) -> Any:
         host = self._host
         if host is None:
-            return engine(self, other)
+            found = operated(plain, self, other)
+            return engine(self, other) if found is None else found
         kind = type(other)
         if kind is array:
             theirs = other._host
-            if theirs is None or host.shape != theirs.shape and not fits(host, theirs):
+            if theirs is None:
+                found = operated(plain, self, other)
+                return engine(self, other) if found is None else found
+            if host.shape != theirs.shape and not fits(host, theirs):
                 return engine(self, other)
             value = heard(plain, host, theirs)
         elif kind in SCALARS:
@@ -92,7 +106,8 @@ def in_place(name: str, special: str, engine: Method) -> Method:
     def method(self: Any, other: Any) -> Any:
         host = self._host
         if host is None:
-            return engine(self, other)
+            is_done = exact and changed(plain, self, other)
+            return self if is_done else engine(self, other)
         theirs = _host_of(other) if exact else None
         if theirs is None:
             return engine(self, other)
@@ -106,7 +121,7 @@ def _host_of(other: Any) -> Any:
     """An operand for NumPy, None when it is the engine's."""
     if type(other) in SCALARS:
         return other
-    return other._host if isinstance(other, Handle) else _plain(other)
+    return at_hand(other, largest()) if isinstance(other, Handle) else _plain(other)
 
 
 def unary(name: str, special: str, engine: Method, array: type) -> Method:
@@ -116,6 +131,8 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
 
     def method(self: Any) -> Any:
         host = self._host
+        if host is None:
+            host = window(self, largest())
         if host is None or host.dtype.kind not in "biufc":
             return engine(self)
         if modulus is not None and host.dtype.kind == "c":
@@ -132,10 +149,15 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
+    on_windows = called if not writes and name not in VIEWING else _left
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
         if host is None:
+            if self._storage.node.buffer is not None:
+                found = on_windows(plain, (self, *args), kwargs)
+                if found is not LARGE:
+                    return found
             return engine(self, *args, **kwargs)
         if is_short and not args and not kwargs:
             return _value(heard(plain, host))
@@ -154,6 +176,11 @@ def method(name: str, engine: Method) -> Method:
     return _named(call, engine)
 
 
+def _left(plain: Method, args: Any, kwargs: Any) -> Any:
+    """For methods that are left to the engine."""
+    return LARGE
+
+
 def item(engine: Method) -> Method:
     """`x[key]`: for the keys of loops and slices without looking at them closely."""
     general = method("__getitem__", engine)
@@ -163,7 +190,7 @@ def item(engine: Method) -> Method:
         if host is None:
             return engine(self, key)
         if not is_basic(key):
-            return general(self, at_hand(key))
+            return general(self, in_hand(key))
         found = host[key]
         if type(found) is not np.ndarray:
             return found

@@ -21,14 +21,17 @@ from lazyfuse.frontend import (
     registry,
     scans,
     small,
+    windows,
 )
 from lazyfuse.frontend.call_form import as_arrays, call
 from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
+from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.shortcuts import binary, is_pending, unary
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.ops.types import code
 
 #: Axes that an array of NumPy can have.
 _MOST_AXES = 64
@@ -51,15 +54,22 @@ def _shortcut(ufunc: np.ufunc, name: str) -> _Short:
 
 def _computing(name: str, ufunc: np.ufunc) -> Callable[[Sequence[Any]], Any]:
     """What computes a ufunc of small operands at once: NumPy where its bits are the kernels'."""
+
+    def exactly(values: Sequence[Any]) -> Any:
+        return windows.operated(ufunc, *values)
+
     if name == "absolute":  # they are, but for complex numbers
-        exactly, modulus = small.exactly(ufunc), direct(name)
+        modulus = direct(name)
+        return lambda values: modulus(values) if _is_complex(values[0]) else exactly(values)
+    return exactly if small.is_exact((name,)) else direct(name)
 
-        def call(values: Sequence[Any]) -> Any:
-            found = exactly(values)
-            return modulus(values) if found is None else found
 
-        return call
-    return small.exactly(ufunc) if small.is_exact((name,)) else direct(name)
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, Handle) and _code_of(value)[0] == "c"
+
+
+def _code_of(array: Handle) -> str:
+    return array._code if array._host is None else code(array._host.dtype)
 
 
 class UfuncType(type):
@@ -81,9 +91,11 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
         if self._is_exact:
             plain = getattr(self._ufunc, name)
             is_short = len(args) == 1 and not kwargs and name in small.OF_ONE
-            found = small.exactly(plain)(args) if is_short else None
+            found = windows.operated(plain, *args) if is_short else None
             if found is None:
                 found = small.ufunc(plain, args, kwargs)
+            if found is small.LARGE:
+                found = windows.called(plain, args, kwargs)
             if found is not small.LARGE:
                 return found
         return engine(self, *args, **kwargs)
@@ -111,11 +123,11 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == self._short.nin:
-            if is_pending(args[0]):
-                return self._short.method(*args)
             found = None if self._at_once is None else self._at_once(args)
             if found is not None:
                 return found
+            if is_pending(args[0]):
+                return self._short.method(*args)
         return self._general(*args, **kwargs)
 
     #: For callers inside the package: machine code, which takes the place of `__call__`, would
@@ -125,6 +137,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
+        if found is small.LARGE and self._is_exact:
+            found = windows.called(self._ufunc, args, kwargs)
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:

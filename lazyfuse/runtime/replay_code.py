@@ -30,6 +30,11 @@ _lock = threading.RLock()
 recordings: dict[object, int] = {}
 
 
+def is_recording() -> bool:
+    """Whether this thread is recording a function for `fuse`."""
+    return bool(recordings) and threading.get_ident() in recordings.values()
+
+
 def layout() -> Any:
     """The module that says what the code reads; it is there when the backend is."""
     from lazyfuse.backends.cpu import replay

@@ -1,0 +1,118 @@
+"""Some elements of a large array that is in memory, picked or written at once: to record that
+would cost more."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.handle import small_array
+from lazyfuse.frontend.keys import basic_layout
+from lazyfuse.frontend.memory import change, is_settled
+from lazyfuse.frontend.rerecord import ARRAYS
+from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.windows import at_hand, largest, window
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.heard import heard
+
+#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
+AT_ONCE = 1 << 16
+#: Numbers that every dtype takes without a warning that is not one of arithmetic.
+_SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
+
+
+def picked(array: Any, key: Any) -> Any:
+    """A copy of the elements that a key with arrays of integers picks, or one with masks of a
+    small array; None where the engine is to be asked."""
+    limit = largest()
+    if not limit or array._storage.node.buffer is None:
+        return None
+    keys = key if type(key) is tuple else (key,)
+    parts = [_part(item, limit) for item in keys]
+    if any(part is _UNKNOWN for part in parts):
+        return None
+    shape = array._layout.shape
+    is_small = size_of(shape) <= limit
+    if not is_small and _count(shape, parts) > limit:
+        return None
+    memory = window(array, max(limit, size_of(shape)))
+    if memory is None:
+        return None
+    found = call_as_user(memory.__getitem__, tuple(parts) if type(key) is tuple else parts[0])
+    if type(found) is not np.ndarray:
+        return found
+    return small_array(found if found.base is None else found.copy(order="K"))
+
+
+_UNKNOWN = object()
+
+
+def _part(item: Any, limit: int) -> Any:
+    """A part of a key for NumPy; _UNKNOWN for those that are not at hand, or large."""
+    if type(item) in (int, slice) or item is None or item is ...:
+        return item
+    if type(item) is list:
+        made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
+    else:
+        made = at_hand(item, limit) if type(item) in ARRAYS or type(item) is np.ndarray else None
+    is_index = made is not None and made.dtype.kind in "biu" and made.size <= limit
+    return made if is_index else _UNKNOWN
+
+
+def _holds_numbers(items: list[Any]) -> bool:
+    return all(type(item) is int for item in items)
+
+
+def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
+    """How many elements a key picks, at most; infinitely many for what is not looked into."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray | np.generic)]
+    taken = [part for part in parts if part is not None and part is not ...]
+    if len(taken) > len(shape) or any(part.dtype == bool for part in arrays):
+        return math.inf
+    if any(part is None or part is ... for part in parts):
+        return math.inf
+    try:
+        count = np.broadcast(*arrays).size if len(arrays) > 1 else arrays[0].size if arrays else 1
+    except ValueError:  # which the engine says
+        return math.inf
+    for extent, part in zip(shape, (*parts, *(None,) * (len(shape) - len(parts))), strict=True):
+        if part is None:
+            count *= extent
+        elif type(part) is slice:
+            count *= len(range(*part.indices(extent)))
+    return count
+
+
+def assigned(array: Any, key: Any, value: Any) -> bool:
+    """Whether array[key] = value is done: for a key of slices and integers, where few elements of
+    settled memory change and the value is at hand. Raises: what NumPy does."""
+    if array._host is not None or array._writeable is not True:
+        return False
+    if array._storage.node.buffer is None or not is_settled(array):
+        return False
+    given = _given(array, value)
+    layout = None if given is None else basic_layout(array._layout, key)
+    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
+        return False
+    if isinstance(given, np.ndarray) and not layout.shape or current_modes().is_immediate:
+        return False
+    if type(value) in ARRAYS and value._host is None and value._storage is array._storage:
+        if value._layout == layout and value._code == array._code:
+            return True  # what `x[1:3] += y` assigns last
+    return change(array, layout, lambda own: heard(own.__setitem__, ..., given))
+
+
+def _given(array: Any, value: Any) -> Any:
+    """A value that is assigned, for NumPy; None where it is not at hand, or where its conversion
+    warns of more than conditions of arithmetic."""
+    if type(value) in _SIMPLE:
+        return value
+    if type(value) not in ARRAYS and type(value) is not np.ndarray:
+        return None
+    given = at_hand(value, largest())
+    is_known = given is not None and np.can_cast(given.dtype, array._code, "same_kind")
+    return given if is_known else None

@@ -1,0 +1,183 @@
+"""Small parts of computed memory of the engine, with which NumPy computes at once.
+
+A row of a matrix that is in memory is as good as a small array (`small.py`): to record an
+operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all operands are small
+and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
+are read-only, and nobody keeps one: of a call that answers with a window, or with a part of one,
+or that tries to write to one, the engine is asked instead. What `fuse` records is left to the
+engine, and so is what is pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import small
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.memory import change, in_place
+from lazyfuse.frontend.rerecord import ARRAYS
+from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import replay_code
+from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.heard import heard
+
+Method = Callable[..., Any]
+
+
+def largest() -> int:
+    """The largest size of an operand; 0 where nothing is to be computed at once."""
+    return 0 if replay_code.is_recording() else eager_size()
+
+
+def window(array: Handle, limit: int) -> Any:
+    """The elements of an array of the engine, for NumPy to read; a scalar's value. None where they
+    are pending, on another device, none, or more than `limit`."""
+    storage = array._storage
+    if storage.node.buffer is None or storage.device != "cpu":
+        return None
+    layout = array._layout
+    if not 0 < size_of(layout.shape) <= limit:
+        return None
+    node = storage.current()
+    if node.buffer is None:  # another thread has written
+        return None
+    found = in_place(node, array._reading, layout)
+    if array._is_scalar:
+        return found[()]
+    found.flags.writeable = False
+    return found
+
+
+def at_hand(value: Any, limit: int) -> Any:
+    """An operand as NumPy takes it; None for those that are pending, large or not known."""
+    kind = type(value)
+    if kind in ARRAYS:
+        host = value._host
+        return window(value, limit) if host is None else host
+    if kind in SCALARS:
+        return value
+    is_plain = kind is np.ndarray and value.size <= limit and value.dtype in KNOWN
+    return value if is_plain else None
+
+
+def operated(plain: Method, *values: Any) -> Any:
+    """The result of a ufunc or an operator of NumPy's, whose bits are the kernels', on operands
+    that are at hand; None where there is none of ours, and for others. Raises: what it does."""
+    limit = largest()
+    operands: list[Any] = []
+    is_ours, first = False, None
+    for value in values:
+        operand = at_hand(value, limit)
+        if operand is None:
+            return None
+        operands.append(operand)
+        is_ours = is_ours or isinstance(value, Handle)
+        if type(operand) is np.ndarray:
+            if first is not None and not small.fits(first, operand):
+                return None
+            first = operand
+    if not is_ours:
+        return None
+    result = heard(plain, *operands)
+    return small_array(result) if type(result) is np.ndarray else result
+
+
+def changed(plain: Method, array: Any, other: Any) -> bool:
+    """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
+    it is settled. Raises: what it does."""
+    limit = largest()
+    if not limit or array._is_scalar or window(array, limit) is None:
+        return False
+    theirs = at_hand(other, limit)
+    if theirs is None:
+        return False
+    return change(array, array._layout, lambda own: heard(plain, own, theirs))
+
+
+# ---- functions and methods of any arguments
+
+
+class _Opened(small.Lowering):
+    """Arguments for NumPy, with windows in place of small arrays of the engine."""
+
+    def __init__(self, allowed: int) -> None:
+        super().__init__(allowed)
+        self.windows: list[Any] = []
+
+    def of_engine(self, array: Handle) -> Any:
+        found = window(array, self.allowed)
+        if found is None:
+            raise small.Large
+        self.windows.append(found)
+        return found
+
+
+def called(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
+    as the user's; LARGE where the engine is to be asked. Raises: what it does."""
+    limit = largest()
+    if not limit or not small.OWN_WORDS.isdisjoint(kwargs):
+        return LARGE
+    opened = _Opened(limit)
+    try:
+        given = [opened.lower(arg) for arg in args]
+        named = {key: opened.lower(value) for key, value in kwargs.items()}
+    except small.Large:
+        return LARGE
+    if not opened.windows:
+        return LARGE
+    try:
+        found = call_as_user(plain, *given, **named)
+    except ValueError as error:
+        if "read-only" in str(error):  # it writes
+            return LARGE
+        raise
+    if type(found) is list and SCALARS.issuperset(map(type, found)):
+        return found
+    if small.is_output(found, args[1:]):
+        return found
+    if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
+        return LARGE
+    return small.answer(small.lift(found, opened.arrays), kwargs)
+
+
+def _is_new(found: Any, memory: Sequence[int]) -> bool:
+    """Whether a result is known all through, and none of it lies in the engine's memory."""
+    if type(found) is np.ndarray:
+        return id(small.root(found)) not in memory
+    if isinstance(found, tuple | list):
+        return all(_is_new(each, memory) for each in found)
+    return found is None or type(found) in SCALARS
+
+
+#: Functions and methods whose results are views, mostly: the engine makes them without looking.
+VIEWING = frozenset(
+    "asanyarray asarray atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to "
+    "diagonal expand_dims flip fliplr flipud imag matrix_transpose moveaxis permute_dims ravel "
+    "real reshape rollaxis rot90 split squeeze swapaxes transpose view __getitem__".split()
+)
+
+
+def beside(engine: Method, plain: Method) -> Method:
+    """`engine`, a function of the namespace or a method, with NumPy's beside it."""
+
+    @wraps(engine)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        found = called(plain, args, kwargs) if _may_be_at_hand(args) else LARGE
+        return engine(*args, **kwargs) if found is LARGE else found
+
+    return function
+
+
+def _may_be_at_hand(args: Sequence[Any]) -> bool:
+    """Whether the first argument, where it is an array of the engine, is computed."""
+    first: Any = args[0] if args else None
+    if type(first) not in ARRAYS or first._host is not None:
+        return True
+    return first._storage.node.buffer is not None
