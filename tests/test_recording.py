@@ -494,14 +494,14 @@ def test_no_reference_is_lost() -> None:
     def _users(array: Any) -> int:
         return sys.getrefcount(array._storage.node)
 
-    for _ in range(6):  # what is kept once is there then
-        for name in OPERATIONS:
-            OPERATIONS[name](lf, *inputs)
-    before = counts()
-    for _ in range(20):
-        for name in OPERATIONS:
-            OPERATIONS[name](lf, *inputs)
-    after = counts()
+    def repeated(times: int) -> list[int]:
+        for _ in range(times):
+            for name in OPERATIONS:
+                OPERATIONS[name](lf, *inputs)
+        return counts()
+
+    repeated(6)  # what is kept once is there then
+    before, after = repeated(20), repeated(20)
     assert all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)), (
         before,
         after,

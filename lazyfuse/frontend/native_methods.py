@@ -14,7 +14,7 @@ from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import OWN_WORDS, enter, lift
-from lazyfuse.runtime import native, ready, session, trace
+from lazyfuse.runtime import native, ready, replay_code, session, trace
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
@@ -106,6 +106,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
+        replay_code.recordings,
     )  # fmt: skip
 
 

@@ -30,9 +30,9 @@ from lazyfuse.runtime.trace import Trace
 
 #: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
 PLAN_NS = 20e6
-#: Estimated nanoseconds of an operation, and of each of its elements; of a transcendental
-#: function's.
-_OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 5_000.0, 0.7, 4.0
+#: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
+#: transcendental function's.
+_RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 15_000.0, 0.7, 4.0
 
 
 def is_cold(pending: Trace, options: Options, device: str, spent: float) -> bool:
@@ -50,12 +50,16 @@ def is_cold(pending: Trace, options: Options, device: str, spent: float) -> bool
 
 def cost_ns(pending: Trace) -> float:
     """Estimated nanoseconds of interpreting."""
-    return sum(
-        _OPERATION_NS
-        + size_of(node.shape) * (_FUNCTION_NS if _has_own_bits(node) else _ELEMENT_NS)
+    return _RUN_NS + sum(
+        _OPERATION_NS + _elements(node) * (_FUNCTION_NS if _has_own_bits(node) else _ELEMENT_NS)
         for node in pending.nodes
         if node.buffer is None
     )
+
+
+def _elements(node: Node) -> int:
+    """How many elements an operation computes or reads."""
+    return max(size_of(each.shape) for each in (node, *node.srcs))
 
 
 def _has_own_bits(node: Node) -> TypeGuard[Map]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import recorder, session
 from lazyfuse.runtime.recorder import Recording
 
@@ -64,7 +65,8 @@ class Sample(NamedTuple):
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
-    vectors, `enter` gives a copy of a small array, and that as one of the engine's."""
+    vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
+    are those under way."""
 
     wrapper: Any
     array: np.ndarray
@@ -79,6 +81,7 @@ class Sample(NamedTuple):
     squares: Any
     product: Any
     enter: Callable[[np.ndarray], tuple[Any, Any]]
+    recordings: dict[object, int]
 
 
 class Place(NamedTuple):
@@ -281,7 +284,19 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,
         "OWN_WORDS": sample.own_words, "OF_SHAPE": sample.of_shape,
         "GET_ITEM": np.ndarray.__getitem__,
+        "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
+        "DTYPES": {code: np.dtype(code) for code in DTYPES}, "VALUE_ERROR": ValueError,
+        "NEW_ARRAY": _interface(94), "SET_BASE": _interface(282), "NEW_SCALAR": _interface(60),
     }  # fmt: skip
+
+
+def _interface(number: int) -> _Place:
+    """A function of NumPy's C interface, by its number in numpy/_core/code_generators/
+    numpy_api.py: PyArray_Scalar is 60, PyArray_NewFromDescr 94, PyArray_SetBaseObject 282."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]  # private
+    return _Place((ctypes.c_uint64 * (number + 1)).from_address(table)[number])
 
 
 class _Place(NamedTuple):

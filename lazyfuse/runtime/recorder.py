@@ -44,7 +44,7 @@ def places(
         "node": View, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
         "storage": Storage,
         "handle": recording.array, "form": Form, "modes": type(error_modes._known),
-        "options": config.Options, "watch": Watch,
+        "options": config.Options, "watch": Watch, "buffer": type(_memory()),
     }  # fmt: skip
     found = {
         name(kind, attribute): offset(classes[kind], attribute)
@@ -64,7 +64,11 @@ def places(
 def offset(kind: type, attribute: str) -> int:
     """At which byte objects of a class keep an attribute that is not in their dict."""
     value = object()
-    sample: Any = Watch(_storage()) if kind is Watch else _new(kind)
+    makers: dict[type, Callable[[], Any]] = {
+        Watch: lambda: Watch(_storage()),
+        type(_memory()): _memory,
+    }
+    sample = makers.get(kind, lambda: _new(kind))()
     object.__setattr__(sample, attribute, value)
     words = (ctypes.c_uint64 * (kind.__basicsize__ // _WORD)).from_address(id(sample))
     return [*words].index(id(value)) * _WORD
@@ -82,7 +86,7 @@ def objects(recording: Recording) -> dict[str, Any]:
         "MAP": Map, "CONST_CLASS": Const, "SIGNATURE": "signature", "IS_COSTLY": "is_costly",
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
-        "MEMORY": type(session.backend("cpu").allocate(1)), "READY": session.ready,
+        "MEMORY": type(_memory()), "READY": session.ready,
         "WATCH": Watch, "GONE": gone, "WANTED": _are_wanted,
         "RUNS": session.runs,
     }  # fmt: skip
@@ -91,6 +95,11 @@ def objects(recording: Recording) -> dict[str, Any]:
 def _are_wanted(nodes: list[Node], flags: int) -> bool:
     """Whether somebody may want to hear of the CPU's flags."""
     return are_wanted(nodes, engine.machines[-1].decoded[flags])
+
+
+def _memory() -> Any:
+    """Some memory of the CPU's."""
+    return session.backend("cpu").allocate(1)
 
 
 def _constant() -> Const:

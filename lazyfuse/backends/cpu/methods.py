@@ -42,6 +42,7 @@ from lazyfuse.backends.cpu import (
     methods_results_text,
     methods_sizes_text,
     methods_small_text,
+    methods_windows_text,
     record,
 )
 from lazyfuse.backends.cpu import methods_text as templates
@@ -123,9 +124,12 @@ OBJECTS = (
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
+    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "VALUE_ERROR"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
+#: Axes of a window.
+_MOST_AXES = 16
 #: Types of arguments that are no arrays and hold none; the first may be part of the key of a
 #: recipe (`frontend/rerecord.py`, `static`).
 _STATIC_TYPES = (NoneType, int, bool, str, type, type(np._NoValue))
@@ -151,11 +155,13 @@ def text(attributes: Mapping[str, int]) -> str:
     for name, function in BINARY.items():
         parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
-        call = f"@PyObject_RichCompare(ptr %host, ptr %operand, i32 {number})"
-        parts.append(_binary(name, call, templates.WRAP, _record(name), _deferred(name)))
+        call = f"@compare_{name}(ptr %host, ptr %operand)"
+        parts.append(templates.COMPARISON.format(name=name, number=number))
+        engine = _record(name, f"compare_{name}")
+        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
-        engine = _record(name, first="%self", second="null", other="null")
+        engine = _record(name, function, second="null", other="null")
         parts.append(
             templates.UNARY.format(
                 name=name, function=function, host=HOST, record=engine, method=_method(name),
@@ -176,13 +182,14 @@ def text(attributes: Mapping[str, int]) -> str:
             defer=_deferred_method("__pow__"),
         )
     )  # fmt: skip
-    parts += _on_small(objects)
+    parts += _on_small(objects, attributes)
     return "\n".join(parts)
 
 
-def _on_small(objects: Mapping[str, int]) -> list[str]:
+def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list[str]:
     """What calls NumPy's functions on small arrays."""
-    words = {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
+    words = {name.upper(): place for name, place in attributes.items()}
+    words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product")}  # fmt: skip
     words |= {
@@ -191,6 +198,7 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
         "LAST_STATIC": _PLAIN + len(_STATIC_TYPES),
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "MOST_OPERANDS": _MOST_MIXED,
+        "MOST_AXES": _MOST_AXES,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
@@ -200,6 +208,7 @@ def _on_small(objects: Mapping[str, int]) -> list[str]:
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(defer=_put_off(_CALL)),
+        methods_windows_text.WINDOWS,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
@@ -240,16 +249,16 @@ def _method(name: str) -> int:
 def _arithmetic(name: str, function: str) -> list[str]:
     """An operator, reflected and in place too."""
     in_place = function.replace("PyNumber_", "PyNumber_InPlace")
-    reflected = _record(f"r{name}", first="%other", second="%self")
+    reflected = _record(f"r{name}", function, first="%other", second="%self")
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
-        _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP, _record(name),
-                _deferred(name)),
+        _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP,
+                _record(name, function), _deferred(name)),
         _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
                 _deferred(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
-                _record(f"i{name}", function="large_write"),
+                f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other)",
                 _deferred(name, function="defer_in_place"), any_shape="true"),
     ]  # fmt: skip
 
@@ -276,14 +285,18 @@ def _deferred(
 
 def _record(
     name: str,
+    function: str,
     *,
-    function: str = "large",
     first: str = "%self",
     second: str = "%other",
     other: str = "%other",
 ) -> str:
-    """The call that records an operator."""
+    """The call that records an operator, or lets a C function of NumPy's compute it."""
+    order = f"ptr {first}, ptr {second}, ptr %self, ptr {other}, ptr @{function}"
+    return f"@large({_places(name)}, {order})"
+
+
+def _places(name: str) -> str:
+    """Where the recipes and the Python method of an operator are."""
     method = _method(name)
-    order = f"ptr {first}, ptr {second}, " if function == "large" else ""
-    recipes = method + len(FUNCTIONS)
-    return f"@{function}(i64 {recipes}, i64 {method}, {order}ptr %self, ptr {other})"
+    return f"i64 {method + len(FUNCTIONS)}, i64 {method}"

@@ -185,6 +185,14 @@ look:
   %b_at = getelementptr ptr, ptr %args, i64 1
   %a = load ptr, ptr %args
   %b = load ptr, ptr %b_at
+  %a_is_engines = call i1 @is_engines(ptr %a)
+  %b_is_engines = call i1 @is_engines(ptr %b)
+  %is_engines = or i1 %a_is_engines, %b_is_engines
+  br i1 %is_engines, label %windows, label %hosts
+windows:
+  %fit = call i1 @fit_windows(ptr %a, ptr %b)
+  ret i1 %fit
+hosts:
   %a_host = call ptr @array(ptr %a)
   %b_host = call ptr @array(ptr %b)
   %no_a = icmp eq ptr %a_host, null

@@ -211,6 +211,13 @@ operand:
   %exponent = load ptr, ptr %args
   br i1 %is_large, label %large, label %look
 large:
+  %window = call ptr @window(ptr %self)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %square, label %at_hand
+at_hand:
+  call void @Py_DecRef(ptr %window)
+  br label %python
+square:
   %squared = call ptr @squared(ptr %self, ptr %exponent)
   %is_unsquared = icmp eq ptr %squared, null
   br i1 %is_unsquared, label %general, label %give_squared

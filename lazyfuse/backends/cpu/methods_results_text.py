@@ -4,7 +4,8 @@ from __future__ import annotations
 
 RESULTS = """
 ; what NumPy gave for the user: arrays in wrappers, which know whose memory they are; an argument
-; itself where it is that. `limit`: the size of the largest that stays small. Of so many arguments
+; itself where it is that. Null where it may lie in the engine's memory: the engine is to be asked.
+; `limit`: the size of the largest that stays small. Of so many arguments
 ; by position NumPy's arrays after the first are outputs, 0 for a part of a result. Takes the
 ; reference
 define internal ptr @result(ptr %value, ptr %objects, ptr %given, i64 %count, i64 %limit,
@@ -30,7 +31,7 @@ sequence:
   br i1 %is_exact, label %tuple, label %inside
 inside:
   %is_plain_list = call i1 @is_list_of_others(ptr %value)
-  br i1 %is_plain_list, label %as_it_is, label %lift
+  br i1 %is_plain_list, label %as_it_is, label %of_others
 tuple:
   %results = call ptr @tuple_of_results(ptr %value, ptr %objects, ptr %given, i64 %count,
                                         i64 %limit)
@@ -69,7 +70,10 @@ share:
   %is_own = or i1 %is_of_host, %is_of_base
   %is_not = xor i1 %is_own, true
   %differs = or i1 %is_not, %has_none
-  br i1 %differs, label %another, label %shared
+  br i1 %differs, label %another, label %own
+own:
+  %is_window = call i1 @is_engines(ptr %object)
+  br i1 %is_window, label %reject, label %shared
 shared:
   %known = call ptr @part(ptr %object, i64 T_OWNER)
   %is_owner = icmp eq ptr %known, null
@@ -96,7 +100,15 @@ of_fresh:
   %can_view = and i1 %fits, %is_new
   %is_view = call i1 @is_fresh_root(ptr %base, ptr %given, i64 %count)
   %is_new_view = and i1 %can_view, %is_view
-  br i1 %is_new_view, label %root, label %lift
+  br i1 %is_new_view, label %root, label %large
+large:
+  br i1 %is_fresh, label %lift, label %of_others
+of_others:
+  %had_windows = call i1 @has_window(ptr %objects, i64 %count)
+  br i1 %had_windows, label %reject, label %lift
+reject:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
 root:
   call void @Py_IncRef(ptr %base)
   %no_owner = call ptr @none()

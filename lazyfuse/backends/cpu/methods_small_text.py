@@ -74,6 +74,12 @@ lowered:
   br label %next
 run:
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
+  %has_failed = icmp eq ptr %value, null
+  br i1 %has_failed, label %refused, label %wrap
+refused:
+  call void @forget_refusal(ptr %objects, i64 %total)
+  br label %wrap
+wrap:
   %made = call ptr
     @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i64 %positional)
   call void @drop_all(ptr %given, i64 %total)
@@ -215,14 +221,24 @@ small:
   ret ptr %found
 }
 
-; an argument as NumPy takes it, with a reference; null where it is not small, or not known, and
-; for an exception. Lists are looked into so many levels deep
+; an argument as NumPy takes it, with a reference: a window where it is an array of the engine that
+; is at hand, and not inside a list. Null where it is not small, or not known, and for an
+; exception. Lists are looked into so many levels deep
 define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
 ours:
   %host = call ptr @small_host(ptr %object)
-  ret ptr %host
+  %has_none = icmp eq ptr %host, null
+  %is_outermost = icmp eq i64 %levels, 3
+  %is_asked = and i1 %has_none, %is_outermost
+  br i1 %is_asked, label %engines, label %give
+engines:
+  %window = call ptr @window(ptr %object)
+  br label %give
+give:
+  %found_array = phi ptr [ %host, %ours ], [ %window, %engines ]
+  ret ptr %found_array
 other:
   %is_plain = call i1 @is_plain(ptr %object)
   br i1 %is_plain, label %same, label %array

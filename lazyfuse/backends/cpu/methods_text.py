@@ -297,6 +297,12 @@ slow:
   ret ptr %result
 }}
 """
+COMPARISON = """
+define internal ptr @compare_{name}(ptr %a, ptr %b) {{
+  %answer = call ptr @PyObject_RichCompare(ptr %a, ptr %b, i32 {number})
+  ret ptr %answer
+}}
+"""
 WRAP = """\
   %none = call ptr @none()
   %made = call ptr @wrapped(ptr %value, ptr %none)

@@ -13,6 +13,7 @@ from lazyfuse.backends.cpu import (
     record_flush_text,
     record_guard_text,
     record_nodes_text,
+    record_operators_text,
     record_results_text,
     record_text,
     record_trace_text,
@@ -41,6 +42,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "modes": "state filters first modes",
     "options": "max_pending_nodes max_pending_bytes",
     "watch": "node",
+    "buffer": "pointer",
 }
 #: Their names in the text, where these are others.
 _NAMES = {
@@ -62,7 +64,7 @@ def text(places: Mapping[str, int]) -> str:
     parts = (
         record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_text.PLACE,
         record_nodes_text.NODES,
-        record_results_text.RESULTS, record_results_text.WRITES,
+        record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_trace_text.TRACE, record_attach_text.ATTACH,
         record_flush_text.FLUSH,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Recording in machine code: views of arrays of the engine, as LLVM text (see `record_text.py`).
 
-`lf_item` comes here for keys of integers, slices, ... and None. An element, an index that is out
-of bounds and whatever else is not a view of some axes is left to Python.
+`lf_item` comes here for keys of integers, slices, ... and None. A pending element, an index that
+is out of bounds and whatever else is not a view of some axes is left to Python.
 """
 
 VIEWS = """
@@ -188,7 +188,8 @@ done:
   ret void
 }}
 
-; a view of an array of the engine; null without an exception for what Python has to do
+; a view of an array of the engine, or an element that is at hand; null without an exception for
+; what Python has to do
 define internal ptr @viewed(ptr %self, ptr %key) {{
   %taken_at = alloca i64
   %made_at = alloca i64
@@ -224,7 +225,23 @@ counted:
   %has_axes = icmp ult i64 %first_axis, 64
   %valid = and i1 %fits, %one
   %fine = and i1 %valid, %has_axes
-  br i1 %fine, label %make, label %no
+  br i1 %fine, label %make, label %single
+single:
+  %no_axes = icmp eq i64 %axes, 0
+  %no_dots = icmp eq i64 %dots, 0
+  %is_single = and i1 %no_axes, %no_dots
+  %is_element = and i1 %is_single, %fits
+  br i1 %is_element, label %find, label %no
+find:
+  %nothing = call ptr @PyTuple_New(i64 0)
+  %is_found = call i1 @index(ptr %layout, ptr %key, i1 %is_tuple, i64 %items, i64 %taken,
+                             ptr %nothing, ptr %nothing, ptr %offset_at)
+  call void @Py_DecRef(ptr %nothing)
+  br i1 %is_found, label %read, label %no
+read:
+  %place = load i64, ptr %offset_at
+  %element = call ptr @element(ptr %self, i64 %place)
+  ret ptr %element
 make:
   %shape = call ptr @PyTuple_New(i64 %axes)
   %strides = call ptr @PyTuple_New(i64 %axes)

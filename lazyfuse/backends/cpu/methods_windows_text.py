@@ -1,0 +1,340 @@
+"""Arrays of NumPy's in computed memory of the engine, as LLVM text; see `methods.py`.
+
+What `frontend/windows.py` does, in the usual case: on the CPU, in the thread that made the array.
+The functions of NumPy's C interface are those of its table (numpy/_core/code_generators).
+"""
+
+from __future__ import annotations
+
+WINDOWS = """
+declare i64 @PyDict_Size(ptr)
+declare i32 @PyErr_ExceptionMatches(ptr)
+declare i64 @PyObject_Size(ptr)
+
+; the memory of an array of the engine where it is computed, on the CPU and this thread's alone,
+; with a reference; null for others
+define internal ptr @settled_memory(ptr %array) {
+  %none = call ptr @none()
+  %host_address = call ptr @host_at(ptr %array)
+  %host = load ptr, ptr %host_address
+  %is_engines = icmp eq ptr %host, %none
+  br i1 %is_engines, label %plain, label %no
+plain:
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %is_uncast = icmp eq ptr %cast, %none
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %device = call ptr @get(ptr %storage, i64 STORAGE_DEVICE)
+  %cpu = call ptr @object(i64 T_CPU)
+  %is_here = icmp eq ptr %device, %cpu
+  %may = and i1 %is_uncast, %is_here
+  br i1 %may, label %look, label %no
+look:
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %buffer = call ptr @get(ptr %node, i64 NODE_BUFFER)
+  %is_memory = call i1 @is(ptr %buffer, i64 T_MEMORY)
+  br i1 %is_memory, label %thread, label %no
+thread:
+  %touched = call ptr @get(ptr %storage, i64 STORAGE_THREAD)
+  %owner = call i64 @PyLong_AsUnsignedLong(ptr %touched)
+  %current = call i64 @PyThread_get_thread_ident()
+  %is_mine = icmp eq i64 %owner, %current
+  %recordings = call ptr @object(i64 T_RECORDINGS)
+  %under_way = call i64 @PyDict_Size(ptr %recordings)
+  %is_plain = icmp eq i64 %under_way, 0
+  %can = and i1 %is_mine, %is_plain
+  br i1 %can, label %give, label %no
+give:
+  call void @Py_IncRef(ptr %buffer)
+  ret ptr %buffer
+no:
+  ret ptr null
+}
+
+; how many bytes an element has, by the code of its dtype: a letter and a number
+define internal i64 @item_bytes(ptr %code) {
+  %first = call i32 @PyUnicode_ReadChar(ptr %code, i64 1)
+  %digit = sub i32 %first, 48
+  %is_ten = icmp eq i32 %digit, 1
+  br i1 %is_ten, label %look, label %single
+look:
+  %length = call i64 @PyObject_Size(ptr %code)
+  %has_two = icmp eq i64 %length, 3
+  br i1 %has_two, label %two, label %single
+two:
+  %second = call i32 @PyUnicode_ReadChar(ptr %code, i64 2)
+  %unit = sub i32 %second, 48
+  %ten = mul i32 %digit, 10
+  %both = add i32 %ten, %unit
+  %wide_both = zext i32 %both to i64
+  ret i64 %wide_both
+single:
+  %wide = zext i32 %digit to i64
+  ret i64 %wide
+}
+
+; where an element at an offset lies in memory
+define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
+  %pointer = call ptr @get(ptr %buffer, i64 BUFFER_POINTER)
+  %begin = call i64 @PyLong_AsUnsignedLong(ptr %pointer)
+  %skipped = mul i64 %offset, %bytes
+  %at = add i64 %begin, %skipped
+  %place = inttoptr i64 %at to ptr
+  ret ptr %place
+}
+
+; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
+; where these are not at hand, none or many, and for an exception
+define internal ptr @window(ptr %array) {
+  %extents = alloca [MOST_AXES x i64]
+  %steps = alloca [MOST_AXES x i64]
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %no, label %sizes
+sizes:
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %memory, label %no
+memory:
+  %buffer = call ptr @settled_memory(ptr %array)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %lay
+lay:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %are_few = icmp ule i64 %axes, MOST_AXES
+  br i1 %are_few, label %next, label %drop
+next:
+  %i = phi i64 [ 0, %lay ], [ %after, %axis ]
+  %count = phi i64 [ 1, %lay ], [ %product, %axis ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %counted, label %axis
+axis:
+  %extent = call i64 @number_at(ptr %shape, i64 %i)
+  %stride = call i64 @number_at(ptr %strides, i64 %i)
+  %step = mul i64 %stride, %bytes
+  put i64 %extent, %extents[%i]
+  put i64 %step, %steps[%i]
+  %product = mul i64 %count, %extent
+  %after = add i64 %i, 1
+  br label %next
+counted:
+  %less = sub i64 %count, 1
+  %is_small = icmp ult i64 %less, %most
+  br i1 %is_small, label %make, label %drop
+make:
+  %dtypes = call ptr @object(i64 T_DTYPES)
+  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %is_unknown = icmp eq ptr %dtype, null
+  br i1 %is_unknown, label %drop, label %new
+new:
+  %offset = call i64 @number_at(ptr %layout, i64 2)
+  %data = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  %nd = trunc i64 %axes to i32
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr %steps, ptr %data,
+                          i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %drop, label %keep
+keep:
+  %keeper = call ptr @object(i64 T_SET_BASE)
+  %status = call i32 %keeper(ptr %made, ptr %buffer)
+  %is_kept = icmp eq i32 %status, 0
+  br i1 %is_kept, label %give, label %undo
+give:
+  ret ptr %made
+undo:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
+drop:
+  call void @Py_DecRef(ptr %buffer)
+  br label %no
+no:
+  ret ptr null
+}
+
+; an element of an array of the engine that is at hand; null for others, and for an exception
+define internal ptr @element(ptr %array, i64 %offset) {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %no, label %memory
+memory:
+  %buffer = call ptr @settled_memory(ptr %array)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %look
+look:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %dtypes = call ptr @object(i64 T_DTYPES)
+  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %is_unknown = icmp eq ptr %dtype, null
+  br i1 %is_unknown, label %drop, label %read
+read:
+  %bytes = call i64 @item_bytes(ptr %code)
+  %data = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %reader = call ptr @object(i64 T_NEW_SCALAR)
+  %scalar = call ptr %reader(ptr %data, ptr %dtype, ptr null)
+  br label %drop
+drop:
+  %found = phi ptr [ null, %look ], [ %scalar, %read ]
+  call void @Py_DecRef(ptr %buffer)
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; an operand as NumPy takes it, with a reference: the array of a small one, a window, a number;
+; null for others, and for an exception
+define internal ptr @taken(ptr %object) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %number
+ours:
+  %is_small = call i1 @is_small(ptr %object)
+  br i1 %is_small, label %small, label %large
+small:
+  %host = call ptr @small_host(ptr %object)
+  ret ptr %host
+large:
+  %window = call ptr @window(ptr %object)
+  ret ptr %window
+number:
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  %is_weak = or i1 %is_float, %is_int
+  %is_number = or i1 %is_weak, %is_strong
+  br i1 %is_number, label %same, label %no
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+no:
+  ret ptr null
+}
+
+; stores two operands, with references, where both are at hand and the result is not much larger
+; than they are; whether it is so
+define internal i1 @taken_pair(ptr %first, ptr %second, ptr %given) {
+  %a = call ptr @taken(ptr %first)
+  %no_a = icmp eq ptr %a, null
+  br i1 %no_a, label %no, label %other
+other:
+  %b = call ptr @taken(ptr %second)
+  %no_b = icmp eq ptr %b, null
+  br i1 %no_b, label %drop_a, label %shapes
+shapes:
+  %a_is_array = call i1 @is(ptr %a, i64 T_NDARRAY)
+  %b_is_array = call i1 @is(ptr %b, i64 T_NDARRAY)
+  %are_arrays = and i1 %a_is_array, %b_is_array
+  br i1 %are_arrays, label %compare, label %yes
+compare:
+  %fits = call i1 @fits_one(ptr %a, ptr %b)
+  br i1 %fits, label %yes, label %drop_both
+yes:
+  put ptr %a, %given[0]
+  put ptr %b, %given[1]
+  ret i1 true
+drop_both:
+  call void @Py_DecRef(ptr %b)
+  br label %drop_a
+drop_a:
+  call void @Py_DecRef(ptr %a)
+  br label %no
+no:
+  ret i1 false
+}
+
+; NumPy's result of a C function of one or two operands that are at hand (a null for the second of
+; one); null where they are not, and for an exception
+define internal ptr @at_once(ptr %function, ptr %first, ptr %second) {
+  %given = alloca [2 x ptr]
+  %is_alone = icmp eq ptr %second, null
+  br i1 %is_alone, label %one, label %two
+one:
+  %only = call ptr @taken(ptr %first)
+  %is_away = icmp eq ptr %only, null
+  br i1 %is_away, label %no, label %run_one
+run_one:
+  %single = call ptr %function(ptr %only)
+  call void @Py_DecRef(ptr %only)
+  br label %wrap
+two:
+  %are_taken = call i1 @taken_pair(ptr %first, ptr %second, ptr %given)
+  br i1 %are_taken, label %run_two, label %no
+run_two:
+  %a = get ptr %given[0]
+  %b = get ptr %given[1]
+  %both = call ptr %function(ptr %a, ptr %b)
+  call void @drop_all(ptr %given, i64 2)
+  br label %wrap
+wrap:
+  %value = phi ptr [ %single, %run_one ], [ %both, %run_two ]
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; whether a ufunc's first two arguments have a result that is not much larger than they are, where
+; one of them is of the engine
+define internal i1 @fit_windows(ptr %a, ptr %b) {
+  %given = alloca [2 x ptr]
+  %are_taken = call i1 @taken_pair(ptr %a, ptr %b, ptr %given)
+  br i1 %are_taken, label %drop, label %no
+drop:
+  call void @drop_all(ptr %given, i64 2)
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether an object is an array of the engine
+define internal i1 @is_engines(ptr %object) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  %is_small = call i1 @is_small(ptr %object)
+  %is_large = xor i1 %is_small, true
+  %is_engines = and i1 %is_ours, %is_large
+  ret i1 %is_engines
+}
+
+; whether there is an array of the engine among arguments, for which NumPy had a window
+define internal i1 @has_window(ptr %objects, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %object = get ptr %objects[%i]
+  %after = add i64 %i, 1
+  %is_engines = call i1 @is_engines(ptr %object)
+  br i1 %is_engines, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; after a call on windows: forgets a ValueError, which a function that writes has raised, for the
+; engine to be asked instead
+define internal void @forget_refusal(ptr %objects, i64 %count) {
+  %had_windows = call i1 @has_window(ptr %objects, i64 %count)
+  br i1 %had_windows, label %ask, label %done
+ask:
+  %kind = call ptr @object(i64 T_VALUE_ERROR)
+  %is_refusal = call i32 @PyErr_ExceptionMatches(ptr %kind)
+  %is_it = icmp ne i32 %is_refusal, 0
+  br i1 %is_it, label %clear, label %done
+clear:
+  call void @PyErr_Clear()
+  br label %done
+done:
+  ret void
+}
+"""
