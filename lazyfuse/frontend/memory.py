@@ -104,8 +104,8 @@ def change(array: Handle, layout: Layout, function: Callable[[np.ndarray], objec
         old = storage.node
         try:
             function(in_place(old, array._reading, layout))
-        finally:  # a new version: what is known of the old one, as a mask's places, holds no more
-            storage.replace(Source(old.shape, old.dtype, old.strides, old.buffer))
+        finally:
+            storage.renew()
     return True
 
 

@@ -14,6 +14,7 @@ from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import OWN_WORDS, enter, lift
+from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import native, ready, replay_code, session, trace
 from lazyfuse.runtime.recorder import Recording
 
@@ -106,7 +107,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings,
+        replay_code.recordings, Storage.renew,
     )  # fmt: skip
 
 

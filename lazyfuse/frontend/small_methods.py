@@ -252,6 +252,8 @@ def power(engine: Method) -> Method:
 
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
         host = self._host
+        if host is None:
+            host = window(self, largest())
         if host is None or modulus:
             return engine(self, exponent, *modulus)
         if type(exponent) in (int, float) and exponent in (0.5, 1, 2, -1):

@@ -92,7 +92,7 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
     """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
     it is settled. Raises: what it does."""
     limit = largest()
-    if not limit or array._is_scalar or window(array, limit) is None:
+    if not limit or array._writeable is not True or window(array, limit) is None:
         return False
     theirs = at_hand(other, limit)
     if theirs is None:

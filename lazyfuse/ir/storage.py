@@ -16,7 +16,7 @@ import weakref
 from threading import get_ident
 
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Node
+from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned, watched
 
 
@@ -54,6 +54,15 @@ class Storage:
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
         if old.buffer is not None:
             orphaned(old)
+
+    def renew(self) -> None:
+        """Make the memory a new version, after a change in place: what is known of the current
+        one, on which no operation has been recorded, holds no more."""
+        node = Source.like(self.node)
+        if self._is_shared:
+            self.node.users += 1
+        self.node = node
+        node.handle = watched(self, node)
 
     @property
     def layout(self) -> Layout:

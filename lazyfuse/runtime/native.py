@@ -66,7 +66,7 @@ class Sample(NamedTuple):
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
     vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
-    are those under way."""
+    are those under way, `renew` lets the memory of a storage be a new version."""
 
     wrapper: Any
     array: np.ndarray
@@ -82,6 +82,7 @@ class Sample(NamedTuple):
     product: Any
     enter: Callable[[np.ndarray], tuple[Any, Any]]
     recordings: dict[object, int]
+    renew: Callable[[Any], None]
 
 
 class Place(NamedTuple):
@@ -286,6 +287,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES}, "VALUE_ERROR": ValueError,
+        "BOOL": bool, "RENEW": sample.renew,
         "NEW_ARRAY": _interface(94), "SET_BASE": _interface(282), "NEW_SCALAR": _interface(60),
     }  # fmt: skip
 

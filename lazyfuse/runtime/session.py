@@ -4,6 +4,7 @@ the lock of a flush."""
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import warnings
@@ -106,10 +107,11 @@ def devices() -> tuple[str, ...]:
 
 @cache
 def resolve_device(name: str) -> str:
-    """The device that an option or argument names: auto is the first GPU, else the CPU."""
+    """The device that an option or argument names: auto is the first GPU, else the CPU. There is
+    one string for each, which machine code knows by its address."""
     if name == "auto":
         return devices()[1] if len(devices()) > 1 else "cpu"
-    return "cuda:0" if name == "cuda" else name
+    return sys.intern("cuda:0" if name == "cuda" else name)
 
 
 def default_device() -> str:

@@ -43,6 +43,7 @@ from lazyfuse.backends.cpu import (
     methods_sizes_text,
     methods_small_text,
     methods_windows_text,
+    methods_writes_text,
     record,
 )
 from lazyfuse.backends.cpu import methods_text as templates
@@ -125,11 +126,12 @@ OBJECTS = (
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "VALUE_ERROR"),
+    *("BOOL", "RENEW"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
-#: Axes of a window.
-_MOST_AXES = 16
+#: Axes of a window; elements of memory that are written at once (`frontend/pieces.py`).
+_MOST_AXES, _AT_ONCE = 16, 1 << 16
 #: Types of arguments that are no arrays and hold none; the first may be part of the key of a
 #: recipe (`frontend/rerecord.py`, `static`).
 _STATIC_TYPES = (NoneType, int, bool, str, type, type(np._NoValue))
@@ -191,7 +193,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
     words = {name.upper(): place for name, place in attributes.items()}
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
-              "T_PRODUCT": _method("product")}  # fmt: skip
+              "T_PRODUCT": _method("product"), "T_INT_LONG": INT64}  # fmt: skip
     words |= {
         "FIRST_PLAIN": _PLAIN,
         "LAST_PLAIN": _NUMPYS,
@@ -199,6 +201,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
+        "AT_ONCE": _AT_ONCE,
+        "WRITEABLE_FLAG": 0x400,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
@@ -208,7 +212,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(defer=_put_off(_CALL)),
-        methods_windows_text.WINDOWS,
+        methods_windows_text.WINDOWS, methods_writes_text.WRITES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
@@ -258,7 +262,7 @@ def _arithmetic(name: str, function: str) -> list[str]:
         _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
                 _deferred(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
-                f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other)",
+                f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{in_place})",
                 _deferred(name, function="defer_in_place"), any_shape="true"),
     ]  # fmt: skip
 

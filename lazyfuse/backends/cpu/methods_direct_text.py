@@ -146,7 +146,7 @@ first:
   %a_is_ours = call i1 @is(ptr %a, i64 T_CLASS)
   br i1 %a_is_ours, label %array_first, label %number_first
 array_first:
-  %a_host = call ptr @small_host(ptr %a)
+  %a_host = call ptr @host_or_window(ptr %a)
   put ptr %a_host, %arrays[0]
   %is_large = icmp eq ptr %a_host, null
   br i1 %is_large, label %no, label %second
@@ -159,7 +159,7 @@ with_b:
   %b_is_ours = call i1 @is(ptr %b, i64 T_CLASS)
   br i1 %b_is_ours, label %pair, label %number_second
 pair:
-  %b_host = call ptr @small_host(ptr %b)
+  %b_host = call ptr @host_or_window(ptr %b)
   put ptr %b_host, %arrays[1]
   %b_is_large = icmp eq ptr %b_host, null
   br i1 %b_is_large, label %no, label %both
@@ -180,7 +180,7 @@ look_second:
   %last_is_ours = call i1 @is(ptr %last, i64 T_CLASS)
   br i1 %last_is_ours, label %array_second, label %no
 array_second:
-  %last_host = call ptr @small_host(ptr %last)
+  %last_host = call ptr @host_or_window(ptr %last)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
   br i1 %last_is_large, label %no, label %give_first

@@ -84,7 +84,12 @@ define ptr @lf_set_item(ptr %self, ptr %args, i64 %count, ptr %names) {
 take_host:
   %host = call ptr @small_host(ptr %self)
   %is_large = icmp eq ptr %host, null
-  br i1 %is_large, label %slow, label %size
+  br i1 %is_large, label %engine, label %size
+engine:
+  %own_key = get ptr %args[0]
+  %own_value = get ptr %args[1]
+  %is_set = call i32 @set_in_memory(ptr %self, ptr %own_key, ptr %own_value)
+  switch i32 %is_set, label %fail [ i32 1, label %done  i32 0, label %slow ]
 size:
   %eager = call i64 @eager_size()
   %limit = call i64 @larger_small(ptr %self, i64 %eager)
@@ -215,8 +220,17 @@ large:
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %square, label %at_hand
 at_hand:
+  %is_easy = call i1 @is_easy_exponent(ptr %exponent)
+  br i1 %is_easy, label %power_of_window, label %drop_window
+power_of_window:
+  %nothing = call ptr @none()
+  %power_value = call ptr @PyNumber_Power(ptr %window, ptr %exponent, ptr %nothing)
   call void @Py_DecRef(ptr %window)
-  br label %python
+  %window_made = call ptr @wrapped(ptr %power_value, ptr %nothing)
+  ret ptr %window_made
+drop_window:
+  call void @Py_DecRef(ptr %window)
+  br label %general
 square:
   %squared = call ptr @squared(ptr %self, ptr %exponent)
   %is_unsquared = icmp eq ptr %squared, null

@@ -104,7 +104,7 @@ of_fresh:
 large:
   br i1 %is_fresh, label %lift, label %of_others
 of_others:
-  %had_windows = call i1 @has_window(ptr %objects, i64 %count)
+  %had_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
   br i1 %had_windows, label %reject, label %lift
 reject:
   call void @Py_DecRef(ptr %value)

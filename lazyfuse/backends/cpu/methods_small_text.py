@@ -222,23 +222,14 @@ small:
 }
 
 ; an argument as NumPy takes it, with a reference: a window where it is an array of the engine that
-; is at hand, and not inside a list. Null where it is not small, or not known, and for an
-; exception. Lists are looked into so many levels deep
+; is at hand. Null where it is not small, or not known, and for an exception. Lists are looked into
+; so many levels deep
 define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
 ours:
-  %host = call ptr @small_host(ptr %object)
-  %has_none = icmp eq ptr %host, null
-  %is_outermost = icmp eq i64 %levels, 3
-  %is_asked = and i1 %has_none, %is_outermost
-  br i1 %is_asked, label %engines, label %give
-engines:
-  %window = call ptr @window(ptr %object)
-  br label %give
-give:
-  %found_array = phi ptr [ %host, %ours ], [ %window, %engines ]
-  ret ptr %found_array
+  %host = call ptr @host_or_window(ptr %object)
+  ret ptr %host
 other:
   %is_plain = call i1 @is_plain(ptr %object)
   br i1 %is_plain, label %same, label %array

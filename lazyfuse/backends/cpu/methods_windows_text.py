@@ -85,8 +85,6 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
 ; where these are not at hand, none or many, and for an exception
 define internal ptr @window(ptr %array) {
-  %extents = alloca [MOST_AXES x i64]
-  %steps = alloca [MOST_AXES x i64]
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %no, label %sizes
@@ -97,8 +95,19 @@ sizes:
 memory:
   %buffer = call ptr @settled_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null
-  br i1 %is_away, label %no, label %lay
-lay:
+  br i1 %is_away, label %no, label %make
+make:
+  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 0)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; an array of NumPy's of the elements of an array of the engine, at most so many of them, in memory
+; whose reference it takes; null where there are more or none, and for an exception
+define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags) {
+  %extents = alloca [MOST_AXES x i64]
+  %steps = alloca [MOST_AXES x i64]
   %node = call ptr @memory(ptr %array)
   %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
   %bytes = call i64 @item_bytes(ptr %code)
@@ -109,8 +118,8 @@ lay:
   %are_few = icmp ule i64 %axes, MOST_AXES
   br i1 %are_few, label %next, label %drop
 next:
-  %i = phi i64 [ 0, %lay ], [ %after, %axis ]
-  %count = phi i64 [ 1, %lay ], [ %product, %axis ]
+  %i = phi i64 [ 0, %0 ], [ %after, %axis ]
+  %count = phi i64 [ 1, %0 ], [ %product, %axis ]
   %is_over = icmp sge i64 %i, %axes
   br i1 %is_over, label %counted, label %axis
 axis:
@@ -139,7 +148,7 @@ new:
   %nd = trunc i64 %axes to i32
   call void @Py_IncRef(ptr %dtype)
   %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr %steps, ptr %data,
-                          i32 0, ptr null)
+                          i32 %flags, ptr null)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %drop, label %keep
 keep:
@@ -154,8 +163,6 @@ undo:
   ret ptr null
 drop:
   call void @Py_DecRef(ptr %buffer)
-  br label %no
-no:
   ret ptr null
 }
 
@@ -189,20 +196,26 @@ no:
   ret ptr null
 }
 
+; the array of a small one, or a window, with a reference; null for others, and for an exception
+define internal ptr @host_or_window(ptr %object) {
+  %host = call ptr @small_host(ptr %object)
+  %has_none = icmp eq ptr %host, null
+  br i1 %has_none, label %engines, label %give
+engines:
+  %window = call ptr @window(ptr %object)
+  ret ptr %window
+give:
+  ret ptr %host
+}
+
 ; an operand as NumPy takes it, with a reference: the array of a small one, a window, a number;
 ; null for others, and for an exception
 define internal ptr @taken(ptr %object) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %number
 ours:
-  %is_small = call i1 @is_small(ptr %object)
-  br i1 %is_small, label %small, label %large
-small:
-  %host = call ptr @small_host(ptr %object)
+  %host = call ptr @host_or_window(ptr %object)
   ret ptr %host
-large:
-  %window = call ptr @window(ptr %object)
-  ret ptr %window
 number:
   %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
   %is_int = call i1 @is(ptr %object, i64 T_INT)
@@ -303,18 +316,51 @@ define internal i1 @is_engines(ptr %object) {
   ret i1 %is_engines
 }
 
-; whether there is an array of the engine among arguments, for which NumPy had a window
-define internal i1 @has_window(ptr %objects, i64 %count) {
+; whether there is an array of the engine among arguments, for which NumPy had a window; lists are
+; looked into so many levels deep
+define internal i1 @has_window(ptr %objects, i64 %count, i64 %levels) {
   br label %next
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %i = phi i64 [ 0, %0 ], [ %after, %sequence ], [ %after, %inside ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %no, label %look
 look:
   %object = get ptr %objects[%i]
   %after = add i64 %i, 1
   %is_engines = call i1 @is_engines(ptr %object)
-  br i1 %is_engines, label %yes, label %next
+  br i1 %is_engines, label %yes, label %sequence
+sequence:
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  %is_flat = icmp sgt i64 %levels, 0
+  %can_look = and i1 %is_sequence, %is_flat
+  br i1 %can_look, label %inside, label %next
+inside:
+  %less = sub i64 %levels, 1
+  %holds = call i1 @items_have_window(ptr %object, i1 %is_tuple, i64 %less)
+  br i1 %holds, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; the same of the items of a tuple or a list
+define internal i1 @items_have_window(ptr %object, i1 %is_tuple, i64 %levels) {
+  %one = alloca [1 x ptr]
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %item = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
+  %after = add i64 %i, 1
+  store ptr %item, ptr %one
+  %has_it = call i1 @has_window(ptr %one, i64 1, i64 %levels)
+  br i1 %has_it, label %yes, label %next
 yes:
   ret i1 true
 no:
@@ -324,7 +370,7 @@ no:
 ; after a call on windows: forgets a ValueError, which a function that writes has raised, for the
 ; engine to be asked instead
 define internal void @forget_refusal(ptr %objects, i64 %count) {
-  %had_windows = call i1 @has_window(ptr %objects, i64 %count)
+  %had_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
   br i1 %had_windows, label %ask, label %done
 ask:
   %kind = call ptr @object(i64 T_VALUE_ERROR)

@@ -42,7 +42,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "modes": "state filters first modes",
     "options": "max_pending_nodes max_pending_bytes",
     "watch": "node",
-    "buffer": "pointer",
+    "buffer": "pointer exclusive",
 }
 #: Their names in the text, where these are others.
 _NAMES = {

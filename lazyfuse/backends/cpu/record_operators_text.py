@@ -50,17 +50,14 @@ slow:
 }}
 
 ; an in-place operator, likewise
-define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other) {{
+define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other,
+                                 ptr %function) {{
   %operands = alloca [2 x ptr]
   store ptr %self, ptr %operands
   %second_at = getelementptr ptr, ptr %operands, i64 1
   store ptr %other, ptr %second_at
-  %window = call ptr @window(ptr %self)
-  %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %record, label %at_hand
-at_hand:
-  call void @Py_DecRef(ptr %window)
-  br label %slow
+  %now = call i32 @changed(ptr %function, ptr %self, ptr %other)
+  switch i32 %now, label %fail [ i32 1, label %same  i32 0, label %record ]
 record:
   %known = call ptr @object(i64 %recipes)
   %done = call i32 @written_any(ptr %known, ptr %operands, i64 2)

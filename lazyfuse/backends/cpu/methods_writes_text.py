@@ -1,0 +1,308 @@
+"""Writes into computed memory of the engine, as LLVM text; see `methods.py`.
+
+What `frontend/pieces.py` and `changed` of `frontend/windows.py` do, in the usual case.
+"""
+
+from __future__ import annotations
+
+WRITES = """
+; an array of NumPy's to write at most so many elements of an array of the engine by, with a
+; reference; null where nobody may, or somebody else needs what is there now, and for an exception
+define internal ptr @writable(ptr %array, i64 %most) {
+  %is_engines = call i1 @is_engines(ptr %array)
+  br i1 %is_engines, label %state, label %no
+state:
+  %true = call ptr @object(i64 T_TRUE)
+  %writeable = call ptr @get(ptr %array, i64 HANDLE_WRITEABLE)
+  %may = icmp eq ptr %writeable, %true
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %shared = call ptr @get(ptr %storage, i64 STORAGE_SHARED)
+  %false = call ptr @object(i64 T_FALSE)
+  %is_ours = icmp eq ptr %shared, %false
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %users = call ptr @get(ptr %node, i64 NODE_USERS)
+  %readers = call i64 @PyLong_AsLong(ptr %users)
+  %is_unread = icmp eq i64 %readers, 0
+  %is_free = and i1 %is_ours, %is_unread
+  %can = and i1 %may, %is_free
+  br i1 %can, label %memory, label %no
+memory:
+  %buffer = call ptr @settled_memory(ptr %array)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %look
+look:
+  %exclusive = call ptr @get(ptr %buffer, i64 BUFFER_EXCLUSIVE)
+  %is_exclusive = icmp eq ptr %exclusive, %true
+  br i1 %is_exclusive, label %make, label %drop
+make:
+  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 WRITEABLE_FLAG)
+  ret ptr %made
+drop:
+  call void @Py_DecRef(ptr %buffer)
+  br label %no
+no:
+  ret ptr null
+}
+
+; whether a lock that runs and writes take is taken now; false with an exception
+define internal i1 @lock() {
+  %acquire = call ptr @object(i64 T_ACQUIRE)
+  %locked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %acquire, ptr null)
+  %failed = icmp eq ptr %locked, null
+  br i1 %failed, label %no, label %yes
+yes:
+  call void @Py_DecRef(ptr %locked)
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; gives the lock back; an exception stays, or is the first one
+define internal void @unlock() {
+  %raised = alloca [3 x ptr]
+  %value = getelementptr ptr, ptr %raised, i64 1
+  %traceback = getelementptr ptr, ptr %raised, i64 2
+  call void @PyErr_Fetch(ptr %raised, ptr %value, ptr %traceback)
+  %release = call ptr @object(i64 T_RELEASE)
+  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
+  call void @restored(ptr %done, ptr %raised)
+  ret void
+}
+
+; lets the memory of an array be a new version, likewise
+define internal void @renew(ptr %array) {
+  %raised = alloca [3 x ptr]
+  %value = getelementptr ptr, ptr %raised, i64 1
+  %traceback = getelementptr ptr, ptr %raised, i64 2
+  call void @PyErr_Fetch(ptr %raised, ptr %value, ptr %traceback)
+  %function = call ptr @object(i64 T_RENEW)
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %storage, ptr null)
+  call void @restored(ptr %done, ptr %raised)
+  ret void
+}
+
+; after a call: drops its result, and raises what was put aside again, if there is anything
+define internal void @restored(ptr %done, ptr %raised) {
+  %failed = icmp eq ptr %done, null
+  br i1 %failed, label %compare, label %drop
+drop:
+  call void @Py_DecRef(ptr %done)
+  br label %compare
+compare:
+  %kind = load ptr, ptr %raised
+  %was_quiet = icmp eq ptr %kind, null
+  br i1 %was_quiet, label %give, label %restore
+restore:
+  %value_at = getelementptr ptr, ptr %raised, i64 1
+  %value = load ptr, ptr %value_at
+  %traceback_at = getelementptr ptr, ptr %raised, i64 2
+  %traceback = load ptr, ptr %traceback_at
+  call void @PyErr_Restore(ptr %kind, ptr %value, ptr %traceback)
+  ret void
+give:
+  ret void
+}
+
+; what is assigned, with a reference: a number, or an array that is at hand; null for others
+define internal ptr @assigned_value(ptr %value) {
+  %is_bool = call i1 @is(ptr %value, i64 T_BOOL)
+  %is_long = call i1 @is(ptr %value, i64 T_INT_LONG)
+  %is_more = or i1 %is_bool, %is_long
+  br i1 %is_more, label %same, label %take
+same:
+  call void @Py_IncRef(ptr %value)
+  ret ptr %value
+take:
+  %taken = call ptr @taken(ptr %value)
+  ret ptr %taken
+}
+
+; whether self[key] = value is done at once, for an array of the engine: 1, 0, or -1 with an
+; exception
+define internal i32 @set_in_memory(ptr %self, ptr %key, ptr %value) {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %failed, label %ours
+ours:
+  %is_engines = call i1 @is_engines(ptr %self)
+  %basic = call i1 @is_basic(ptr %key)
+  %may = and i1 %is_engines, %basic
+  br i1 %may, label %take, label %no
+take:
+  %given = call ptr @assigned_value(ptr %value)
+  %is_unknown = icmp eq ptr %given, null
+  br i1 %is_unknown, label %ask, label %lock
+ask:
+  %late_error = call ptr @PyErr_Occurred()
+  %is_late = icmp ne ptr %late_error, null
+  br i1 %is_late, label %failed, label %no
+lock:
+  %locked = call i1 @lock()
+  br i1 %locked, label %write, label %undo
+write:
+  %done = call i32 @set_locked(ptr %self, ptr %key, ptr %given)
+  call void @unlock()
+  call void @Py_DecRef(ptr %given)
+  ret i32 %done
+undo:
+  call void @Py_DecRef(ptr %given)
+  br label %failed
+no:
+  ret i32 0
+failed:
+  ret i32 -1
+}
+
+; the same with the lock, for a value that NumPy takes
+define internal i32 @set_locked(ptr %self, ptr %key, ptr %given) {
+  %window = call ptr @writable(ptr %self, i64 9223372036854775807)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %ask, label %pick
+pick:
+  %part = call ptr @PyObject_GetItem(ptr %window, ptr %key)
+  %is_nothing = icmp eq ptr %part, null
+  br i1 %is_nothing, label %clear, label %look
+clear:
+  call void @PyErr_Clear()
+  call void @Py_DecRef(ptr %window)
+  ret i32 0
+look:
+  %is_region = call i1 @is(ptr %part, i64 T_NDARRAY)
+  %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
+  br i1 %is_region, label %region, label %element
+element:
+  call void @Py_DecRef(ptr %part)
+  br i1 %is_array, label %leave, label %write_element
+write_element:
+  %element_status = call i32 @PyObject_SetItem(ptr %window, ptr %key, ptr %given)
+  br label %renew
+region:
+  %count = call i64 @elements(ptr %part)
+  %less = sub i64 %count, 1
+  %is_small = icmp ult i64 %less, AT_ONCE
+  br i1 %is_small, label %compare, label %drop
+compare:
+  br i1 %is_array, label %dtypes, label %write_region
+dtypes:
+  %own = get ptr %part[DESCR]
+  %theirs = get ptr %given[DESCR]
+  %is_alike = icmp eq ptr %own, %theirs
+  br i1 %is_alike, label %places, label %drop
+places:
+  %is_same = call i1 @is_same_memory(ptr %part, ptr %given)
+  br i1 %is_same, label %done, label %write_region
+done:
+  call void @Py_DecRef(ptr %part)
+  call void @Py_DecRef(ptr %window)
+  ret i32 1
+write_region:
+  %all = call ptr @object(i64 T_ALL)
+  %region_status = call i32 @PyObject_SetItem(ptr %part, ptr %all, ptr %given)
+  call void @Py_DecRef(ptr %part)
+  br label %renew
+renew:
+  %status = phi i32 [ %element_status, %write_element ], [ %region_status, %write_region ]
+  call void @Py_DecRef(ptr %window)
+  call void @renew(ptr %self)
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  %outcome = select i1 %is_fine, i32 1, i32 -1
+  ret i32 %outcome
+drop:
+  call void @Py_DecRef(ptr %part)
+  br label %leave
+leave:
+  call void @Py_DecRef(ptr %window)
+  ret i32 0
+ask:
+  %late_error = call ptr @PyErr_Occurred()
+  %is_late = icmp ne ptr %late_error, null
+  %late = sext i1 %is_late to i32
+  ret i32 %late
+}
+
+; whether two arrays of NumPy's are the same elements in the same order, as what `x[1:3] += y`
+; assigns last
+define internal i1 @is_same_memory(ptr %a, ptr %b) {
+  %a_data = get ptr %a[DATA]
+  %b_data = get ptr %b[DATA]
+  %is_there = icmp eq ptr %a_data, %b_data
+  %is_alike = call i1 @alike(ptr %a, ptr %b)
+  %may = and i1 %is_there, %is_alike
+  br i1 %may, label %steps, label %no
+steps:
+  %axes_at = getelementptr i8, ptr %a, i64 24
+  %axes = load i32, ptr %axes_at
+  %a_steps = get ptr %a[STRIDES]
+  %b_steps = get ptr %b[STRIDES]
+  br label %next
+next:
+  %i = phi i32 [ 0, %steps ], [ %after, %look ]
+  %is_over = icmp sge i32 %i, %axes
+  br i1 %is_over, label %yes, label %look
+look:
+  %wide = sext i32 %i to i64
+  %a_step = get i64 %a_steps[%wide]
+  %b_step = get i64 %b_steps[%wide]
+  %after = add i32 %i, 1
+  %is_same = icmp eq i64 %a_step, %b_step
+  br i1 %is_same, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether NumPy's C function has changed an array of the engine in place: 1, 0, or -1 with an
+; exception
+define internal i32 @changed(ptr %function, ptr %self, ptr %other) {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %failed, label %sizes
+sizes:
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %take, label %ask
+take:
+  %given = call ptr @taken(ptr %other)
+  %is_unknown = icmp eq ptr %given, null
+  br i1 %is_unknown, label %ask, label %lock
+lock:
+  %locked = call i1 @lock()
+  br i1 %locked, label %open, label %undo
+open:
+  %window = call ptr @writable(ptr %self, i64 %most)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %close, label %run
+run:
+  %value = call ptr %function(ptr %window, ptr %given)
+  call void @Py_DecRef(ptr %window)
+  %has_failed = icmp eq ptr %value, null
+  br i1 %has_failed, label %renew, label %drop
+drop:
+  call void @Py_DecRef(ptr %value)
+  br label %renew
+renew:
+  call void @renew(ptr %self)
+  br label %close
+close:
+  %is_done = phi i32 [ 0, %open ], [ 1, %renew ]
+  call void @unlock()
+  call void @Py_DecRef(ptr %given)
+  %late_error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %late_error, null
+  %outcome = select i1 %is_fine, i32 %is_done, i32 -1
+  ret i32 %outcome
+undo:
+  call void @Py_DecRef(ptr %given)
+  br label %failed
+ask:
+  %early_error = call ptr @PyErr_Occurred()
+  %is_early = icmp ne ptr %early_error, null
+  %early = sext i1 %is_early to i32
+  ret i32 %early
+failed:
+  ret i32 -1
+}
+"""

@@ -1,0 +1,351 @@
+"""Small arrays of the engine that are at hand: NumPy computes with them at once, and all is as it
+is with small arrays, and with NumPy's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
+from tests.test_namespace_aliasing import (  # noqa: E402
+    test_aliasing,  # noqa: F401 - likewise
+    test_in_place,  # noqa: F401 - likewise
+)
+from tests.test_native import test_fault, test_program  # noqa: E402, F401 - likewise
+
+N = 400
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Inputs are rows of computed memory of the engine, and small."""
+    monkeypatch.setattr(oracle, "to_lazy", in_the_engine)
+    with lf.options(eager_size=10_000):
+        yield
+
+
+def in_the_engine(value: Any) -> Any:
+    """A NumPy array as a part of larger memory, if it can be one; all else as it is."""
+    if not isinstance(value, host.ndarray):
+        return value
+    with lf.options(eager_size=0):
+        if value.flags.c_contiguous and value.dtype.kind in "biufc":
+            return lf.array(host.stack([value[..., None]] * 2))[1, ..., 0]
+        return lf.array(value)
+
+
+def matrix(seed: int = 0) -> tuple[host.ndarray, Any]:
+    """A matrix of NumPy's and one of ours, computed."""
+    values = host.random.default_rng(seed).normal(size=(N, N))
+    there = lf.array(values)
+    lf.materialize(there)
+    assert there._host is None
+    return values, there
+
+
+ROWS: dict[str, Callable[[Any, Any], Any]] = {
+    "operator": lambda xp, a: a[3] * a[:, 4],
+    "number": lambda xp, a: 2.0 / a[3],
+    "comparison": lambda xp, a: a[3] > a[4],
+    "unary": lambda xp, a: -a[3],
+    "small beside it": lambda xp, a: xp.arange(float(N)) - a[3],
+    "NumPy's beside it": lambda xp, a: a[3] * host.arange(float(N)),
+    "square": lambda xp, a: a[3] ** 2,
+    "power": lambda xp, a: xp.abs(a[3]) ** 1.5,
+    "own bits": lambda xp, a: xp.exp(a[3]),
+    "own bits of two": lambda xp, a: xp.arctan2(a[3], a[:, 3]),
+    "sum": lambda xp, a: a[3].sum(),
+    "block": lambda xp, a: a[10:30, 5:9].mean(axis=0),
+    "reversed": lambda xp, a: a[3, ::-1].cumsum(),
+    "method": lambda xp, a: a[3].clip(-0.5, 0.5),
+    "function": lambda xp, a: xp.where(a[3] > 0, a[4], 0.0),
+    "keywords": lambda xp, a: xp.add(a[3], a[4], dtype="f4", casting="same_kind"),
+    "joined": lambda xp, a: xp.concatenate([a[3], xp.full(3, 1.0), a[4]]),
+    "sorted": lambda xp, a: xp.sort(a[3]),
+    "order": lambda xp, a: a[3].argsort(),
+    "mask": lambda xp, a: a[3][a[3] > 0.5],
+    "picked": lambda xp, a: a[xp.array([3, -1, 3]), 5],
+    "picked rows": lambda xp, a: a[[3, 2]],
+    "outer pick": lambda xp, a: a[xp.array([[3], [2]]), host.array([4, 5, 6])],
+    "copy": lambda xp, a: a[3].copy(),
+    "cast": lambda xp, a: a[3].astype("i4"),
+    "reduce": lambda xp, a: xp.add.reduce(a[3:6]),
+    "accumulate": lambda xp, a: xp.maximum.accumulate(a[3]),
+    "element": lambda xp, a: a[3, 4],
+    "elements": lambda xp, a: a[3, 4] + a[-1, -1] * 2,
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name: str) -> None:
+    """NumPy's own, and small arrays or numbers: nothing is pending."""
+    values, there = matrix()
+    expected, found = ROWS[name](host, values), ROWS[name](lf, there)
+    assert not isinstance(found, lf.LazyScalar)
+    if isinstance(found, lf.LazyArray):
+        assert found._host is not None
+        assert found.strides == expected.strides
+        found = lf.asnumpy(found)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if "own bits" in name or name == "power":
+        host.testing.assert_allclose(found, expected, rtol=4e-16 * 4)
+    else:
+        host.testing.assert_array_equal(found, expected)
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "row": lambda xp, a: a.__setitem__(3, xp.arange(float(N))),
+    "number": lambda xp, a: a.__setitem__((slice(3, 7), 5), 2.5),
+    "integer": lambda xp, a: a.__setitem__((slice(None, None, -7), 5), 2),
+    "element": lambda xp, a: a.__setitem__((3, 4), True),
+    "overlapping": lambda xp, a: a[3].__setitem__(slice(1, None), a[3][:-1]),
+    "from a row": lambda xp, a: a.__setitem__(3, a[4]),
+    "cast": lambda xp, a: a.__setitem__(3, xp.arange(N, dtype="i2")),
+    "broadcast": lambda xp, a: a.__setitem__(slice(3, 5), xp.full((1, N), 1.0)),
+    "ellipsis": lambda xp, a: a[3, 4:5].__setitem__(..., xp.full((), 1.0)),
+    "in place": lambda xp, a: a[3].__iadd__(a[4]),
+    "in place by a number": lambda xp, a: a[3].__imul__(2.0),
+    "view": lambda xp, a: a[3].reshape(2, -1).T.__setitem__(0, 7.0),
+    "repeating": lambda xp, a: xp.lib.stride_tricks.as_strided(a[3], (3, 3), (8, 8)).__setitem__(
+        ..., xp.arange(9.0).reshape(3, 3)
+    ),
+}
+
+
+def augmented(xp: Any, a: Any) -> None:
+    a[3] += 1.0
+    a[4, 2:5] -= xp.full(3, 1.0)
+
+
+WRITES["augmented"] = augmented
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes(name: str) -> None:
+    """All views see them, what was recorded before keeps what it read, and so do copies."""
+    values, there = matrix()
+    row, before, copy = there[3], there * 2, there[3].copy()
+    part = values.copy()
+    for _ in range(3):
+        WRITES[name](host, values)
+        WRITES[name](lf, there)
+        host.testing.assert_array_equal(lf.asnumpy(row), values[3])
+        host.testing.assert_array_equal(lf.asnumpy(there), values)
+    host.testing.assert_array_equal(lf.asnumpy(before), part * 2)
+    host.testing.assert_array_equal(lf.asnumpy(copy), part[3])
+
+
+def test_writes_into_settled_memory_are_at_once() -> None:
+    """It stays where it is, and nothing is pending."""
+    _, there = matrix()
+    address = there._storage.node.buffer.pointer
+    for name in ("row", "number", "element", "from a row", "in place", "augmented"):
+        WRITES[name](lf, there)
+        node = there._storage.node
+        assert node.buffer is not None and node.buffer.pointer == address, name
+
+
+def test_a_mask_is_looked_at_again_after_a_write() -> None:
+    """What is known of memory holds for one version."""
+    values, there = matrix()
+    mask = there > 1.0
+    lf.materialize(mask)
+    expected = values > 1.0
+    for row in range(3):
+        found = there[mask]
+        host.testing.assert_array_equal(lf.asnumpy(found), values[expected])
+        mask[row] = True
+        expected[row] = True
+        mask[row, 5] = False
+        expected[row, 5] = False
+
+
+READ_ONLY: dict[str, Callable[[Any, Any], Any]] = {
+    "copyto": lambda xp, row: xp.copyto(row, 1.0),
+    "out": lambda xp, row: xp.add(row, 1.0, out=row),
+    "out by position": lambda xp, row: xp.add(row, 1.0, row),
+    "out of a method": lambda xp, row: row.cumsum(out=row),
+    "put": lambda xp, row: xp.put(row, [1, 2], 9.0),
+    "sort": lambda xp, row: row.sort(),
+    "fill": lambda xp, row: row.fill(3.0),
+    "nan_to_num": lambda xp, row: xp.nan_to_num(row, copy=False, nan=1.0),
+    "at": lambda xp, row: xp.add.at(row, [1, 1], 2.0),
+    "place": lambda xp, row: xp.place(row, row > 0, [1.0, 2.0]),
+    "partition": lambda xp, row: row.partition(7),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_functions_that_write(name: str) -> None:
+    """They write the engine's memory, although windows are read-only."""
+    values, there = matrix()
+    READ_ONLY[name](host, values[3])
+    READ_ONLY[name](lf, there[3])
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "reshape": lambda xp, row: xp.reshape(row, (2, -1)),
+    "ravel": lambda xp, row: xp.ravel(row),
+    "squeeze": lambda xp, row: xp.squeeze(row),
+    "split": lambda xp, row: xp.split(row, 4)[2],
+    "sections": lambda xp, row: xp.array_split(row, 3)[1],
+    "together": lambda xp, row: xp.broadcast_arrays(row, row)[0],
+    "at least": lambda xp, row: xp.atleast_2d(row),
+    "a list": lambda xp, row: xp.atleast_1d(row, 3.0)[0],
+    "itself": lambda xp, row: xp.asarray(row),
+    "diagonal": lambda xp, row: xp.diagonal(row.reshape(20, 20)),
+    "axes": lambda xp, row: xp.expand_dims(row, 0),
+    "method": lambda xp, row: row.swapaxes(0, 0),
+    "cast to itself": lambda xp, row: row.astype(float, copy=False),
+    "real": lambda xp, row: xp.real(row),
+    "windows": lambda xp, row: xp.lib.stride_tricks.sliding_window_view(row, 3),
+    "turned": lambda xp, row: xp.rot90(row.reshape(20, 20)),
+    "meshgrid": lambda xp, row: xp.meshgrid(row, row, copy=False)[0],
+    "unstacked": lambda xp, row: xp.unstack(row.reshape(2, -1))[1],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_views(name: str) -> None:
+    """Of the engine's memory: a later write is seen through them."""
+    values, there = matrix()
+    expected, found = VIEWS[name](host, values[3]), VIEWS[name](lf, there[3])
+    values[3, 200:] = 5.0
+    there[3, 200:] = 5.0
+    values[3] *= 2.0
+    there *= lf.array([1.0, 2.0])[(lf.arange(N) == 3).astype(int)][:, None]
+    host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+def test_what_has_been_read_keeps_its_value() -> None:
+    """An element, a copy, a result: none lies in the engine's memory."""
+    values, there = matrix()
+    element, doubled, picked = there[3, 4], there[3] + 0.0, there[[3]]
+    smallest, copied = there[3].min(keepdims=True), there[3, 4:5].copy()
+    there[3] = 7.0
+    there -= 100.0
+    lf.materialize(there)
+    assert element == values[3, 4]
+    host.testing.assert_array_equal(lf.asnumpy(doubled), values[3])
+    host.testing.assert_array_equal(lf.asnumpy(picked), values[[3]])
+    host.testing.assert_array_equal(lf.asnumpy(smallest), values[3].min(keepdims=True))
+    host.testing.assert_array_equal(lf.asnumpy(copied), values[3, 4:5])
+
+
+def test_pending_and_large_results_wait() -> None:
+    """Operands that are not computed are not computed for this, and nothing large is."""
+    _, there = matrix()
+    pending = there + 1
+    assert (pending[3] * 2)._host is None
+    assert (there[:, None, 3] * there[None, 3])._host is None
+    assert lf.multiply(there[:, None, 3], there[None, 3])._host is None
+    assert (there * 2)._host is None
+    small = lf.arange(float(N))
+    assert (small[:, None] * there[3])._host is None
+
+
+def test_what_fuse_records_is_recorded() -> None:
+    """A row is not taken for a constant, and neither is an element, which is asked for."""
+    values, _ = matrix()
+    fused = lf.fuse(lambda a, x: (a[3] * x, a[2].sum(), a[1] + 1))
+    asking = lf.fuse(lambda a, x: a[3] * x + a[4, 5])
+    for step in range(6):
+        x = host.full(N, float(step))
+        for plus in (0.0, 1.0):
+            there = lf.array(values + plus)
+            found = fused(there, lf.array(x))
+            host.testing.assert_array_equal(lf.asnumpy(found[0]), (values + plus)[3] * x)
+            assert float(found[1]) == (values + plus)[2].sum()
+            host.testing.assert_array_equal(lf.asnumpy(found[2]), (values + plus)[1] + 1)
+            found = asking(there, lf.array(x))
+            expected = (values + plus)[3] * x + (values + plus)[4, 5]
+            host.testing.assert_array_equal(lf.asnumpy(found), expected)
+    assert fused.replays > 0
+
+
+def test_errors_and_warnings_are_at_the_users_line() -> None:
+    """They are NumPy's, at the call."""
+    _, there = matrix()
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        there[3] + lf.ones(3)
+    with pytest.raises(IndexError, match="out of bounds"):
+        there[3, N]
+    with pytest.raises(ValueError, match="could not broadcast"):
+        there[3] = lf.ones(3)
+    with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
+        there[3] / lf.zeros(N)
+    assert caught[0].filename == str(Path(__file__))
+    with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
+        there[3] /= 0.0
+    assert caught[0].filename == str(Path(__file__))
+    with host.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        1.0 / lf.zeros((3, N * N))[0, :9]
+    with host.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        1.0 / (there[5] * 0.0)
+    integers = lf.array(host.ones((N, N), int))
+    with pytest.raises(TypeError, match="cast"):
+        integers[3] += 0.5
+    with pytest.raises(OverflowError):
+        integers[3, 3] = 1 << 70
+    assert lf.asnumpy(integers[3]).sum() == N
+
+
+def test_read_only_arrays_stay_so() -> None:
+    _, there = matrix()
+    row = lf.broadcast_to(there[3], (2, N))
+    with pytest.raises(ValueError, match="read-only"):
+        row[0] = 1.0
+    there.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        there[3] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        there[3] += 1.0
+
+
+def test_memory_that_others_see_is_not_written() -> None:
+    """NumPy's view of the memory keeps what it was given."""
+    values, there = matrix()
+    seen = host.asarray(there)
+    there[3] = 1.0
+    there[4] += 1.0
+    host.testing.assert_array_equal(seen, values)
+    assert lf.asnumpy(there[3]).sum() == N
+
+
+def test_threads_read_what_another_one_replaces() -> None:
+    """The memory of a version lives as long as NumPy reads it."""
+    values, there = matrix()
+    wrong: list[Any] = []
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            row = lf.asnumpy(there[3] * 1.0)
+            if row.min() != row.max():
+                wrong.append(row)
+
+    there[3] = 0.0
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for step in range(300):
+        there += 1.0
+        lf.materialize(there)
+        if step % 50 == 0:
+            _ = lf.ones((N, N)) * step
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong

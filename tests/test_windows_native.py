@@ -1,0 +1,63 @@
+"""Small arrays of the engine that are at hand, in machine code: what Python does, and no reference
+lost."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
+from tests.test_windows import *  # noqa: E402, F403 - again, in machine code
+from tests.test_windows import READ_ONLY, ROWS, VIEWS, WRITES, matrix  # noqa: E402
+
+
+def test_no_reference_is_lost() -> None:
+    """Neither kept for ever nor given away: of memory, dtypes, arrays and keys."""
+    _, there = matrix()
+    values = host.ones(400)
+    tables = (ROWS, WRITES, VIEWS, READ_ONLY)
+
+    def run() -> None:
+        for table in tables:
+            for name in table:
+                table[name](lf, there if table in (ROWS, WRITES) else there[3])
+        for fault in (lambda: there[400, 0], lambda: there[3] + values[:3]):
+            with pytest.raises((IndexError, ValueError)):
+                fault()
+        lf.materialize(there)
+
+    def counts() -> list[int]:
+        run()
+        gc.collect()
+        kept: tuple[Any, ...] = (there, there._storage, there._layout, host.dtype("f8"))
+        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
+
+    for _ in range(25):  # what is kept once is there then
+        counts()
+    with host.errstate(all="ignore"):
+        before = [counts() for _ in range(3)][-1]
+        after = [counts() for _ in range(60)][-1]
+    assert all(abs(now - then) < 45 for now, then in zip(after, before, strict=True)), (
+        before,
+        after,
+    )
+
+
+def test_an_element_costs_little() -> None:
+    """Neither a node nor an array is made for it."""
+    _, there = matrix()
+    element = there[3, 4]
+    assert type(element) is host.float64
+    before = len(gc.get_objects())
+    kept: list[Any] = [there[3, 5] for _ in range(100)]
+    assert len(gc.get_objects()) - before < 50 and len(kept) == 100
