@@ -22,6 +22,7 @@ from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.memory import is_settled, look, mutate
+from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
     Selection,
@@ -39,6 +40,9 @@ from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 
+#: What machine code saves of a view or an element (`rerecord.count`).
+_SAVED = 3
+
 
 def getitem(self: Any, key: Any) -> Any:
     """A view for basic indices, a copy for others. Raises IndexError as NumPy does."""
@@ -48,6 +52,7 @@ def getitem(self: Any, key: Any) -> Any:
     if layout is None:
         few = pieces.picked(self, key)
         return _picked(self, key) if few is None else few
+    count(_SAVED)
     if not layout.shape and (type(key) is int or not _has_ellipsis(key)):
         return _element(self, layout)
     return view(self, layout)

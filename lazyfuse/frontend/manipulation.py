@@ -204,7 +204,8 @@ permute_dims = transpose
 
 
 def transposed(self: Any) -> Any:
-    return transpose(self)
+    layout = self._layout
+    return view(self, Layout(layout.shape[::-1], layout.strides[::-1], layout.offset))
 
 
 def matrix_transposed(self: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.memory import change, is_settled
-from lazyfuse.frontend.rerecord import ARRAYS
+from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
 from lazyfuse.ops.shapes import size_of
@@ -21,6 +21,8 @@ from lazyfuse.runtime.heard import heard
 
 #: Elements up to which a write of what is at hand happens at once: recording one costs as much.
 AT_ONCE = 1 << 16
+#: What machine code saves of a write (`rerecord.count`).
+_SAVED = 6
 #: Numbers that every dtype takes without a warning that is not one of arithmetic.
 _SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
 
@@ -103,6 +105,7 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     if type(value) in ARRAYS and value._host is None and value._storage is array._storage:
         if value._layout == layout and value._code == array._code:
             return True  # what `x[1:3] += y` assigns last
+    count(_SAVED)
     return change(array, layout, lambda own: heard(own.__setitem__, ..., given))
 
 

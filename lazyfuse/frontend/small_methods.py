@@ -149,7 +149,7 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
-    on_windows = called if not writes and name not in VIEWING else _left
+    on_windows = _left if writes or name in VIEWING or name in _PRODUCTS else called
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
@@ -232,6 +232,8 @@ def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
 
 #: Methods that write into the array: what they need of the engine is computed at once.
 _WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
+#: Methods that let NumPy multiply arrays of the engine of any size (`at_once.py`).
+_PRODUCTS = frozenset("__matmul__ __rmatmul__ __imatmul__ dot".split())
 #: Methods that never warn: they neither compute nor convert.
 _SILENT = frozenset(
     "__getitem__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "

@@ -20,7 +20,7 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, in_place
-from lazyfuse.frontend.rerecord import ARRAYS
+from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
@@ -28,6 +28,9 @@ from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
+
+#: What machine code saves of an operation here (`rerecord.count`).
+_SAVED = 5
 
 
 def largest() -> int:
@@ -84,6 +87,7 @@ def operated(plain: Method, *values: Any) -> Any:
             first = operand
     if not is_ours:
         return None
+    count(_SAVED)
     result = heard(plain, *operands)
     return small_array(result) if type(result) is np.ndarray else result
 
@@ -97,6 +101,7 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
     theirs = at_hand(other, limit)
     if theirs is None:
         return False
+    count(_SAVED)
     return change(array, array._layout, lambda own: heard(plain, own, theirs))
 
 
@@ -132,6 +137,7 @@ def called(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any
         return LARGE
     if not opened.windows:
         return LARGE
+    count(_SAVED)
     try:
         found = call_as_user(plain, *given, **named)
     except ValueError as error:

@@ -143,18 +143,6 @@ class Source(Node):
         self.depth = 0
         self.held = self.nbytes
 
-    @classmethod
-    def like(cls, node: Node) -> Source:
-        """Another version of a node that has memory, in that memory."""
-        made = object.__new__(cls)
-        made.shape, made.dtype, made.strides = node.shape, node.dtype, node.strides
-        made.srcs = ()
-        made.buffer, made.held, made.form = node.buffer, node.held, node.form
-        made.origin = made.handle = None
-        made.users = made.depth = 0
-        made.seen = made.is_scalar = False
-        return made
-
 
 class Const(Node):
     """A scalar of shape (); its value is a launch argument. `from_shape`: it follows from shapes

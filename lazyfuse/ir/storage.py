@@ -58,7 +58,7 @@ class Storage:
     def renew(self) -> None:
         """Make the memory a new version, after a change in place: what is known of the current
         one, on which no operation has been recorded, holds no more."""
-        node = Source.like(self.node)
+        node = _again(self.node)
         if self._is_shared:
             self.node.users += 1
         self.node = node
@@ -70,3 +70,14 @@ class Storage:
         layout = self.node.formed().layout
         assert layout is not None
         return layout
+
+
+def _again(node: Node) -> Source:
+    """Another version of a node that has memory, in that memory."""
+    made: Source = object.__new__(Source)
+    made.shape, made.dtype, made.strides = node.shape, node.dtype, node.strides
+    made.buffer, made.held, made.form = node.buffer, node.held, node.form
+    made.srcs, made.users, made.depth = (), 0, 0
+    made.origin = made.handle = None
+    made.seen = made.is_scalar = False
+    return made

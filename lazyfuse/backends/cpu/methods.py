@@ -38,6 +38,7 @@ from lazyfuse.backends.cpu import (
     methods_call_text,
     methods_direct_text,
     methods_functions_text,
+    methods_product_text,
     methods_recall_text,
     methods_results_text,
     methods_sizes_text,
@@ -213,6 +214,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(defer=_put_off(_CALL)),
         methods_windows_text.WINDOWS, methods_writes_text.WRITES,
+        methods_product_text.PRODUCT,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
@@ -224,6 +226,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
             plain=_NUMPYS + number,
             method=_method(name),
             recipes=_method(name) + len(FUNCTIONS),
+            is_reflected=str(name == "rmatmul").lower(),
             defer=_deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())

@@ -333,8 +333,14 @@ define ptr @lf_{name}(ptr %self, ptr %other) {{
 give:
   ret ptr %made
 general:
-  %python = call ptr @object(i64 {method})
-  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 1, ptr null)
+  %product = call ptr @product(ptr %plain, ptr %self, ptr %other, i1 {is_reflected})
+  %is_other = icmp eq ptr %product, null
+  br i1 %is_other, label %python, label %give_product
+give_product:
+  ret ptr %product
+python:
+  %method = call ptr @object(i64 {method})
+  %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 1, ptr null)
   ret ptr %result
 }}
 """

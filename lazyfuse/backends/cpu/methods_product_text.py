@@ -1,0 +1,106 @@
+"""Products of vectors and matrices in memory, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+PRODUCT = """
+; the array of a small one, or one of all elements of one of the engine that is at hand, however
+; many they are, with a reference; null for others, and for an exception
+define internal ptr @host_or_memory(ptr %object) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %host = call ptr @small_host(ptr %object)
+  %has_none = icmp eq ptr %host, null
+  br i1 %has_none, label %error, label %give
+give:
+  ret ptr %host
+error:
+  %exception = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %exception, null
+  br i1 %raised, label %no, label %memory
+memory:
+  %buffer = call ptr @settled_memory(ptr %object)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %make
+make:
+  %made = call ptr
+    @elements_in(ptr %object, ptr %buffer, i64 9223372036854775807, i32 0)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; what NumPy's product gives for vectors and matrices in memory, where that is small
+; (`frontend/at_once.py`); null where it is not, and for an exception
+define internal ptr @product(ptr %plain, ptr %self, ptr %other, i1 %is_reflected) {
+  %given = alloca [2 x ptr]
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %no, label %sizes
+sizes:
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %take, label %no
+take:
+  %a = call ptr @host_or_memory(ptr %self)
+  %no_a = icmp eq ptr %a, null
+  br i1 %no_a, label %no, label %take_other
+take_other:
+  put ptr %a, %given[0]
+  %b = call ptr @host_or_memory(ptr %other)
+  %no_b = icmp eq ptr %b, null
+  br i1 %no_b, label %drop_one, label %shapes
+drop_one:
+  call void @Py_DecRef(ptr %a)
+  br label %no
+shapes:
+  put ptr %b, %given[1]
+  %left = select i1 %is_reflected, ptr %b, ptr %a
+  %right = select i1 %is_reflected, ptr %a, ptr %b
+  %size = call i64 @size_of_product(ptr %left, ptr %right)
+  %less = sub i64 %size, 1
+  %is_small = icmp ult i64 %less, %most
+  br i1 %is_small, label %run, label %drop
+run:
+  %value = call ptr @PyObject_Vectorcall(ptr %plain, ptr %given, i64 2, ptr null)
+  call void @drop_all(ptr %given, i64 2)
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+drop:
+  call void @drop_all(ptr %given, i64 2)
+  br label %no
+no:
+  ret ptr null
+}
+
+; how many elements the product of two vectors or matrices has; 0 for others, and where they do not
+; fit
+define internal i64 @size_of_product(ptr %left, ptr %right) {
+  %left_axes_at = getelementptr i8, ptr %left, i64 24
+  %right_axes_at = getelementptr i8, ptr %right, i64 24
+  %left_axes = load i32, ptr %left_axes_at
+  %right_axes = load i32, ptr %right_axes_at
+  %left_less = sub i32 %left_axes, 1
+  %right_less = sub i32 %right_axes, 1
+  %left_fits = icmp ult i32 %left_less, 2
+  %right_fits = icmp ult i32 %right_less, 2
+  %both = and i1 %left_fits, %right_fits
+  br i1 %both, label %inner, label %no
+inner:
+  %summed = call i64 @extent(ptr %left, i32 0)
+  %is_vector = icmp eq i32 %right_axes, 1
+  %from_last = select i1 %is_vector, i32 0, i32 1
+  %summed_right = call i64 @extent(ptr %right, i32 %from_last)
+  %is_same = icmp eq i64 %summed, %summed_right
+  br i1 %is_same, label %outer, label %no
+outer:
+  %rows = call i64 @extent(ptr %left, i32 1)
+  %last = call i64 @extent(ptr %right, i32 0)
+  %columns = select i1 %is_vector, i64 1, i64 %last
+  %size = mul i64 %rows, %columns
+  ret i64 %size
+no:
+  ret i64 0
+}
+"""
