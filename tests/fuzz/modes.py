@@ -24,8 +24,8 @@ class Mode:
     `chance`: after a statement, an array is computed this often. `together`: all that is left is
     asked for at once, not one by one in some order. `split`: kernels share even the smallest work
     among threads. `soon`: machine code runs plans that have been run once. `defers`: operations on
-    small arrays are put off at once, and fused the second time. `level`: LLVM's level of code
-    generation.
+    small arrays are put off at once, and fused the second time. `large`: the arrays that a program
+    is given are in the engine, as if they were large. `level`: LLVM's level of code generation.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Mode:
     split: bool = False
     soon: bool = False
     defers: bool = False
+    large: bool = False
     level: int = 2
     seed: str = ""
 
@@ -51,6 +52,7 @@ def modes(seed: str) -> tuple[Mode, ...]:
         Mode("fused", soon=True, level=level),
         Mode("again", soon=True, level=level),
         Mode("at once by NumPy", {"eager_size": 10_000, "defer": False}, level=level),
+        Mode("at once in the engine's memory", {"eager_size": 10_000}, large=True, level=level),
         *_deferring(rng, level),
         Mode(
             "random budgets",
@@ -58,6 +60,7 @@ def modes(seed: str) -> tuple[Mode, ...]:
             chance=rng.choice((0.0, 0.05, 0.3, 1.0)),
             together=rng.random() < 0.5,
             split=rng.random() < 0.3,
+            large=rng.random() < 0.5,
             level=level,
             seed=seed,
         ),
@@ -114,6 +117,7 @@ def running(mode: Mode) -> Iterator[None]:
         _split_work(mode.split),
         _by_machine(mode.soon),
         _putting_off(mode.defers),
+        _arriving(mode.large),
         _generation(mode.level),
         _interpreted(mode in INTERPRETED),
     ):
@@ -185,6 +189,25 @@ def _putting_off(defers: bool) -> Iterator[None]:
 
     with deferring():
         yield
+
+
+@contextmanager
+def _arriving(large: bool) -> Iterator[None]:
+    """Give programs arrays of the engine that are computed, whatever their size."""
+    if not large or not oracle.IS_ENGINE:
+        yield
+        return
+    normal = oracle.to_lazy
+
+    def to_lazy(value: Any) -> Any:
+        with oracle.options(eager_size=0):
+            return normal(value)
+
+    oracle.to_lazy = to_lazy
+    try:
+        yield
+    finally:
+        oracle.to_lazy = normal
 
 
 @contextmanager
