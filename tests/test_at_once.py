@@ -126,6 +126,16 @@ def test_products_of_vectors_into_an_output(name: str) -> None:
     np.testing.assert_allclose(lf.asnumpy(out), values[0] @ values[1], rtol=1e-12)
 
 
+def test_folds_of_library_calls_into_an_output() -> None:
+    """They are numbers where the operands are at hand."""
+    values, there = large()
+    windows = lf.lib.stride_tricks.sliding_window_view(there[0] > 0.5, 1)
+    out = lf.zeros(())
+    assert windows.sum(out=out) is out and int(out) == (values[0] > 0.5).sum()
+    with pytest.raises(ValueError, match="output parameter"):
+        windows.sum(out=there)
+
+
 def test_warnings_of_functions_are_at_the_users_line() -> None:
     """Of NumPy's C code, called from there."""
     there = lf.array(np.full((N, N), 60000.0, "f2"))

@@ -10,7 +10,8 @@ import numpy as np
 from lazyfuse.frontend import fallback, recorded, reductions
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.library import Call, opaque
-from lazyfuse.frontend.reductions import finish, native
+from lazyfuse.frontend.outputs import into
+from lazyfuse.frontend.reductions import native
 from lazyfuse.ir.order import result_strides
 from lazyfuse.ops.shapes import normalize_axis
 from lazyfuse.ops.table import DTYPES, REDUCTIONS
@@ -45,7 +46,7 @@ def reduce(
         like = None if out is None else out._code
         found = recorded.reduction(ufunc, given, like=like, **options)
         if found is not None:
-            return found if out is None else finish(found._read(), found._storage.device, out)
+            return into(found, out)
     if initial is np._NoValue:
         del options["initial"]
     return fallback.call(ufunc.reduce, array, out=out, **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import operand, scalar, warn_of_cast
+from lazyfuse.frontend.convert import operand, scalar, to_array, warn_of_cast
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.ir.node import Map, Masked, Node
 from lazyfuse.ir.order import c_strides, f_strides, is_f_contiguous, result_strides
@@ -143,3 +143,32 @@ def counted(node: Node, dtype: str) -> Node:
     be invalid, of which kernels tell by operation."""
     is_lossy = node.dtype[0] in "fc" and dtype[0] in "iu"
     return converted(node, dtype) if is_lossy else node
+
+
+def into(found: Any, out: Any) -> Any:
+    """A result, which may have been computed at once, or the output that it is written to."""
+    if out is None:
+        return found
+    found = to_array(found) if isinstance(found, np.generic) else found
+    return finished(found._read(), found._storage.device, out)
+
+
+def finished(node: Node, device: str, out: Any) -> Any:
+    """The result of a fold, or the output that it is written to; any cast is allowed here."""
+    if out is None:
+        return result(node, device)
+    check_folded(node.shape, out)
+    check_writeable(out)
+    out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
+    return out
+
+
+def check_folded(shape: tuple[int, ...], out: Any) -> None:
+    """Raises ValueError when `out` has not the shape of the folded result, TypeError when it is a
+    scalar."""
+    check_array(out)
+    if out.shape != shape:
+        raise ValueError(
+            f"output parameter for reduction operation has the wrong shape {out.shape}; "
+            f"expected {shape}"
+        )

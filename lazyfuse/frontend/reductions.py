@@ -13,9 +13,16 @@ import numpy as np
 
 from lazyfuse.frontend import fallback, methods, recorded
 from lazyfuse.frontend.convert import ForeignError, scalar, to_array
-from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_array, check_writeable, counted, mask_node
+from lazyfuse.frontend.outputs import (
+    check_array,
+    check_folded,
+    counted,
+    finished,
+    into,
+    mask_node,
+)
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
 from lazyfuse.ir.order import c_strides, reduction_strides, result_strides
 from lazyfuse.ops.shapes import broadcast, integer, normalize_axis, reduced
@@ -54,15 +61,15 @@ def reduce(
         loop = resolve_reduction(row.ufunc, array._code, asked, like if out is None else out._code)
         if loop is not None and loop.native and _computes(row, loop.operands[0], initial, where):
             if out is not None:
-                check_shape(reduced(array.shape, axes, keepdims=keep), out)
+                check_folded(reduced(array.shape, axes, keepdims=keep), out)
             node = _fold(row, array._read(), axes, loop, initial=initial, where=where, keep=keep)
-            return finish(node, array._storage.device, out)
+            return finished(node, array._storage.device, out)
         found = recorded.reduction(
             row.ufunc, array, axis=axis, dtype=dtype, keepdims=keep, initial=initial, where=where,
             like=like if out is None else out._code,
         )  # fmt: skip
         if found is not None:
-            return found if out is None else finish(found._read(), array._storage.device, out)
+            return into(found, out)
     options = {"axis": axis, "dtype": dtype, "keepdims": keep}
     options |= {} if initial is _MISSING else {"initial": initial}
     options |= {} if where is True else {"where": where}
@@ -210,26 +217,6 @@ def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
-def finish(node: Node, device: str, out: Any) -> Any:
-    if out is None:
-        return result(node, device)
-    check_shape(node.shape, out)
-    check_writeable(out)  # any cast is allowed here, as in NumPy
-    out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
-    return out
-
-
-def check_shape(shape: tuple[int, ...], out: Any) -> None:
-    """Raises ValueError when `out` has not the shape of the folded result, TypeError when it is a
-    scalar."""
-    check_array(out)
-    if out.shape != shape:
-        raise ValueError(
-            f"output parameter for reduction operation has the wrong shape {out.shape}; "
-            f"expected {shape}"
-        )
-
-
 # ---- NumPy's functions
 
 
@@ -342,7 +329,7 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         )
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
-    return finish(node, array._storage.device, out)
+    return finished(node, array._storage.device, out)
 
 
 def _takes_index(out: Any, array: Any) -> bool:

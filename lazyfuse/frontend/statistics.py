@@ -13,8 +13,8 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_array, check_cast, check_output
-from lazyfuse.frontend.reductions import _MISSING, check_shape, finish, native, normalize, reduce
+from lazyfuse.frontend.outputs import check_array, check_cast, check_folded, check_output, into
+from lazyfuse.frontend.reductions import _MISSING, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
 from lazyfuse.ir.node import Const, Map
@@ -44,7 +44,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     quotient = _divided(_sum(array, axes, wide, keepdims, out), count)
     if half and out is None:
         quotient = methods.astype(quotient, "f2")
-    return _into(quotient, out)
+    return into(quotient, out)
 
 
 def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
@@ -54,7 +54,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     options = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims,
                "where": where, "mean": mean, "correction": correction}  # fmt: skip
     value = _variance(a, **options)
-    return _called(np.var, a, options) if value is None else _into(value, out)
+    return _called(np.var, a, options) if value is None else into(value, out)
 
 
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
@@ -68,9 +68,9 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
         return _called(np.std, a, options)
     root = elementwise.apply("sqrt", (value,))
     if out is not None:
-        check_shape(value.shape, out)
+        check_folded(value.shape, out)
         check_output("sqrt", root._code, out, "same_kind")
-        return _into(root, out)
+        return into(root, out)
     return _rooted(root, value)
 
 
@@ -160,12 +160,6 @@ def _divided(total: Any, count: float) -> Any:
     divisor = Const(complex(count) if wide == "c16" else float(count), wide, from_shape=True)
     quotient = Map(OPS["divide"], (wide, wide), dtype, node.shape, node.strides, (node, divisor))
     return result(quotient, total._storage.device)
-
-
-def _into(value: Any, out: Any) -> Any:
-    if out is None:
-        return value
-    return finish(value._read(), value._storage.device, out)
 
 
 def _given(**options: Any) -> dict[str, Any]:
