@@ -332,7 +332,7 @@ def _adapted(name: str, value: Any) -> Any:
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":
-            return Outside(name, value, fallback.call)
+            return Function(name, Outside(name, value, fallback.call), value)
     return value
 
 

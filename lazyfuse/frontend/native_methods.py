@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import operators, registry, rerecord
+from lazyfuse.frontend import operators, protocols, registry, rerecord
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
@@ -107,7 +107,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage.renew,
+        replay_code.recordings, Storage.renew, protocols.own_ufuncs(),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from lazyfuse.frontend.memory import change, is_settled
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
+from lazyfuse.ir.node import Fill
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
@@ -94,11 +95,11 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     settled memory change and the value is at hand. Raises: what NumPy does."""
     if array._host is not None or array._writeable is not True:
         return False
-    if array._storage.node.buffer is None or not is_settled(array):
+    if array._storage.node.buffer is None and not _is_new(array):
         return False
     given = _given(array, value)
     layout = None if given is None else basic_layout(array._layout, key)
-    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
+    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE or not _is_settled_now(array):
         return False
     if isinstance(given, np.ndarray) and not layout.shape or current_modes().is_immediate:
         return False
@@ -107,6 +108,19 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
             return True  # what `x[1:3] += y` assigns last
     count(_SAVED)
     return change(array, layout, lambda own: heard(own.__setitem__, ..., given))
+
+
+def _is_new(array: Any) -> bool:
+    """Whether an array is as `zeros`, `ones` or `full` made it: to fill it now costs what to fill
+    it later does."""
+    return type(array._storage.node) is Fill and array._storage.device == "cpu" and bool(largest())
+
+
+def _is_settled_now(array: Any) -> bool:
+    """Whether memory is settled; a new array is filled for that."""
+    if array._storage.node.buffer is None and array._storage.node.users == 0:
+        array._flush()
+    return is_settled(array)
 
 
 def _given(array: Any, value: Any) -> Any:

@@ -15,7 +15,11 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods, recorded, reductions, registry
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.rerecord import count
 from lazyfuse.runtime.gpu_arrays import is_cupy
+
+#: What machine code saves of a call (`rerecord.count`).
+_SAVED = 3
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -23,8 +27,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
 
     `out=` arrays are written and returned themselves, NumPy arrays among them.
     """
+    count(_SAVED)
     if method == "__call__" and not kwargs and PLAIN.issuperset(map(type, inputs)):
-        own = _own_ufuncs().get(ufunc)
+        own = own_ufuncs().get(ufunc)
         if own is not None:
             return own.call_as_user(*inputs)
     if any(_is_foreign(value) for value in (*inputs, *(kwargs.get("out") or ()))):
@@ -50,7 +55,7 @@ PLAIN: set[type] = {bool, int, float, complex, np.ndarray, np.float64, np.float3
 
 
 @cache
-def _own_ufuncs() -> dict[Any, Any]:
+def own_ufuncs() -> dict[Any, Any]:
     """Our ufuncs by NumPy's; asked when the namespace is complete."""
     found = {getattr(value, "_ufunc", None): value for value in registry.NATIVE.values()}
     return {ufunc: own for ufunc, own in found.items() if isinstance(ufunc, np.ufunc)}

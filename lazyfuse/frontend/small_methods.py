@@ -345,6 +345,7 @@ def install(kind: type, interface: type) -> None:
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
     found["__pow__"] = power(vars(interface)["__pow__"])
+    found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
     for name, value in found.items():
         setattr(kind, name, value)
     rerecord.when_hot.append(lambda: make_native_if_worth(kind))

@@ -66,7 +66,8 @@ class Sample(NamedTuple):
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
     vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
-    are those under way, `renew` lets the memory of a storage be a new version."""
+    are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
+    of lazyfuse by NumPy's."""
 
     wrapper: Any
     array: np.ndarray
@@ -83,6 +84,7 @@ class Sample(NamedTuple):
     enter: Callable[[np.ndarray], tuple[Any, Any]]
     recordings: dict[object, int]
     renew: Callable[[Any], None]
+    ufuncs: Mapping[Any, Any]
 
 
 class Place(NamedTuple):
@@ -288,6 +290,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES}, "VALUE_ERROR": ValueError,
         "BOOL": bool, "RENEW": sample.renew,
+        "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
         "NEW_ARRAY": _interface(94), "SET_BASE": _interface(282), "NEW_SCALAR": _interface(60),
     }  # fmt: skip
 

@@ -108,6 +108,7 @@ FUNCTIONS = (
     "item",
     "missing",
     "set_item",
+    "array_ufunc",
     "power",
     "call",
     "function",
@@ -116,7 +117,9 @@ FUNCTIONS = (
     *NAMED,
 )
 #: The C functions that take positional arguments and keywords.
-WITH_KEYWORDS = frozenset(("set_item", "power", "call", "function", "product", *NAMED))
+WITH_KEYWORDS = frozenset(
+    ("set_item", "array_ufunc", "power", "call", "function", "product", *NAMED)
+)
 #: Objects of the table beside those of `record.OBJECTS`: where functions keep their parts; types
 #: and functions that are asked. After them the types of plain arguments, then NumPy's own
 #: methods and operators by name.
@@ -127,7 +130,7 @@ OBJECTS = (
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "VALUE_ERROR"),
-    *("BOOL", "RENEW"),
+    *("BOOL", "RENEW", "UFUNCS", "CALL_NAME"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -194,7 +197,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
     words = {name.upper(): place for name, place in attributes.items()}
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
-              "T_PRODUCT": _method("product"), "T_INT_LONG": INT64}  # fmt: skip
+              "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
+              "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"]}  # fmt: skip
     words |= {
         "FIRST_PLAIN": _PLAIN,
         "LAST_PLAIN": _NUMPYS,

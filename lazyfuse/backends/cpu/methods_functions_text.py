@@ -130,6 +130,63 @@ slow:
   ret ptr %result
 }
 
+; a ufunc of NumPy's that was called on arrays of ours: the one of ours of that name, on operands
+; that override nothing
+define ptr @lf_array_ufunc(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %has_words = icmp ne ptr %names, null
+  %inputs = sub i64 %count, 2
+  %first_input = sub i64 %inputs, 1
+  %are_few = icmp ult i64 %first_input, 3
+  %has_none = xor i1 %has_words, true
+  %can = and i1 %are_few, %has_none
+  br i1 %can, label %method, label %slow
+method:
+  %method_name = get ptr %args[1]
+  %call_name = call ptr @object(i64 T_CALL_NAME)
+  %equals = call i32 @PyObject_RichCompareBool(ptr %method_name, ptr %call_name, i32 2)
+  %is_call = icmp eq i32 %equals, 1
+  br i1 %is_call, label %find, label %slow
+find:
+  %ufunc = get ptr %args[0]
+  %ufuncs = call ptr @object(i64 T_UFUNCS)
+  %own = call ptr @PyDict_GetItem(ptr %ufuncs, ptr %ufunc)
+  %is_unknown = icmp eq ptr %own, null
+  br i1 %is_unknown, label %slow, label %next
+next:
+  %i = phi i64 [ 2, %find ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %run, label %look
+look:
+  %input = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %overrides_nothing = call i1 @overrides_nothing(ptr %input)
+  br i1 %overrides_nothing, label %next, label %slow
+run:
+  %operands = getelementptr ptr, ptr %args, i64 2
+  %made = call ptr @lf_call(ptr %own, ptr %operands, i64 %inputs, ptr null)
+  ret ptr %made
+slow:
+  %python = call ptr @object(i64 T_ARRAY_UFUNC)
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
+; whether an operand is ours, a plain number, or an array of NumPy's
+define internal i1 @overrides_nothing(ptr %object) {
+  %is_array = call i1 @is_array(ptr %object)
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  %is_long = call i1 @is(ptr %object, i64 T_INT_LONG)
+  %arrays = or i1 %is_array, %is_numpys
+  %weak = or i1 %is_float, %is_int
+  %strong = or i1 %is_strong, %is_long
+  %numbers = or i1 %weak, %strong
+  %is_plain = or i1 %arrays, %numbers
+  ret i1 %is_plain
+}
+
 ; self[key] of a small array for a key that is not basic; null where it is not small
 define internal ptr @small_item(ptr %self, ptr %key) {
   %args = alloca [1 x ptr]

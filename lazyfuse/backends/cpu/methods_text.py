@@ -367,10 +367,15 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %owner)
   ret ptr %made
 slow:
-  %picked = call ptr @small_item(ptr %self, ptr %key)
-  %is_unpicked = icmp eq ptr %picked, null
+  %small_picked = call ptr @small_item(ptr %self, ptr %key)
+  %is_large = icmp eq ptr %small_picked, null
+  br i1 %is_large, label %gather, label %pick
+gather:
+  %gathered = call ptr @gathered(ptr %self, ptr %key)
+  %is_unpicked = icmp eq ptr %gathered, null
   br i1 %is_unpicked, label %general, label %pick
 pick:
+  %picked = phi ptr [ %small_picked, %slow ], [ %gathered, %gather ]
   ret ptr %picked
 general:
   %keys = alloca [1 x ptr]
