@@ -8,6 +8,7 @@ caller's to hear or to silence.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -101,6 +102,18 @@ def view_of(memory: np.ndarray, layout: Layout) -> np.ndarray:
     if memory.flags.c_contiguous:  # tens of times as fast as as_strided
         return np.ndarray(layout.shape, memory.dtype, memory, layout.offset * size, strides)
     return as_strided(flat_of(memory)[layout.offset :], layout.shape, strides)
+
+
+def array_at(node: Node, buffer: Any) -> np.ndarray:
+    """The memory of a node's value, in a buffer of the host, as an array of its shape and
+    strides, which keeps the memory."""
+    dtype = np.dtype(node.dtype)
+    if 0 in node.shape:
+        return np.empty(node.shape, dtype)
+    size = dtype.itemsize
+    memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
+    memory.owner = buffer
+    return np.ndarray(node.shape, dtype, memory, 0, tuple([size * step for step in node.strides]))
 
 
 def copy_elements(

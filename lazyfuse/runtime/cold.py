@@ -9,8 +9,10 @@ the kernels' own, are kernels of single operations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 
@@ -18,12 +20,11 @@ from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import topological
-from lazyfuse.ir.interp import result_memory, value_of, view_of, write
+from lazyfuse.ir.interp import array_at, result_memory, value_of, view_of, write
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Map, Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.conditions import collect
-from lazyfuse.runtime.executor import host_array
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 from lazyfuse.runtime.trace import Trace
@@ -32,23 +33,38 @@ from lazyfuse.runtime.trace import Trace
 PLAN_NS = 20e6
 #: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
 #: transcendental function's.
-_RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 15_000.0, 0.7, 4.0
+_RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
 
 
-def is_cold(pending: Trace, options: Options, device: str, spent: float) -> bool:
-    """Whether interpreting a structure costs less than planning it, with the same bits; so many
-    nanoseconds went into it before."""
+@dataclass(slots=True)
+class Met:
+    """A structure that is interpreted: the nanoseconds that went into it, those of a run, and what
+    a run does, known from the first one on."""
+
+    cost: float
+    spent: float = 0.0
+    steps: list[Step] | None = None
+
+    def is_cold(self) -> bool:
+        """Whether interpreting it once more costs less than planning it."""
+        return self.spent < PLAN_NS
+
+
+def met(pending: Trace, options: Options, device: str) -> Met | None:
+    """What is to be known of a structure that is interpreted; None where that has not the bits of
+    its kernels, or would take long."""
     limit = options.cold_size
-    if not limit or device != "cpu" or spent >= PLAN_NS:
-        return False
-    return all(
+    if not limit or device != "cpu":
+        return None
+    is_fine = all(
         size_of(node.shape) <= limit
         and (not _has_own_bits(node) or op_kernel(node, device) is not None)
         for node in pending.nodes
     )
+    return Met(_cost_ns(pending)) if is_fine else None
 
 
-def cost_ns(pending: Trace) -> float:
+def _cost_ns(pending: Trace) -> float:
     """Estimated nanoseconds of interpreting."""
     return _RUN_NS + sum(
         _OPERATION_NS + _elements(node) * (_FUNCTION_NS if _has_own_bits(node) else _ELEMENT_NS)
@@ -74,131 +90,113 @@ def _has_own_bits(node: Node) -> TypeGuard[Map]:
 _ROUNDED_IN_PLACE = frozenset(("multiply", "square"))
 
 
+class Way(Enum):
+    """How a node is evaluated: memory that is there, a call of a ufunc, the kernel of its
+    operation, a write into memory of its base's, or otherwise."""
+
+    LEAF, UFUNC, KERNEL, WRITE, VALUE = range(5)
+
+
+class Step(NamedTuple):
+    """The evaluation of a node.
+
+    place: in the trace. what: the ufunc, or the kernel. taken: the place of the operand whose
+    memory the result is in, -1 for memory of its own. dying: the places of what is not needed any
+    more afterwards.
+    """
+
+    place: int
+    way: Way
+    what: Any
+    taken: int
+    dying: tuple[int, ...]
+
+
 class Interpreter:
     """One run of pending nodes; for the engine what an Executor is."""
 
-    def __init__(self, pending: Trace, backend: Backend, options: Options) -> None:
+    def __init__(self, pending: Trace, backend: Backend, options: Options, known: Met) -> None:
         self.pending = pending
         self.backend = backend
         self.options = options
+        self.known = known
         self.buffers: list[Buffer | None] = []
-        self.conditions = self._met = 0
+        self.conditions = self._flags = 0
         self.overwritten: set[int] = set()
+        self._values: dict[Node, Any] = {}
         self._rooms: dict[Node, Buffer] = {}
-        self._lies_in: dict[Node, Buffer] = {}  # rooms, and views of them
-        self._values: Counter[Buffer] = Counter()  # in each room, now
         self._inputs: list[np.ndarray] = []
 
     def run(self) -> list[Buffer]:
         """The buffers of the outputs."""
-        values, met = collect(self._evaluate)
-        self.conditions = met | self._met
+        _, flags = collect(self._evaluate)
+        self.conditions = flags | self._flags
         events.add(cold_runs=1)
-        return [self._kept(node, values[node]) for node in self.pending.outputs]
+        return [self._kept(node, self._values[node]) for node in self.pending.outputs]
 
-    def _evaluate(self) -> dict[Node, Any]:
-        """The values of the outputs, and of what nothing lets go before."""
-        order = topological(self.pending.outputs)
-        values: dict[Node, Any] = {}
-        scalars: dict[Node, Any] = {node: node.value for node in order if isinstance(node, Const)}
-        last = {src: node for node in order if node.buffer is None for src in node.srcs}
-        kept = set(self.pending.outputs)
-        for node in order:
-            if node.buffer is not None:
-                values[node] = host_array(node, node.buffer, self.backend)
-                self._inputs.append(values[node])
-                continue
-            dying = [src for src in set(node.srcs) if last[src] is node and src not in kept]
-            room = self._room(node, values, dying)
-            if room is None:
-                values[node] = value_of(node, values, scalars)
-                self._note_views(node, values)
-            else:
-                values[node] = room
-            for src in dying:
-                del values[src]
-                self._rooms.pop(src, None)
-                if src in self._lies_in:
-                    self._values[self._lies_in.pop(src)] -= 1
-        return values
+    def _evaluate(self) -> None:
+        """Evaluate the outputs, and what nothing lets go before."""
+        nodes = self.pending.nodes
+        steps = self.known.steps
+        if steps is None:
+            steps = []
+            for step in _steps(self.pending, self._values, self.backend.device):
+                steps.append(step)
+                self._take(step, nodes)
+            self.known.steps = steps
+            return
+        for step in steps:
+            self._take(step, nodes)
 
-    def _note_views(self, node: Node, values: dict[Node, Any]) -> None:
-        """Remember in whose memory a value lies: that is not recycled while it lives."""
+    def _take(self, step: Step, nodes: Sequence[Node]) -> None:
+        """Take a step."""
+        node, values = nodes[step.place], self._values
+        if step.way is Way.LEAF:
+            values[node] = array_at(node, node.buffer)
+            self._inputs.append(values[node])
+            return
         for src in node.srcs:
-            buffer = self._lies_in.get(src)
-            if buffer is not None and np.may_share_memory(values[node], values[src]):
-                self._note(node, buffer)
-                return
-
-    def _note(self, node: Node, buffer: Buffer) -> None:
-        self._lies_in[node] = buffer
-        self._values[buffer] += 1
-
-    def _room(
-        self, node: Node, values: dict[Node, Any], dying: Sequence[Node]
-    ) -> np.ndarray | None:
-        """The value of an elementwise operation or a write in memory of ours, whose pages are
-        mapped already; None for nodes that are evaluated otherwise."""
-        if not size_of(node.shape):
-            return None
-        if isinstance(node, Update):
-            return self._updated(node, values, dying)
-        if not isinstance(node, Map):
-            return None
-        kernel = op_kernel(node, self.backend.device) if _has_own_bits(node) else None
-        if kernel is None and not _is_plain(node):
-            return None
-        is_rounded = node.dtype[0] == "c" and node.op.name in _ROUNDED_IN_PLACE
-        room = self._taken(node, None if is_rounded else self._recycled(node, dying))
-        if kernel is None:
-            operands = [np.asarray(values[src]) for src in node.srcs]
-            node.op.ufunc(*operands, out=room, casting="unsafe")  # type: ignore[misc]  # is plain
+            if type(src) is Const and src not in values:
+                values[src] = _number(src)
+        if step.way is Way.VALUE:
+            values[node] = value_of(node, values, {})
         else:
-            self._launch(kernel, node, values, room)
-        return room
+            values[node] = self._computed(step, node, nodes)
+        for place in step.dying:
+            del values[nodes[place]]
+            self._rooms.pop(nodes[place], None)
 
-    def _updated(self, node: Update, values: dict[Node, Any], dying: Sequence[Node]) -> np.ndarray:
-        """The value of a write: in the memory of its base where nobody else needs that."""
-        base = node.srcs[0]
-        buffer = self._recycled(node, [base] if base in dying else [])
-        room = self._taken(node, buffer)
-        if buffer is None:
-            room[...] = values[base]
-        write(room, node, [values[src] for src in node.srcs])
-        return room
-
-    def _taken(self, node: Node, buffer: Buffer | None) -> np.ndarray:
-        """Memory for the value of a node: that which is recycled, if any, or more."""
-        room = buffer or self.backend.allocate(node.nbytes)
+    def _computed(self, step: Step, node: Node, nodes: Sequence[Node]) -> np.ndarray:
+        """The value of an elementwise operation or a write in memory of ours, whose pages are
+        mapped already."""
+        taken = self._rooms[nodes[step.taken]] if step.taken >= 0 else None
+        room = taken or self.backend.allocate(node.nbytes)
         self._rooms[node] = room
-        self._note(node, room)
-        return host_array(node, room, self.backend)
+        array, operands = array_at(node, room), [self._values[src] for src in node.srcs]
+        if step.way is Way.UFUNC:
+            step.what(*operands, out=array, casting="unsafe")
+        elif step.way is Way.KERNEL:
+            self._launch(step.what, node, operands, array)
+        else:
+            if taken is None:
+                array[...] = operands[0]
+            write(array, cast(Update, node), operands)
+        return array
 
     def _launch(
-        self, kernel: OpKernel, node: Map, values: dict[Node, Any], room: np.ndarray
+        self, kernel: OpKernel, node: Node, operands: Sequence[Any], room: np.ndarray
     ) -> None:
         """Compute a node into `room` by the kernel of its operation."""
         hosts: list[Any] = [
-            src.value if isinstance(src, Const) else _lying_as(node, np.asarray(values[src]))
-            for src in node.srcs
+            src.value if isinstance(src, Const) else _lying_as(node, np.asarray(value))
+            for src, value in zip(node.srcs, operands, strict=True)
         ]
         hosts.append(room)
         arrays = [hosts[place] for place in kernel.arrays]
         scalars = [hosts[place] for place, _ in kernel.numbers]
         launch = kernel.launch(room.size)
-        self._met |= launch([*map(Address, arrays)], scalars, threads=self.options.threads)
+        self._flags |= launch([*map(Address, arrays)], scalars, threads=self.options.threads)
         events.add_launch(sum(array.nbytes for array in arrays) - room.nbytes, room.nbytes)
-
-    def _recycled(self, node: Node, dying: Sequence[Node]) -> Buffer | None:
-        """The memory of an operand that nobody needs any more, nor any view of it, laid out as the
-        result is: as NumPy does with its temporaries, each element is read before it is
-        written."""
-        for src in dying:
-            same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
-            buffer = self._rooms.get(src) if same else None
-            if buffer is not None and self._values[buffer] == 1:
-                return buffer
-        return None
 
     def _kept(self, node: Node, value: np.ndarray) -> Buffer:
         """The memory of an output."""
@@ -212,6 +210,112 @@ class Interpreter:
     def go_on(self) -> list[Buffer]:
         """The whole again: it overwrites nothing."""
         return self.run()
+
+
+def _number(scalar: Const) -> Any:
+    """A scalar as NumPy takes it, of its dtype."""
+    if scalar.dtype == "f8":
+        return np.float64(scalar.value)  # type: ignore[arg-type]  # a real number
+    return np.asarray(scalar.value).astype(np.dtype(scalar.dtype))
+
+
+# ---- the first run
+
+
+def _steps(pending: Trace, values: Mapping[Node, Any], device: str) -> Iterator[Step]:
+    """The steps of a run, each asked for when those before have been taken: `values` is what there
+    is then. They hold for all traces of the structure."""
+    rooms = _Rooms()
+    order = [node for node in topological(pending.outputs) if not isinstance(node, Const)]
+    place = {node: number for number, node in enumerate(pending.nodes)}
+    last = {src: node for node in order if node.buffer is None for src in node.srcs}
+    kept = set(pending.outputs)
+    for node in order:
+        if node.buffer is not None:
+            yield Step(place[node], Way.LEAF, None, -1, ())
+            continue
+        arrays = [src for src in dict.fromkeys(node.srcs) if not isinstance(src, Const)]
+        dying = [src for src in arrays if last[src] is node and src not in kept]
+        way, what = _way(node, device)
+        taken = None
+        if way is not Way.VALUE:
+            taken = rooms.recycled(node, _recyclable(node, way, dying))
+            rooms.take(node, taken)
+        yield Step(
+            place[node], way, what, -1 if taken is None else place[taken],
+            tuple(place[src] for src in dying),
+        )  # fmt: skip
+        if way is Way.VALUE:
+            rooms.note_views(node, values)
+        rooms.release(dying)
+
+
+def _way(node: Node, device: str) -> tuple[Way, Any]:
+    """How a node is evaluated, and by what."""
+    if not size_of(node.shape):
+        return Way.VALUE, None
+    if isinstance(node, Update):
+        return Way.WRITE, None
+    if not isinstance(node, Map):
+        return Way.VALUE, None
+    kernel = op_kernel(node, device) if _has_own_bits(node) else None
+    if kernel is not None:
+        return Way.KERNEL, kernel
+    return (Way.UFUNC, node.op.ufunc) if _is_plain(node) else (Way.VALUE, None)
+
+
+def _recyclable(node: Node, way: Way, dying: Sequence[Node]) -> Sequence[Node]:
+    """The operands whose memory the result may be in."""
+    if way is Way.WRITE:
+        return [src for src in dying if src is node.srcs[0]]
+    is_rounded = node.dtype[0] == "c" and cast(Map, node).op.name in _ROUNDED_IN_PLACE
+    return () if is_rounded else dying
+
+
+class _Rooms:
+    """Which values lie in which memory of ours, a number for each; views of them, too."""
+
+    def __init__(self) -> None:
+        self._own: dict[Node, int] = {}
+        self._lies_in: dict[Node, int] = {}
+        self._users: Counter[int] = Counter()
+        self._count = 0
+
+    def recycled(self, node: Node, dying: Sequence[Node]) -> Node | None:
+        """The operand whose memory nobody needs any more, nor any view of it, laid out as the
+        result is: as NumPy does with its temporaries, each element is read before it is
+        written."""
+        for src in dying:
+            same = (src.dtype, src.shape, src.strides) == (node.dtype, node.shape, node.strides)
+            room = self._own.get(src) if same else None
+            if room is not None and self._users[room] == 1:
+                return src
+        return None
+
+    def take(self, node: Node, taken: Node | None) -> None:
+        """Put the value of a node into the memory of another one's, or into more."""
+        self._count += taken is None
+        self._own[node] = self._count if taken is None else self._own[taken]
+        self._note(node, self._own[node])
+
+    def note_views(self, node: Node, values: Mapping[Node, Any]) -> None:
+        """Remember in whose memory a value lies: that is not recycled while it lives."""
+        for src in node.srcs:
+            room = self._lies_in.get(src)
+            if room is not None and np.may_share_memory(values[node], values[src]):
+                self._note(node, room)
+                return
+
+    def release(self, dying: Sequence[Node]) -> None:
+        """Values are not needed any more."""
+        for src in dying:
+            self._own.pop(src, None)
+            if src in self._lies_in:
+                self._users[self._lies_in.pop(src)] -= 1
+
+    def _note(self, node: Node, room: int) -> None:
+        self._lies_in[node] = room
+        self._users[room] += 1
 
 
 def _is_plain(node: Map) -> bool:

@@ -8,7 +8,7 @@ values and memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import is_users, user_frame
-from lazyfuse.runtime.cold import Interpreter, cost_ns, is_cold
+from lazyfuse.runtime.cold import Interpreter, Met, met
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
@@ -227,11 +227,11 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     known: Known | None = session.plans.get(key)
     nodes = pending.nodes
     if known is None:
-        spent = session.met.get(key, 0.0)
-        if is_cold(pending, options, device, spent):
-            _remember(key, spent + cost_ns(pending))
+        found = _met(pending, key)
+        if found is not None and found.is_cold():
+            found.spent += found.cost
             leaves = [node for node in nodes if node.buffer is not None]
-            interpreter = Interpreter(pending, session.backend(device), options)
+            interpreter = Interpreter(pending, session.backend(device), options, found)
             return _complete(pending, leaves, interpreter, interpreter.run)
         known = planned(pending, key)
         if known is None:
@@ -273,11 +273,14 @@ def _again(pending: Trace, device: str) -> list[Finding]:
     return _run(trace(wanted), device) if wanted else []
 
 
-def _remember(key: Hashable, spent: float) -> None:
-    """Note how long a structure has been interpreted by now."""
-    if len(session.met) >= session.PLANS:
-        session.met.clear()
-    session.met[key] = spent
+def _met(pending: Trace, key: tuple[object, config.Options, str]) -> Met | None:
+    """What is known of a structure that is interpreted; None for others."""
+    if key not in session.met:
+        if len(session.met) >= session.PLANS:
+            session.met.clear()
+        session.met[key] = met(pending, key[1], key[2])
+    found: Met | None = session.met[key]
+    return found
 
 
 def _complete(

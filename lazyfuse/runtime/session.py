@@ -42,8 +42,8 @@ nested = [0]
 plans: dict[Hashable, Any] = {}
 #: By structure, those of them that machine code runs (`ready.py`), as their last options have it.
 ready: dict[Hashable, Any] = {}
-#: Structures that were not worth a plan so far, and the nanoseconds that running them took.
-met: dict[Hashable, float] = {}
+#: Structures that were not worth a plan so far (`cold.Met`), None for those that are not looked at.
+met: dict[Hashable, Any] = {}
 #: Kernels of single operations (`runtime/op_kernels.py`).
 op_kernels: dict[Hashable, Any] = {}
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear)
