@@ -139,14 +139,28 @@ class Interpreter:
         nodes = self.pending.nodes
         steps = self.known.steps
         if steps is None:
-            steps = []
-            for step in _steps(self.pending, self._values, self.backend.device):
-                steps.append(step)
-                self._take(step, nodes)
-            self.known.steps = steps
+            self.known.steps = self._taken_first(nodes)
             return
         for step in steps:
             self._take(step, nodes)
+            self._drop(step, nodes)
+
+    def _taken_first(self, nodes: Sequence[Node]) -> list[Step]:
+        """The steps of the first run, which are taken."""
+        steps: list[Step] = []
+        for step in _steps(self.pending, self._values, self.backend.device):
+            if steps:  # its values have been looked at
+                self._drop(steps[-1], nodes)
+            self._take(step, nodes)
+            steps.append(step)
+        self._drop(steps[-1], nodes)
+        return steps
+
+    def _drop(self, step: Step, nodes: Sequence[Node]) -> None:
+        """Let go what is not needed any more after a step."""
+        for place in step.dying:
+            del self._values[nodes[place]]
+            self._rooms.pop(nodes[place], None)
 
     def _take(self, step: Step, nodes: Sequence[Node]) -> None:
         """Take a step."""
@@ -162,9 +176,6 @@ class Interpreter:
             values[node] = value_of(node, values, {})
         else:
             values[node] = self._computed(step, node, nodes)
-        for place in step.dying:
-            del values[nodes[place]]
-            self._rooms.pop(nodes[place], None)
 
     def _computed(self, step: Step, node: Node, nodes: Sequence[Node]) -> np.ndarray:
         """The value of an elementwise operation or a write in memory of ours, whose pages are
