@@ -42,7 +42,7 @@ def test_no_reference_is_lost() -> None:
         kept: tuple[Any, ...] = (there, there._storage, there._layout, host.dtype("f8"))
         return [*map(sys.getrefcount, kept), len(gc.get_objects())]
 
-    for _ in range(25):  # what is kept once is there then
+    for _ in range(90):  # what is kept once is there then
         counts()
     with host.errstate(all="ignore"):
         before = [counts() for _ in range(3)][-1]

@@ -18,8 +18,9 @@ import numpy as np
 from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.rules import FUNCTIONS, Rule
 from lazyfuse.frontend.shortcuts import is_pending
-from lazyfuse.frontend.windows import VIEWING, beside
+from lazyfuse.frontend.windows import beside
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -33,11 +34,12 @@ _OWN_OBJECTS = frozenset(("load",))
 
 class Function(registry.AtOnce):
     """A function of the namespace: `plain`, NumPy's own, when all its operands are small, else
-    `engine`. It has the engine's signature and docstring."""
+    `engine`. It has the engine's signature and docstring. `rule`: that of a function that is not
+    listed."""
 
     __slots__ = ("__dict__", "__weakref__", "_engine", "_size")
 
-    def __init__(self, name: str, engine: Method, plain: Method) -> None:
+    def __init__(self, name: str, engine: Method, plain: Method, rule: Rule = Rule.NONE) -> None:
         update_wrapper(self, engine)
         self.__module__, self.__qualname__ = "lazyfuse", name
         is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
@@ -45,8 +47,8 @@ class Function(registry.AtOnce):
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
-        is_beside = self._exact is not None and name not in VIEWING
-        self._engine = beside(engine, plain) if is_beside else engine
+        self._rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
+        self._engine = beside(engine, plain, self._rule)
         self._size = _SIZES.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -37,7 +37,7 @@ from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
 from lazyfuse.ir.order import copy_strides
 from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a view or an element (`rerecord.count`).
@@ -128,7 +128,9 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
     is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
-    if _is_written_piecewise(array, _IN_A_ROW if size <= _FEW else _MANY_IN_A_ROW):
+    in_a_row = _IN_A_ROW if size <= _FEW else _MANY_IN_A_ROW
+    may = size <= pieces.AT_ONCE and not replay_code.is_recording()
+    if may and _is_written_piecewise(array, in_a_row):
         for each in (array, value):
             if isinstance(each, Handle):
                 look(each, lambda values: None)

@@ -20,6 +20,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.heard import quietly, tell_heard
 
 Answer = TypeVar("Answer")
 
@@ -39,12 +40,6 @@ def look(array: Handle, function: Callable[[np.ndarray], Answer]) -> Answer:
 def borrow(array: Handle) -> np.ndarray:
     """The values, for as long as the caller holds `session.flush_lock`; as `look` has them."""
     return look(array, lambda values: values)
-
-
-def is_computed(array: Handle) -> bool:
-    """Whether the values are there, in host memory."""
-    storage = array._storage
-    return storage.device == "cpu" and storage.current().buffer is not None
 
 
 def is_settled(array: Handle) -> bool:
@@ -93,19 +88,17 @@ def mutate(
             storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
 
 
-def change(array: Handle, layout: Layout, function: Callable[[np.ndarray], object]) -> bool:
-    """Let `function` change the elements at a layout, of which there are some, where they lie.
-    False, and nothing is done, where the memory is not settled (any more). Raises: what it does.
-    """
+def change(array: Handle, layout: Layout, function: Callable[..., Any], *given: Any) -> bool:
+    """Let a function of NumPy's change the elements at a layout, of which there are some, where
+    they lie. False, and nothing is done, where the memory is not settled (any more). Raises: what
+    it does, and what is made of conditions, which are told when the lock is free."""
     storage = array._storage
     with session.flush_lock:
         if not is_settled(array):  # another thread was faster
             return False
-        old = storage.node
-        try:
-            function(in_place(old, array._reading, layout))
-        finally:
-            storage.renew()
+        storage.renew()  # first: code that a cast calls may record on it
+        quietly(function, in_place(storage.node, array._reading, layout), *given)
+    tell_heard()
     return True
 
 

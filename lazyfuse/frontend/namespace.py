@@ -56,6 +56,7 @@ from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.methods import open_bounds
 from lazyfuse.frontend.rehost import Host
+from lazyfuse.frontend.rules import Rule
 from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
 
@@ -332,7 +333,7 @@ def _adapted(name: str, value: Any) -> Any:
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":
-            return Function(name, Outside(name, value, fallback.call), value)
+            return Function(name, Outside(name, value, fallback.call), value, Rule.ANY)
     return value
 
 

@@ -18,7 +18,6 @@ from lazyfuse.ir.node import Fill
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
-from lazyfuse.runtime.heard import heard
 
 #: Elements up to which a write of what is at hand happens at once: recording one costs as much.
 AT_ONCE = 1 << 16
@@ -39,8 +38,7 @@ def picked(array: Any, key: Any) -> Any:
     if any(part is _UNKNOWN for part in parts):
         return None
     shape = array._layout.shape
-    is_small = size_of(shape) <= limit
-    if not is_small and _count(shape, parts) > limit:
+    if _count(shape, parts) > limit:
         return None
     memory = window(array, max(limit, size_of(shape)))
     if memory is None:
@@ -73,8 +71,10 @@ def _holds_numbers(items: list[Any]) -> bool:
 def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
     """How many elements a key picks, at most; infinitely many for what is not looked into."""
     arrays = [part for part in parts if isinstance(part, np.ndarray | np.generic)]
+    if any(part.dtype == bool for part in arrays):  # it picks each element once, at most
+        return size_of(shape) if len(parts) == 1 else math.inf
     taken = [part for part in parts if part is not None and part is not ...]
-    if len(taken) > len(shape) or any(part.dtype == bool for part in arrays):
+    if len(taken) > len(shape):
         return math.inf
     if any(part is None or part is ... for part in parts):
         return math.inf
@@ -107,7 +107,7 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
         if value._layout == layout and value._code == array._code:
             return True  # what `x[1:3] += y` assigns last
     count(_SAVED)
-    return change(array, layout, lambda own: heard(own.__setitem__, ..., given))
+    return change(array, layout, np.ndarray.__setitem__, ..., given)
 
 
 def _is_new(array: Any) -> bool:

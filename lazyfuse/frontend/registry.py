@@ -20,15 +20,17 @@ class AtOnce(Itself):
     without keywords, if any; `_learned`: of calls of an array and arguments that are none.
     `_code`: of what can be put off (`deferred.py`), else None.
     `_kernels`: the address of records of its own kernels, None for none (`direct.py`).
+    `_rule`: which operands may be parts of the engine's memory (`rules.py`).
     """
 
-    __slots__ = ("_exact", "_recipes", "_learned", "_code", "_kernels")
+    __slots__ = ("_exact", "_recipes", "_learned", "_code", "_kernels", "_rule")
 
     _exact: Any
     _recipes: Any
     _learned: Any
     _code: int | None
     _kernels: int | None
+    _rule: int
 
 
 NATIVE: dict[str, Any] = {}

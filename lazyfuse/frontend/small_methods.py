@@ -15,6 +15,7 @@ from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
 from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.rules import METHODS, Rule
 from lazyfuse.frontend.small import (
     KNOWN,
     LARGE,
@@ -27,7 +28,6 @@ from lazyfuse.frontend.small import (
     lowered,
 )
 from lazyfuse.frontend.windows import (
-    VIEWING,
     at_hand,
     called,
     changed,
@@ -149,13 +149,13 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
-    on_windows = _left if writes or name in VIEWING or name in _PRODUCTS else called
+    rule = METHODS.get(name, Rule.NONE)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
         if host is None:
-            if self._storage.node.buffer is not None:
-                found = on_windows(plain, (self, *args), kwargs)
+            if rule and self._storage.node.buffer is not None:
+                found = called(plain, (self, *args), kwargs, rule, most=3)
                 if found is not LARGE:
                     return found
             return engine(self, *args, **kwargs)
@@ -174,11 +174,6 @@ def method(name: str, engine: Method) -> Method:
         return engine(self, *args, **kwargs)
 
     return _named(call, engine)
-
-
-def _left(plain: Method, args: Any, kwargs: Any) -> Any:
-    """For methods that are left to the engine."""
-    return LARGE
 
 
 def item(engine: Method) -> Method:
@@ -232,8 +227,6 @@ def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
 
 #: Methods that write into the array: what they need of the engine is computed at once.
 _WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
-#: Methods that let NumPy multiply arrays of the engine of any size (`at_once.py`).
-_PRODUCTS = frozenset("__matmul__ __rmatmul__ __imatmul__ dot".split())
 #: Methods that never warn: they neither compute nor convert.
 _SILENT = frozenset(
     "__getitem__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "

@@ -28,6 +28,7 @@ from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.rules import OF_UFUNCS, Rule
 from lazyfuse.frontend.shortcuts import binary, is_pending, unary
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.table import MULTIPLE, OPS
@@ -95,7 +96,7 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
             if found is None:
                 found = small.ufunc(plain, args, kwargs)
             if found is small.LARGE:
-                found = windows.called(plain, args, kwargs)
+                found = windows.called(plain, args, kwargs, OF_UFUNCS.get(name, Rule.NONE))
             if found is not small.LARGE:
                 return found
         return engine(self, *args, **kwargs)
@@ -119,6 +120,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         self._recipes = getattr(self._short.method, "recipes", None)
         self._exact = ufunc if self._is_exact else None
         self._learned = self._code = self._kernels = None
+        self._rule = Rule.SPREAD
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -137,8 +139,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
-        if found is small.LARGE and self._is_exact:
-            found = windows.called(self._ufunc, args, kwargs)
+        if found is small.LARGE and self._is_exact and self._ufunc is not np.absolute:
+            found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:

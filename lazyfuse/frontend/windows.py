@@ -3,9 +3,10 @@
 A row of a matrix that is in memory is as good as a small array (`small.py`): to record an
 operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all operands are small
 and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
-are read-only, and nobody keeps one: of a call that answers with a window, or with a part of one,
-or that tries to write to one, the engine is asked instead. What `fuse` records is left to the
-engine, and so is what is pending.
+are read-only, and nobody keeps one: only functions that are known to read their operands, that
+call nobody back, and whose results are no larger than a rule says are given some (`rules.py`), and
+where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
+records is left to the engine, and so is what is pending.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, in_place
 from lazyfuse.frontend.rerecord import ARRAYS, count
+from lazyfuse.frontend.rules import Rule
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
@@ -96,13 +98,15 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
     """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
     it is settled. Raises: what it does."""
     limit = largest()
-    if not limit or array._writeable is not True or window(array, limit) is None:
+    if not limit or array._writeable is not True or array._storage.node.buffer is None:
+        return False
+    if not 0 < size_of(array._layout.shape) <= limit:
         return False
     theirs = at_hand(other, limit)
     if theirs is None:
         return False
     count(_SAVED)
-    return change(array, array._layout, lambda own: heard(plain, own, theirs))
+    return change(array, array._layout, plain, theirs)
 
 
 # ---- functions and methods of any arguments
@@ -114,38 +118,50 @@ class _Opened(small.Lowering):
     def __init__(self, allowed: int) -> None:
         super().__init__(allowed)
         self.windows: list[Any] = []
+        self.opens = False
 
     def of_engine(self, array: Handle) -> Any:
-        found = window(array, self.allowed)
+        found = window(array, self.allowed) if self.opens else None
         if found is None:
             raise small.Large
         self.windows.append(found)
         return found
 
+    def lowered(self, args: Sequence[Any], rule: Rule, most: int) -> list[Any]:
+        """Arguments by position, of which the first `most` may have windows. Raises: Large."""
+        given = []
+        for number, arg in enumerate(args[:most]):
+            is_list = type(arg) in (list, tuple)
+            is_first = number == 0 or rule in (Rule.SPREAD, Rule.ANY)
+            self.opens = is_first and (rule is Rule.ANY or is_list == (rule is Rule.JOINED))
+            given.append(self.lower(arg))
+        self.opens = False
+        return given + [self.lower(arg) for arg in args[most:]]
 
-def called(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+
+def called(
+    plain: Method,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    rule: Rule,
+    most: int = 64,
+) -> Any:
     """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
-    as the user's; LARGE where the engine is to be asked. Raises: what it does."""
+    as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
+    which some may be those. Raises: what it does."""
     limit = largest()
-    if not limit or not small.OWN_WORDS.isdisjoint(kwargs):
+    if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
     opened = _Opened(limit)
     try:
-        given = [opened.lower(arg) for arg in args]
+        given = opened.lowered(args, rule, most)
         named = {key: opened.lower(value) for key, value in kwargs.items()}
     except small.Large:
         return LARGE
-    if not opened.windows:
+    if not opened.windows or not _is_small(rule, given[:most], limit):
         return LARGE
     count(_SAVED)
-    try:
-        found = call_as_user(plain, *given, **named)
-    except ValueError as error:
-        if "read-only" in str(error):  # it writes
-            return LARGE
-        raise
-    if type(found) is list and SCALARS.issuperset(map(type, found)):
-        return found
+    found = call_as_user(plain, *given, **named)
     if small.is_output(found, args[1:]):
         return found
     if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
@@ -153,29 +169,37 @@ def called(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
+def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
+    """Whether a result is small that is as large as these arguments together make it."""
+    if rule is Rule.JOINED:
+        return sum(map(np.size, given[0])) <= limit
+    arrays = [each for each in given if isinstance(each, np.ndarray)]
+    if rule is not Rule.SPREAD or len(arrays) < 2:
+        return True
+    try:
+        return np.broadcast(*arrays).size <= limit
+    except ValueError:  # which the engine says
+        return False
+
+
 def _is_new(found: Any, memory: Sequence[int]) -> bool:
     """Whether a result is known all through, and none of it lies in the engine's memory."""
     if type(found) is np.ndarray:
-        return id(small.root(found)) not in memory
+        return found.dtype in KNOWN and id(small.root(found)) not in memory
     if isinstance(found, tuple | list):
-        return all(_is_new(each, memory) for each in found)
-    return found is None or type(found) in SCALARS
+        kinds = set(map(type, found))
+        return kinds <= SCALARS or all(_is_new(each, memory) for each in found)
+    return found is None or type(found) in SCALARS or type(found) in (str, bytes)
 
 
-#: Functions and methods whose results are views, mostly: the engine makes them without looking.
-VIEWING = frozenset(
-    "asanyarray asarray atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to "
-    "diagonal expand_dims flip fliplr flipud imag matrix_transpose moveaxis permute_dims ravel "
-    "real reshape rollaxis rot90 split squeeze swapaxes transpose view __getitem__".split()
-)
-
-
-def beside(engine: Method, plain: Method) -> Method:
-    """`engine`, a function of the namespace or a method, with NumPy's beside it."""
+def beside(engine: Method, plain: Method, rule: Rule) -> Method:
+    """`engine`, a function of the namespace, with NumPy's beside it."""
+    if rule is Rule.NONE:
+        return engine
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        found = called(plain, args, kwargs) if _may_be_at_hand(args) else LARGE
+        found = called(plain, args, kwargs, rule) if _may_be_at_hand(args) else LARGE
         return engine(*args, **kwargs) if found is LARGE else found
 
     return function

@@ -56,8 +56,8 @@ class Storage:
             orphaned(old)
 
     def renew(self) -> None:
-        """Make the memory a new version, after a change in place: what is known of the current
-        one, on which no operation has been recorded, holds no more."""
+        """Make the memory a new version, for a change in place: what is known of the current one
+        will hold no more. No operation has been recorded on that."""
         node = _again(self.node)
         if self._is_shared:
             self.node.users += 1

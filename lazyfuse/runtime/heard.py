@@ -23,7 +23,7 @@ from lazyfuse.runtime.caller import user_frame, warn_here
 from lazyfuse.runtime.error_modes import current_modes, keyword_of, tell
 
 #: What NumPy has said and nobody was told yet, by thread.
-_messages: dict[int, list[str]] = {}
+messages: dict[int, list[str]] = {}
 
 
 class _Listener:
@@ -31,39 +31,53 @@ class _Listener:
 
     def write(self, text: str) -> None:
         message = text.removeprefix("Warning: ").rstrip()
-        _messages.setdefault(get_ident(), []).append(message)
+        messages.setdefault(get_ident(), []).append(message)
 
 
-_listening = Context()
-_listening.run(np.seterr, all="log")
-_listening.run(np.seterrcall, _Listener())
+listening = Context()
+listening.run(np.seterr, all="log")
+listening.run(np.seterrcall, _Listener())
 #: A context can be entered once at a time, so each operator takes a copy.
-_context = _listening.copy
+_context = listening.copy
 
 
 def heard(operator: Callable[..., Any], *operands: Any) -> Any:
     """`operator(*operands)`, whose floating point conditions are told the user as `np.errstate`
     says. Raises: what the operator raises; FloatingPointError, or what a handler or a filter
     raises, when the operator is done."""
-    try:
-        value = _context().run(operator, *operands)
-    except BaseException:
-        _messages.pop(get_ident(), None)
-        raise
-    if _messages:
-        _tell()
+    value = quietly(operator, *operands)
+    if messages:
+        tell_heard()
     return value
 
 
-def _tell() -> None:
-    """Tell the user what NumPy said of this thread's operator."""
-    messages = _messages.pop(get_ident(), ())
+def quietly(operator: Callable[..., Any], *operands: Any) -> Any:
+    """`operator(*operands)`, whose floating point conditions are taken down: `tell_heard` tells
+    them, where user code may run. Raises: what the operator raises."""
+    try:
+        return _context().run(operator, *operands)
+    except BaseException:
+        forget()
+        raise
+
+
+def forget() -> None:
+    """Forget what NumPy said of this thread's operator."""
+    messages.pop(get_ident(), None)
+
+
+def tell_heard() -> None:
+    """Tell the user what NumPy said of this thread's operator, if it did. Raises:
+    FloatingPointError, or what a handler or a filter raises."""
+    said = messages.pop(get_ident(), ())
+    if not said:
+        return
     modes = current_modes()
-    bits = sum({BITS[keyword_of(message)] for message in messages})
-    frame = user_frame(1) if bits & modes.reported else None
+    bits = sum({BITS[keyword_of(message)] for message in said})
+    frame = user_frame(0) if bits & modes.reported else None
     if frame is None:
         return
-    for message in messages:
+    for message in said:
         if modes.by_name[keyword_of(message)] == "warn":
             warn_here(message)
         else:

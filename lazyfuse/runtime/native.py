@@ -22,7 +22,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.ops.table import DTYPES
-from lazyfuse.runtime import recorder, session
+from lazyfuse.runtime import heard, recorder, session
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -284,12 +284,15 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
+        "FUNCTION_RULE": _Place(recorder.offset(sample.function, "_rule")),
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,
         "OWN_WORDS": sample.own_words, "OF_SHAPE": sample.of_shape,
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
-        "DTYPES": {code: np.dtype(code) for code in DTYPES}, "VALUE_ERROR": ValueError,
+        "DTYPES": {code: np.dtype(code) for code in DTYPES},
         "BOOL": bool, "RENEW": sample.renew,
+        "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
+        "FORGET": heard.forget,
         "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
         "NEW_ARRAY": _interface(94), "SET_BASE": _interface(282), "NEW_SCALAR": _interface(60),
     }  # fmt: skip

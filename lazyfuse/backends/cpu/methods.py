@@ -85,6 +85,16 @@ NAMED = tuple(
         "argsort nonzero take dot searchsorted"
     ).split()
 )
+#: Those of them that NumPy computes of parts of the engine's memory (`frontend/rules.py`), and
+#: the rules by which functions take such operands.
+READING = frozenset(
+    f"{name}_method"
+    for name in (
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod astype copy flatten "
+        "round item tolist argsort nonzero searchsorted"
+    ).split()
+)
+_RULES = {"NONE": 0, "FIRST": 1, "SPREAD": 2, "JOINED": 3, "ANY": 4}
 #: Operators whose operands need not have one shape.
 OPERATORS = ("matmul", "rmatmul")
 #: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
@@ -125,12 +135,12 @@ WITH_KEYWORDS = frozenset(
 #: methods and operators by name.
 OBJECTS = (
     *record.OBJECTS,
-    *("FUNCTION_SIZE", "FUNCTION_ENGINE", "LIST", "DTYPE", "GENERIC"),
+    *("FUNCTION_SIZE", "FUNCTION_ENGINE", "FUNCTION_RULE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
-    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "VALUE_ERROR"),
-    *("BOOL", "RENEW", "UFUNCS", "CALL_NAME"),
+    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR"),
+    *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -167,7 +177,8 @@ def text(attributes: Mapping[str, int]) -> str:
         parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
-        engine = _record(name, function, second="null", other="null")
+        at_once = "absolute_of_reals" if name == "abs" else function
+        engine = _record(name, at_once, second="null", other="null")
         parts.append(
             templates.UNARY.format(
                 name=name, function=function, host=HOST, record=engine, method=_method(name),
@@ -178,7 +189,12 @@ def text(attributes: Mapping[str, int]) -> str:
     parts.append(templates.ITEM.format(method=_method("item"), **places))
     parts.append(
         methods_call_text.CALL.format(
-            method=_method("call"), absolute=objects["ABSOLUTE"], defer=_put_off(_CALL), **places
+            method=_method("call"),
+            absolute=objects["ABSOLUTE"],
+            defer=_put_off(_CALL),
+            rule_none=_RULES["NONE"],
+            rule_spread=_RULES["SPREAD"],
+            **places,
         )
     )
     parts.append(
@@ -207,6 +223,10 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
         "AT_ONCE": _AT_ONCE,
+        **{f"RULE_{name}": number for name, number in _RULES.items()},
+        "OPENS_OWN": 1,
+        "OPENS_ITEMS": 2,
+        "OPENS_BOTH": 3,
         "WRITEABLE_FLAG": 0x400,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
@@ -216,7 +236,9 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
               "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
-        methods_functions_text.FUNCTION.format(defer=_put_off(_CALL)),
+        methods_functions_text.FUNCTION.format(
+            defer=_put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
+        ),
         methods_windows_text.WINDOWS, methods_writes_text.WRITES,
         methods_product_text.PRODUCT,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
@@ -231,6 +253,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
             method=_method(name),
             recipes=_method(name) + len(FUNCTIONS),
             is_reflected=str(name == "rmatmul").lower(),
+            rule=_RULES["FIRST" if name in READING else "NONE"],
             defer=_deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())

@@ -82,7 +82,12 @@ small:
   %fits_all = and i1 %are_ours, %fit
   br i1 %fits_all, label %plain, label %ask_error
 plain:
-  %computed = call ptr @small_call(ptr %ufunc, ptr null, ptr %args, i64 %count, ptr %names)
+  %is_named = icmp ne ptr %names, null
+  %has_outputs = icmp ne i64 %count, %wide_inputs
+  %is_closed = or i1 %is_named, %has_outputs
+  %rule = select i1 %is_closed, i64 {rule_none}, i64 {rule_spread}
+  %computed = call ptr
+    @small_call(ptr %ufunc, ptr null, ptr %args, i64 %count, ptr %names, i64 %rule)
   %is_not_small = icmp eq ptr %computed, null
   br i1 %is_not_small, label %ask_error, label %found
 found:
@@ -155,6 +160,17 @@ define internal i1 @is_complex(ptr %host) {{
   %double = icmp eq i32 %number, 15
   %is = or i1 %single, %double
   ret i1 %is
+}}
+
+; the absolute value of an array of NumPy's; null without an exception for complex numbers
+define internal ptr @absolute_of_reals(ptr %host) {{
+  %is_complex = call i1 @is_complex(ptr %host)
+  br i1 %is_complex, label %no, label %run
+run:
+  %value = call ptr @PyNumber_Absolute(ptr %host)
+  ret ptr %value
+no:
+  ret ptr null
 }}
 
 ; whether none of the arguments from a place on is an array of NumPy's

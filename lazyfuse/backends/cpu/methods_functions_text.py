@@ -64,7 +64,8 @@ done:
 ; a ufunc over whole vectors or matrices
 define ptr @lf_product(ptr %self, ptr %args, i64 %count, ptr %names) {
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
-  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names,
+                              i64 RULE_NONE)
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give
 give:
@@ -97,12 +98,12 @@ size:
   br i1 %has_raised, label %drop_host, label %take_key
 take_key:
   %key = get ptr %args[0]
-  %low_key = call ptr @lowered(ptr %key, i64 %limit, i64 3)
+  %low_key = call ptr @lowered(ptr %key, i64 %limit, i64 3, i64 0)
   %no_key = icmp eq ptr %low_key, null
   br i1 %no_key, label %drop_host, label %take_value
 take_value:
   %value = get ptr %args[1]
-  %low_value = call ptr @lowered(ptr %value, i64 %limit, i64 3)
+  %low_value = call ptr @lowered(ptr %value, i64 %limit, i64 3, i64 OPENS_OWN)
   %no_value = icmp eq ptr %low_value, null
   br i1 %no_value, label %drop_key, label %set
 set:
@@ -192,13 +193,20 @@ define internal ptr @small_item(ptr %self, ptr %key) {
   %args = alloca [1 x ptr]
   store ptr %key, ptr %args
   %getter = call ptr @object(i64 T_GET_ITEM)
-  %made = call ptr @small_call(ptr %getter, ptr %self, ptr %args, i64 1, ptr null)
+  %made = call ptr @small_call(ptr %getter, ptr %self, ptr %args, i64 1, ptr null, i64 RULE_NONE)
   ret ptr %made
 }
 """
 
 #: A function of the namespace; its short forms are written out after this.
 FUNCTION = """
+; which operands of a function may be parts of the engine's memory
+define internal i64 @rule_of(ptr %self) {{
+  %object = call ptr @part(ptr %self, i64 {rule_place})
+  %rule = call i64 @PyLong_AsLong(ptr %object)
+  ret i64 %rule
+}}
+
 ; a function of the namespace
 define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
@@ -215,7 +223,8 @@ ask:
 fail:
   ret ptr null
 small:
-  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names)
+  %rule = call i64 @rule_of(ptr %self)
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names, i64 %rule)
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give
 give:
@@ -237,7 +246,8 @@ engines:
 NAMED = """
 define ptr @lf_{name}(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
   %plain = call ptr @object(i64 {plain})
-  %made = call ptr @small_call(ptr %plain, ptr %self, ptr %args, i64 %count, ptr %names)
+  %made = call ptr
+    @small_call(ptr %plain, ptr %self, ptr %args, i64 %count, ptr %names, i64 {rule})
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give
 give:
@@ -384,7 +394,7 @@ define ptr @lf_{name}(ptr %self, ptr %other) {{
   %args = alloca [1 x ptr]
   store ptr %other, ptr %args
   %plain = call ptr @object(i64 {plain})
-  %made = call ptr @small_call(ptr %plain, ptr %self, ptr %args, i64 1, ptr null)
+  %made = call ptr @small_call(ptr %plain, ptr %self, ptr %args, i64 1, ptr null, i64 {rule})
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give
 give:

@@ -38,7 +38,10 @@ tuple:
   ret ptr %results
 dtype:
   %is_known = call i1 @has_known_dtype(ptr %value)
-  br i1 %is_known, label %find, label %as_it_is
+  br i1 %is_known, label %find, label %foreign
+foreign:
+  %may_hold = call i1 @has_window(ptr %objects, i64 %count, i64 3)
+  br i1 %may_hold, label %reject, label %as_it_is
 find:
   %base = get ptr %value[BASE]
   br label %next

@@ -7,9 +7,11 @@ declare i32 @PyType_IsSubtype(ptr, ptr)
 declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 
 ; what NumPy's function gives for arguments all of which are small arrays, numbers, words and
-; lists of such; `first` comes before the others where it is not null. Null where they are not, and
-; for an exception
-define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names) {
+; lists of such, or parts of the engine's memory where the rule lets them be (`frontend/rules.py`);
+; `first` comes before the others where it is not null. Null where they are not, and for an
+; exception
+define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,
+                                i64 %rule) {
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
   %under_options = call i64 @eager_size()
@@ -50,10 +52,17 @@ next:
   %i = phi i64 [ 0, %copy ], [ %after, %lowered ]
   %limit = phi i64 [ %eager, %copy ], [ %limit_now, %lowered ]
   %is_over = icmp sge i64 %i, %total
-  br i1 %is_over, label %run, label %look
+  br i1 %is_over, label %bound, label %look
+bound:
+  %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %positional, i64 %rule)
+  br i1 %is_bounded, label %run, label %undo_all
+undo_all:
+  call void @drop_all(ptr %given, i64 %total)
+  br label %no
 look:
   %object = get ptr %objects[%i]
-  %low = call ptr @lowered(ptr %object, i64 %eager, i64 3)
+  %opens = call i64 @openings(i64 %rule, i64 %i, i64 %positional)
+  %low = call ptr @lowered(ptr %object, i64 %eager, i64 3, i64 %opens)
   %is_large = icmp eq ptr %low, null
   br i1 %is_large, label %undo, label %keep
 undo:
@@ -74,12 +83,6 @@ lowered:
   br label %next
 run:
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
-  %has_failed = icmp eq ptr %value, null
-  br i1 %has_failed, label %refused, label %wrap
-refused:
-  call void @forget_refusal(ptr %objects, i64 %total)
-  br label %wrap
-wrap:
   %made = call ptr
     @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i64 %positional)
   call void @drop_all(ptr %given, i64 %total)
@@ -222,13 +225,20 @@ small:
 }
 
 ; an argument as NumPy takes it, with a reference: a window where it is an array of the engine that
-; is at hand. Null where it is not small, or not known, and for an exception. Lists are looked into
-; so many levels deep
-define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels) {
+; is at hand and may be opened, by itself or as an item. Null where it is not small, or not known,
+; and for an exception. Lists are looked into so many levels deep
+define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels, i64 %opens) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
 ours:
-  %host = call ptr @host_or_window(ptr %object)
+  %opens_own = and i64 %opens, OPENS_OWN
+  %may_open = icmp ne i64 %opens_own, 0
+  br i1 %may_open, label %open, label %close
+open:
+  %host_or_window = call ptr @host_or_window(ptr %object)
+  ret ptr %host_or_window
+close:
+  %host = call ptr @small_host(ptr %object)
   ret ptr %host
 other:
   %is_plain = call i1 @is_plain(ptr %object)
@@ -252,14 +262,19 @@ items:
   br i1 %can_look, label %sequence, label %no
 sequence:
   %less = sub i64 %levels, 1
-  %found = call ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %less)
+  %opens_items = and i64 %opens, OPENS_ITEMS
+  %of_items = mul i64 %opens_items, OPENS_BOTH
+  %opens_inside = udiv i64 %of_items, OPENS_ITEMS
+  %found = call ptr
+    @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %less, i64 %opens_inside)
   ret ptr %found
 no:
   ret ptr null
 }
 
 ; the same of a tuple or a list
-define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %levels) {
+define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %levels,
+                                   i64 %opens) {
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %is_long = icmp sgt i64 %count, %eager
   br i1 %is_long, label %no, label %scan
@@ -299,7 +314,7 @@ lower:
 take:
   %part = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %j)
   call void @Py_IncRef(ptr %part)
-  %low = call ptr @lowered(ptr %part, i64 %eager, i64 %levels)
+  %low = call ptr @lowered(ptr %part, i64 %eager, i64 %levels, i64 %opens)
   call void @Py_DecRef(ptr %part)
   %j_after = add i64 %j, 1
   %is_large = icmp eq ptr %low, null

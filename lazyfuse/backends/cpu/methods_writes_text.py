@@ -6,6 +6,73 @@ What `frontend/pieces.py` and `changed` of `frontend/windows.py` do, in the usua
 from __future__ import annotations
 
 WRITES = """
+declare ptr @PyContext_Copy(ptr)
+declare i32 @PyContext_Enter(ptr)
+declare i32 @PyContext_Exit(ptr)
+
+; a context in which NumPy's words about conditions are taken down, entered; null for an exception
+define internal ptr @listen() {
+  %listening = call ptr @object(i64 T_LISTENING)
+  %copy = call ptr @PyContext_Copy(ptr %listening)
+  %has_none = icmp eq ptr %copy, null
+  br i1 %has_none, label %no, label %enter
+enter:
+  %status = call i32 @PyContext_Enter(ptr %copy)
+  %failed = icmp ne i32 %status, 0
+  br i1 %failed, label %drop, label %give
+give:
+  ret ptr %copy
+drop:
+  call void @Py_DecRef(ptr %copy)
+  br label %no
+no:
+  ret ptr null
+}
+
+define internal void @stop_listening(ptr %context) {
+  %status = call i32 @PyContext_Exit(ptr %context)
+  call void @Py_DecRef(ptr %context)
+  ret void
+}
+
+; tells the user what was taken down, where nothing has been raised: where no lock is held, since
+; that calls the user's code
+define internal void @tell() {
+  %messages = call ptr @object(i64 T_MESSAGES)
+  %count = call i64 @PyDict_Size(ptr %messages)
+  %are_none = icmp eq i64 %count, 0
+  br i1 %are_none, label %done, label %look
+look:
+  %error = call ptr @PyErr_Occurred()
+  %is_quiet = icmp eq ptr %error, null
+  br i1 %is_quiet, label %tell, label %forget
+tell:
+  %teller = call ptr @object(i64 T_TELL)
+  %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr null)
+  %has_raised = icmp eq ptr %answer, null
+  br i1 %has_raised, label %done, label %drop
+drop:
+  call void @Py_DecRef(ptr %answer)
+  br label %done
+forget:
+  call void @aside(i64 T_FORGET, ptr null)
+  br label %done
+done:
+  ret void
+}
+
+; calls a function of one argument or none; an exception that is there stays
+define internal void @aside(i64 %place, ptr %argument) {
+  %raised = alloca [3 x ptr]
+  %value = getelementptr ptr, ptr %raised, i64 1
+  %traceback = getelementptr ptr, ptr %raised, i64 2
+  call void @PyErr_Fetch(ptr %raised, ptr %value, ptr %traceback)
+  %function = call ptr @object(i64 %place)
+  %done = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %argument, ptr null)
+  call void @restored(ptr %done, ptr %raised)
+  ret void
+}
 ; an array of NumPy's to write at most so many elements of an array of the engine by, with a
 ; reference; null where nobody may, or somebody else needs what is there now, and for an exception
 define internal ptr @writable(ptr %array, i64 %most) {
@@ -59,27 +126,22 @@ no:
 
 ; gives the lock back; an exception stays, or is the first one
 define internal void @unlock() {
-  %raised = alloca [3 x ptr]
-  %value = getelementptr ptr, ptr %raised, i64 1
-  %traceback = getelementptr ptr, ptr %raised, i64 2
-  call void @PyErr_Fetch(ptr %raised, ptr %value, ptr %traceback)
-  %release = call ptr @object(i64 T_RELEASE)
-  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
-  call void @restored(ptr %done, ptr %raised)
+  call void @aside(i64 T_RELEASE, ptr null)
   ret void
 }
 
-; lets the memory of an array be a new version, likewise
-define internal void @renew(ptr %array) {
-  %raised = alloca [3 x ptr]
-  %value = getelementptr ptr, ptr %raised, i64 1
-  %traceback = getelementptr ptr, ptr %raised, i64 2
-  call void @PyErr_Fetch(ptr %raised, ptr %value, ptr %traceback)
-  %function = call ptr @object(i64 T_RENEW)
+; lets the memory of an array be a new version, and listens to NumPy; null for an exception
+define internal ptr @begin_change(ptr %array) {
   %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
-  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %storage, ptr null)
-  call void @restored(ptr %done, ptr %raised)
-  ret void
+  call void @aside(i64 T_RENEW, ptr %storage)
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %no, label %listen
+listen:
+  %context = call ptr @listen()
+  ret ptr %context
+no:
+  ret ptr null
 }
 
 ; after a call: drops its result, and raises what was put aside again, if there is anything
@@ -144,7 +206,11 @@ write:
   %done = call i32 @set_locked(ptr %self, ptr %key, ptr %given)
   call void @unlock()
   call void @Py_DecRef(ptr %given)
-  ret i32 %done
+  call void @tell()
+  %told_error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %told_error, null
+  %outcome = select i1 %is_fine, i32 %done, i32 -1
+  ret i32 %outcome
 undo:
   call void @Py_DecRef(ptr %given)
   br label %failed
@@ -175,8 +241,13 @@ element:
   call void @Py_DecRef(ptr %part)
   br i1 %is_array, label %leave, label %write_element
 write_element:
+  %element_context = call ptr @begin_change(ptr %self)
+  %no_element_context = icmp eq ptr %element_context, null
+  br i1 %no_element_context, label %end, label %set_element
+set_element:
   %element_status = call i32 @PyObject_SetItem(ptr %window, ptr %key, ptr %given)
-  br label %renew
+  call void @stop_listening(ptr %element_context)
+  br label %end
 region:
   %count = call i64 @elements(ptr %part)
   %less = sub i64 %count, 1
@@ -197,14 +268,19 @@ done:
   call void @Py_DecRef(ptr %window)
   ret i32 1
 write_region:
+  %region_context = call ptr @begin_change(ptr %self)
+  %no_region_context = icmp eq ptr %region_context, null
+  br i1 %no_region_context, label %drop_part, label %set_region
+set_region:
   %all = call ptr @object(i64 T_ALL)
   %region_status = call i32 @PyObject_SetItem(ptr %part, ptr %all, ptr %given)
+  call void @stop_listening(ptr %region_context)
+  br label %drop_part
+drop_part:
   call void @Py_DecRef(ptr %part)
-  br label %renew
-renew:
-  %status = phi i32 [ %element_status, %write_element ], [ %region_status, %write_region ]
+  br label %end
+end:
   call void @Py_DecRef(ptr %window)
-  call void @renew(ptr %self)
   %error = call ptr @PyErr_Occurred()
   %is_fine = icmp eq ptr %error, null
   %outcome = select i1 %is_fine, i32 1, i32 -1
@@ -276,20 +352,25 @@ open:
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %close, label %run
 run:
+  %context = call ptr @begin_change(ptr %self)
+  %no_context = icmp eq ptr %context, null
+  br i1 %no_context, label %drop_window, label %change
+change:
   %value = call ptr %function(ptr %window, ptr %given)
-  call void @Py_DecRef(ptr %window)
+  call void @stop_listening(ptr %context)
   %has_failed = icmp eq ptr %value, null
-  br i1 %has_failed, label %renew, label %drop
+  br i1 %has_failed, label %drop_window, label %drop
 drop:
   call void @Py_DecRef(ptr %value)
-  br label %renew
-renew:
-  call void @renew(ptr %self)
+  br label %drop_window
+drop_window:
+  call void @Py_DecRef(ptr %window)
   br label %close
 close:
-  %is_done = phi i32 [ 0, %open ], [ 1, %renew ]
+  %is_done = phi i32 [ 0, %open ], [ 1, %drop_window ]
   call void @unlock()
   call void @Py_DecRef(ptr %given)
+  call void @tell()
   %late_error = call ptr @PyErr_Occurred()
   %is_fine = icmp eq ptr %late_error, null
   %outcome = select i1 %is_fine, i32 %is_done, i32 -1

@@ -1,0 +1,50 @@
+"""Which functions NumPy computes at once where operands are small parts of the engine's memory.
+
+Each reads its operands only, calls nobody back, and has a result that is new and small, as its
+rule says. All others are the engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+
+class Rule(IntEnum):
+    """Which arguments may be parts of the engine's memory, and how large the result is."""
+
+    NONE = 0
+    #: The first; no larger than that.
+    FIRST = 1
+    #: Those by position; as large as they are broadcast to.
+    SPREAD = 2
+    #: The items of the first; as large as all together.
+    JOINED = 3
+    #: Any by position: NumPy would be asked at once anyway, or the result is as large as one.
+    ANY = 4
+
+
+def _table(**rules: str) -> Mapping[str, Rule]:
+    return {name: Rule[rule] for rule, names in rules.items() for name in names.split()}
+
+
+#: Of functions of the namespace.
+FUNCTIONS = _table(
+    FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp median cumsum "
+    "cumprod cumulative_sum cumulative_prod nansum nanprod nanmax nanmin nanmean nanvar nanstd "
+    "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round around "
+    "diff trace percentile quantile flatnonzero nonzero argwhere copy linalg.norm "
+    "linalg.vector_norm linalg.matrix_norm linalg.trace linalg.det",
+    SPREAD="where clip isclose",
+    JOINED="concatenate concat stack hstack vstack column_stack dstack",
+    ANY="searchsorted interp array_equal array_equiv allclose append",
+)
+#: Of methods.
+METHODS = _table(
+    FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
+    "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
+    "__float__ __complex__ __index__ __contains__",
+    SPREAD="clip",
+)
+#: Of methods of ufuncs.
+OF_UFUNCS = _table(FIRST="reduce accumulate reduceat")
