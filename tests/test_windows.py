@@ -256,6 +256,136 @@ def test_pending_and_large_results_wait() -> None:
     assert (small[:, None] * there[3])._host is None
 
 
+LARGE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a ufunc": lambda xp, column, row: xp.add(column, row),
+    "of another dtype": lambda xp, column, row: xp.add(column, row, dtype="f4"),
+    "two results": lambda xp, column, row: xp.divmod(column, row)[0],
+    "all pairs": lambda xp, column, row: xp.multiply.outer(row, row),
+    "outer": lambda xp, column, row: xp.outer(row, row),
+    "where": lambda xp, column, row: xp.where(column > 0, row, 1.0),
+    "clip": lambda xp, column, row: column.clip(row, 5.0),
+    "isclose": lambda xp, column, row: xp.isclose(column, row),
+    "tile": lambda xp, column, row: xp.tile(row, 1000),
+    "repeat": lambda xp, column, row: row.repeat(1000),
+    "picked": lambda xp, column, row: column[:, xp.zeros(N, int)],
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_results_of_small_operands_wait(name: str) -> None:
+    """They may be fused into what reads them."""
+    values, there = matrix()
+    expected = LARGE[name](host, values[:, 3:4], values[3])
+    found = LARGE[name](lf, there[:, 3:4], there[3])
+    assert found._host is None and found._storage.node.buffer is None
+    host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+def test_unbuffered_writes_leave_alone_what_was_read() -> None:
+    """NumPy's `at` writes read-only arrays, too."""
+    values, there = matrix()
+    seen, pending, mask = host.asarray(there), there * 2, there > 1.0
+    lf.materialize(mask)
+    count = int(mask.sum())
+    lf.add.at(there[0], [0, 0], 100.0)
+    host.testing.assert_array_equal(seen, values)
+    host.testing.assert_array_equal(lf.asnumpy(pending), values * 2)
+    assert there[mask].shape == (count,)
+    lf.logical_xor.at(mask[0], [0], True)
+    assert there[mask].shape[0] in (count - 1, count + 1)
+    there.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        lf.add.at(there[0], [0], 1.0)
+
+
+def test_nobody_keeps_a_window() -> None:
+    """Neither an array of objects nor a callback: the memory may get other values."""
+    values, there = matrix()
+    kept: list[Any] = []
+    rows = [there[0, :3], there[0, :2]]
+    ragged = lf.array(rows, dtype=object)
+    lf.apply_along_axis(lambda row: kept.append(row) or row.sum(), 1, there[:3])
+    assert {type(each) for each in kept} == {lf.LazyArray}
+    del rows
+    there[:] = 9.0
+    there *= 2.0
+    lf.materialize(there)
+    host.testing.assert_array_equal(lf.asnumpy(ragged[0]), values[0, :3])
+    assert len(kept) == 3
+
+
+def test_flags_are_the_arrays() -> None:
+    _, there = matrix()
+    row = there[3]
+    row.setflags(write=False)
+    assert not row.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        row[0] = 1.0
+    there.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        there[0, 0] = 5.0
+
+
+def test_outputs_are_the_engines_memory() -> None:
+    """Also where NumPy refuses what it could not write for another reason."""
+    values, there = matrix()
+    lf.dot(lf.eye(N), there[2] * 1, out=there[1])
+    host.testing.assert_array_equal(lf.asnumpy(there[1]), values[2])
+    required = lf.require(there[3], requirements="W")
+    required[0] = 99.0
+    assert there[3, 0] == 99.0
+    row = there[4]
+    assert lf.median(row, overwrite_input=True) == host.median(values[4])
+
+
+def test_handlers_may_use_the_array() -> None:
+    """What they record keeps what it reads, and no lock is held."""
+    values, there = matrix()
+    recorded: list[Any] = []
+
+    def hear(*_: Any) -> None:
+        thread = threading.Thread(target=lambda: recorded.append(lf.asnumpy(lf.ones(9) * 2)))
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+        recorded.append(there * 2)
+
+    row = there[3, :5]
+    with host.errstate(divide="call", call=hear):
+        row /= 0.0
+        there[4, :5] = there[5, :5] / lf.zeros(5)
+    there[10] = 777.0
+    host.testing.assert_array_equal(lf.asnumpy(recorded[1][10]), values[10] * 2)
+    assert len(recorded) == 4
+
+
+def test_moduli_of_complex_numbers_are_the_kernels() -> None:
+    """Their bits are not NumPy's."""
+    draw = host.random.default_rng(1)
+    values = draw.normal(size=2000) + 1j * draw.normal(size=2000)
+    with lf.options(eager_size=0):
+        there = lf.array(values)
+        expected = lf.asnumpy(abs(there))
+    with host.errstate(all="ignore"):
+        assert (expected != abs(values)).any()
+    for found in (abs(there), lf.absolute(there), lf.absolute(there, where=True)):
+        host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+def test_functions_of_many_writes_are_recorded() -> None:
+    def program(x: Any) -> Any:
+        result = x * 2
+        for step in range(20):
+            result[step * 1000 : (step + 1) * 1000] = x[:1000] * step
+        return result * 1
+
+    fused = lf.fuse(program)
+    for step in range(6):
+        values = host.arange(50_000.0) + step
+        host.testing.assert_array_equal(lf.asnumpy(fused(lf.array(values))), program(values))
+    assert fused.replays > 0
+
+
 def test_what_fuse_records_is_recorded() -> None:
     """A row is not taken for a constant, and neither is an element, which is asked for."""
     values, _ = matrix()

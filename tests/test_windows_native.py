@@ -36,18 +36,17 @@ def test_no_reference_is_lost() -> None:
                 fault()
         lf.materialize(there)
 
-    def counts() -> list[int]:
-        run()
+    def counts(times: int) -> list[int]:
+        for _ in range(times):
+            run()
         gc.collect()
         kept: tuple[Any, ...] = (there, there._storage, there._layout, host.dtype("f8"))
         return [*map(sys.getrefcount, kept), len(gc.get_objects())]
 
-    for _ in range(90):  # what is kept once is there then
-        counts()
     with host.errstate(all="ignore"):
-        before = [counts() for _ in range(3)][-1]
-        after = [counts() for _ in range(60)][-1]
-    assert all(abs(now - then) < 45 for now, then in zip(after, before, strict=True)), (
+        counts(20)  # what is kept once is there then
+        before, after = counts(20), counts(40)
+    assert all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)), (
         before,
         after,
     )

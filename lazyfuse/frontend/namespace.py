@@ -129,6 +129,9 @@ _SAME = frozenset(
     "base_repr binary_repr common_type".split()
 )
 
+#: Functions that may be told to use their operand's memory.
+_OVERWRITING = frozenset(("nanmedian", "nanpercentile", "nanquantile"))
+
 #: NumPy's second names.
 _ALIASES = {
     "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
@@ -333,7 +336,8 @@ def _adapted(name: str, value: Any) -> Any:
         case "numpy's":
             return Outside(name, value, fallback.run)
         case "fallback":
-            return Function(name, Outside(name, value, fallback.call), value, Rule.ANY)
+            rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
+            return Function(name, Outside(name, value, fallback.call), value, rule)
     return value
 
 

@@ -30,10 +30,10 @@ def _table(**rules: str) -> Mapping[str, Rule]:
 
 #: Of functions of the namespace.
 FUNCTIONS = _table(
-    FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp median cumsum "
+    FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp cumsum "
     "cumprod cumulative_sum cumulative_prod nansum nanprod nanmax nanmin nanmean nanvar nanstd "
     "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round around "
-    "diff trace percentile quantile flatnonzero nonzero argwhere copy linalg.norm "
+    "diff trace flatnonzero nonzero argwhere copy linalg.norm "
     "linalg.vector_norm linalg.matrix_norm linalg.trace linalg.det",
     SPREAD="where clip isclose",
     JOINED="concatenate concat stack hstack vstack column_stack dstack",
