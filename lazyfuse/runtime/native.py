@@ -22,7 +22,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.ops.table import DTYPES
-from lazyfuse.runtime import heard, recorder, session
+from lazyfuse.runtime import heard, numpy_interface, recorder, session
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -294,17 +294,11 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
         "FORGET": heard.forget,
         "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
-        "NEW_ARRAY": _interface(94), "SET_BASE": _interface(282), "NEW_SCALAR": _interface(60),
+        **{
+            name: _Place(numpy_interface.address(getattr(numpy_interface, name)))
+            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR")
+        },
     }  # fmt: skip
-
-
-def _interface(number: int) -> _Place:
-    """A function of NumPy's C interface, by its number in numpy/_core/code_generators/
-    numpy_api.py: PyArray_Scalar is 60, PyArray_NewFromDescr 94, PyArray_SetBaseObject 282."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]  # private
-    return _Place((ctypes.c_uint64 * (number + 1)).from_address(table)[number])
 
 
 class _Place(NamedTuple):
@@ -374,6 +368,7 @@ def is_known_numpy() -> bool:
         list((ctypes.c_int64 * 2).from_address(where)) == [3, 5]
         and (found, base) == (parts, id(probe))
         and (number, order, flags) == (probe.dtype.num, b">", probe.flags.num)
+        and numpy_interface.is_known()
     )
 
 

@@ -38,9 +38,11 @@ from lazyfuse.backends.cpu import (
     methods_call_text,
     methods_direct_text,
     methods_functions_text,
+    methods_power_text,
     methods_product_text,
     methods_recall_text,
     methods_results_text,
+    methods_rules_text,
     methods_sizes_text,
     methods_small_text,
     methods_windows_text,
@@ -198,7 +200,7 @@ def text(attributes: Mapping[str, int]) -> str:
         )
     )
     parts.append(
-        methods_functions_text.POWER.format(
+        methods_power_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
             squares=objects["SQUARES"],
             defer=_deferred_method("__pow__"),
@@ -239,7 +241,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         methods_functions_text.FUNCTION.format(
             defer=_put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),
-        methods_windows_text.WINDOWS, methods_writes_text.WRITES,
+        methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
         methods_product_text.PRODUCT,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip

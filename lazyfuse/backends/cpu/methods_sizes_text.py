@@ -148,4 +148,39 @@ look:
 done:
   ret i64 %largest
 }
+
+; the largest size of small arrays, 0 where there are none; -1 for an exception, also one that was
+; there before
+define internal i64 @eager_size() {
+  %options = call ptr @options_now()
+  %known = get ptr @state[SIZE_OPTIONS]
+  %is_known = icmp eq ptr %options, %known
+  %is_nothing = icmp eq ptr %options, null
+  %is_new = xor i1 %is_known, true
+  %is_asked = or i1 %is_new, %is_nothing
+  br i1 %is_asked, label %look, label %give
+look:
+  %question = get ptr @state[ASK_SIZE]
+  %is_early = icmp eq ptr %question, null
+  br i1 %is_early, label %none, label %earlier
+earlier:
+  %error_before = call ptr @PyErr_Occurred()
+  %had_raised = icmp ne ptr %error_before, null
+  br i1 %had_raised, label %failed, label %ask
+ask:
+  %answer = call ptr @PyObject_Vectorcall(ptr %question, ptr null, i64 0, ptr null)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %failed, label %answered
+answered:
+  %told = call i64 @PyLong_AsLongLong(ptr %answer)
+  call void @Py_DecRef(ptr %answer)
+  ret i64 %told
+give:
+  %size = get i64 @state[EAGER_SIZE]
+  ret i64 %size
+none:
+  ret i64 0
+failed:
+  ret i64 -1
+}
 """

@@ -1,0 +1,125 @@
+"""Which arguments may be parts of the engine's memory, as LLVM text; see `frontend/rules.py`."""
+
+from __future__ import annotations
+
+RULES = """
+; whether an argument may be a part of the engine's memory under a rule, by itself or as an item
+define internal i64 @openings(i64 %rule, i64 %place, i64 %positional) {
+  %is_positional = icmp slt i64 %place, %positional
+  %is_first = icmp eq i64 %place, 0
+  switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
+    i64 RULE_JOINED, label %joined  i64 RULE_ANY, label %any ]
+first:
+  %of_first = select i1 %is_first, i64 OPENS_OWN, i64 0
+  ret i64 %of_first
+spread:
+  %of_spread = select i1 %is_positional, i64 OPENS_OWN, i64 0
+  ret i64 %of_spread
+joined:
+  %of_joined = select i1 %is_first, i64 OPENS_ITEMS, i64 0
+  ret i64 %of_joined
+any:
+  %of_any = select i1 %is_positional, i64 OPENS_BOTH, i64 0
+  ret i64 %of_any
+no:
+  ret i64 0
+}
+
+; whether a result is small that is as large as these arguments together make it; where none is of
+; the engine that is not asked
+define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule) {
+  %is_spread = icmp eq i64 %rule, RULE_SPREAD
+  %is_joined = icmp eq i64 %rule, RULE_JOINED
+  %is_asked = or i1 %is_spread, %is_joined
+  br i1 %is_asked, label %look, label %yes
+look:
+  %has_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
+  br i1 %has_windows, label %measure, label %yes
+measure:
+  br i1 %is_spread, label %spread, label %joined
+spread:
+  %wide = call i64 @spread_size(ptr %given, i64 %count)
+  br label %compare
+joined:
+  %items = get ptr %given[0]
+  %long = call i64 @joined_size(ptr %items)
+  br label %compare
+compare:
+  %size = phi i64 [ %wide, %spread ], [ %long, %joined ]
+  %most = call i64 @eager_size()
+  %is_small = icmp sle i64 %size, %most
+  ret i1 %is_small
+yes:
+  ret i1 true
+}
+
+; how many elements the arrays among arguments have when they are broadcast, whether that can be or
+; not
+define internal i64 @spread_size(ptr %given, i64 %count) {
+  br label %axis
+axis:
+  %from_last = phi i32 [ 0, %0 ], [ %axis_after, %taken ]
+  %size = phi i64 [ 1, %0 ], [ %product, %taken ]
+  %is_last = icmp sge i32 %from_last, 64
+  br i1 %is_last, label %done, label %next
+next:
+  %i = phi i64 [ 0, %axis ], [ %after, %kept ]
+  %largest = phi i64 [ 1, %axis ], [ %larger, %kept ]
+  %reach = phi i32 [ 0, %axis ], [ %further, %kept ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %taken, label %look
+look:
+  %object = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %kept
+array:
+  %own = call i64 @extent(ptr %object, i32 %from_last)
+  %is_larger = icmp sgt i64 %own, %largest
+  %own_or = select i1 %is_larger, i64 %own, i64 %largest
+  %axes_at = getelementptr i8, ptr %object, i64 24
+  %axes = load i32, ptr %axes_at
+  %is_further = icmp sgt i32 %axes, %reach
+  %axes_or = select i1 %is_further, i32 %axes, i32 %reach
+  br label %kept
+kept:
+  %larger = phi i64 [ %largest, %look ], [ %own_or, %array ]
+  %further = phi i32 [ %reach, %look ], [ %axes_or, %array ]
+  br label %next
+taken:
+  %product = mul i64 %size, %largest
+  %axis_after = add i32 %from_last, 1
+  %is_beyond = icmp sge i32 %axis_after, %reach
+  br i1 %is_beyond, label %end, label %axis
+end:
+  ret i64 %product
+done:
+  ret i64 %size
+}
+
+; how many elements the arrays of a list or tuple have
+define internal i64 @joined_size(ptr %items) {
+  %is_tuple = call i1 @is(ptr %items, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %items, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  br i1 %is_sequence, label %sequence, label %none
+sequence:
+  %count = call i64 @length_of(ptr %items, i1 %is_tuple)
+  br label %next
+next:
+  %i = phi i64 [ 0, %sequence ], [ %after, %look ]
+  %size = phi i64 [ 0, %sequence ], [ %sum, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %item = call ptr @item_of(ptr %items, i1 %is_tuple, i64 %i)
+  %own = call i64 @size_of_array(ptr %item)
+  %sum = add i64 %size, %own
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %size
+none:
+  ret i64 0
+}
+"""
