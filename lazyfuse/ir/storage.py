@@ -13,7 +13,10 @@ more for ever: their memory is not reused in place.
 from __future__ import annotations
 
 import weakref
+from sys import getrefcount
 from threading import get_ident
+from typing import Any
+from weakref import getweakrefcount
 
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
@@ -57,7 +60,10 @@ class Storage:
 
     def renew(self) -> None:
         """Make the memory a new version, for a change in place: what is known of the current one
-        will hold no more. No operation has been recorded on that."""
+        will hold no more. No operation has been recorded on that; where nobody else has it, and
+        nothing is known of this storage, it stays."""
+        if _holders(self) == _ALONE and getweakrefcount(self) == 1 and not self._is_shared:
+            return  # the one reference is its own node's
         node = _again(self.node)
         if self._is_shared:
             self.node.users += 1
@@ -70,6 +76,21 @@ class Storage:
         layout = self.node.formed().layout
         assert layout is not None
         return layout
+
+
+def _holders(storage: Any) -> int:
+    """How many references there are to the current version, as this function sees them."""
+    return getrefcount(storage.node)
+
+
+class _Probe:
+    """Has a version that nobody else has."""
+
+    def __init__(self) -> None:
+        self.node = object()
+
+
+_ALONE = _holders(_Probe())
 
 
 def _again(node: Node) -> Source:
