@@ -87,7 +87,7 @@ def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> se
     steps each step is such a node, and computes those before it.
     """
     counts = [Counter(term.node for term in group.terms) for group in groups]
-    places = sum(counts, Counter[Node]())
+    places = Counter(term.node for group in groups for term in group.terms)
     shared: set[Node] = {
         node
         for node, count in places.items()
