@@ -156,6 +156,22 @@ def test_writes_into_settled_memory_are_at_once() -> None:
         assert node.buffer is not None and node.buffer.pointer == address, name
 
 
+def test_filters_of_what_the_mask_is_computed_from() -> None:
+    """The array is stored with the mask, not computed twice; few elements are picked at once."""
+    values, there = matrix()
+    pending = there * 2
+    found = pending[pending > 5.0]
+    assert found._host is not None and pending._storage.node.buffer is not None
+    host.testing.assert_array_equal(lf.asnumpy(found), (values * 2)[values * 2 > 5.0])
+    pending[(pending > 4.0) & (pending < 4.5)] *= 2.0
+    expected = values * 2
+    expected[(expected > 4.0) & (expected < 4.5)] *= 2.0
+    host.testing.assert_array_equal(lf.asnumpy(pending), expected)
+    unread = there * 3
+    assert unread[there > 2.0].shape and unread._storage.node.buffer is None
+    assert (pending[pending > -9.0])._host is None  # many
+
+
 def test_a_mask_is_looked_at_again_after_a_write() -> None:
     """What is known of memory holds for one version."""
     values, there = matrix()
@@ -265,6 +281,11 @@ LARGE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "where": lambda xp, column, row: xp.where(column > 0, row, 1.0),
     "clip": lambda xp, column, row: column.clip(row, 5.0),
     "isclose": lambda xp, column, row: xp.isclose(column, row),
+    "a keyword": lambda xp, column, row: xp.clip(row, max=column),
+    "a keyword of a method": lambda xp, column, row: row.clip(max=column),
+    "a mask": lambda xp, column, row: xp.add(
+        row, 1.0, where=host.ones((N, 1), bool), out=xp.zeros((N, N))
+    ),
     "tile": lambda xp, column, row: xp.tile(row, 1000),
     "repeat": lambda xp, column, row: row.repeat(1000),
     "picked": lambda xp, column, row: column[:, xp.zeros(N, int)],
@@ -279,6 +300,23 @@ def test_large_results_of_small_operands_wait(name: str) -> None:
     found = LARGE[name](lf, there[:, 3:4], there[3])
     assert found._host is None and found._storage.node.buffer is None
     host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+@pytest.mark.parametrize("name", ["matmul", "vecdot", "matvec", "vecmat"])
+def test_products_by_numpys_names(name: str) -> None:
+    """NumPy's ufuncs over vectors, on what is at hand, large and pending."""
+    values, there = matrix()
+    function = getattr(host, name)
+    for pick in (lambda a: a[:4], lambda a: a, lambda a: a + 1):
+        second = host.ones((N, 6)) if name == "matmul" else host.ones(4 if name == "vecmat" else N)
+        first = pick(values)
+        if name == "vecmat":
+            second = host.ones(len(first))
+            first, second = second, first
+            found = function(lf.array(first), pick(there))
+        else:
+            found = function(pick(there), second)
+        host.testing.assert_allclose(lf.asnumpy(found), function(first, second), rtol=1e-12)
 
 
 def test_unbuffered_writes_leave_alone_what_was_read() -> None:

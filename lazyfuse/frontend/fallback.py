@@ -116,6 +116,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
     options = dict(kwargs)
+    if "overwrite_input" in options:  # leave to use memory that is not NumPy's
+        options["overwrite_input"] = False
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
     lowered = [lower(arg) for arg in args]

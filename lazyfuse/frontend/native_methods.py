@@ -107,8 +107,14 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage.renew, protocols.own_ufuncs(),
+        replay_code.recordings, Storage.renew, _elementwise(),
     )  # fmt: skip
+
+
+def _elementwise() -> dict[Any, Any]:
+    """Our ufuncs by NumPy's, without those over whole vectors, which are called otherwise."""
+    kind, found = type(registry.NATIVE["add"]), protocols.own_ufuncs()
+    return {ufunc: own for ufunc, own in found.items() if type(own) is kind}
 
 
 def _lifted(value: Any, operands: tuple[Any, ...]) -> Any:

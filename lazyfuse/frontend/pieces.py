@@ -14,8 +14,9 @@ from lazyfuse.frontend.memory import change, is_settled
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
-from lazyfuse.ir.node import Fill
+from lazyfuse.ir.node import Const, Fill, Node
 from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
 
@@ -31,7 +32,11 @@ def picked(array: Any, key: Any) -> Any:
     """A copy of the elements that a key with arrays of integers picks, or one with masks of a
     small array; None where the engine is to be asked."""
     limit = largest()
-    if not limit or array._storage.node.buffer is None:
+    if not limit:
+        return None
+    if type(key) in ARRAYS and key._host is None and key._code == "b1":
+        return _filtered(array, key, limit)
+    if array._storage.node.buffer is None:
         return None
     keys = key if type(key) is tuple else (key,)
     parts = [_part(item, limit) for item in keys]
@@ -47,6 +52,44 @@ def picked(array: Any, key: Any) -> Any:
     if type(found) is not np.ndarray:
         return found
     return small_array(found if found.base is None else found.copy(order="K"))
+
+
+def _filtered(array: Any, mask: Any, limit: int) -> Any:
+    """The elements where a mask of the engine is true, where these are few: how many has to be
+    known at once anyway. An array that is pending, and that the mask is computed from, is stored
+    with it."""
+    shape, node = array._layout.shape, array._storage.node
+    if mask._layout.shape != shape or array._storage.device != mask._storage.device:
+        return None
+    if node.buffer is None:
+        if not _is_read(node, mask._storage.node):
+            return None
+        engine.flush([mask._storage.node, node], array._storage.device)
+    memory = window(array, size_of(shape))
+    if memory is None:
+        return None
+    mask._flush()
+    values = window(mask, size_of(shape))
+    if values is None or np.count_nonzero(values) > limit:
+        return None
+    return small_array(memory[values])
+
+
+#: Pending operations under a mask that are looked at.
+_MOST_LOOKED_AT = 100
+
+
+def _is_read(node: Node, by: Node) -> bool:
+    """Whether a pending node is among the operands of another one, or of those."""
+    nodes, seen = [by], {by}
+    for each in nodes:  # which grows
+        for src in each.srcs:
+            if src is node:
+                return True
+            if src.buffer is None and src not in seen and len(nodes) < _MOST_LOOKED_AT:
+                seen.add(src)
+                nodes.append(src)
+    return False
 
 
 _UNKNOWN = object()
@@ -95,13 +138,15 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     settled memory change and the value is at hand. Raises: what NumPy does."""
     if array._host is not None or array._writeable is not True:
         return False
-    if array._storage.node.buffer is None and not _is_new(array):
+    if array._storage.node.buffer is None and not _is_unfilled(array):
         return False
     given = _given(array, value)
     layout = None if given is None else basic_layout(array._layout, key)
-    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE or not _is_settled_now(array):
+    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
         return False
     if isinstance(given, np.ndarray) and not layout.shape or current_modes().is_immediate:
+        return False
+    if not _settles(array):
         return False
     if type(value) in ARRAYS and value._host is None and value._storage is array._storage:
         if value._layout == layout and value._code == array._code:
@@ -110,14 +155,21 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     return change(array, layout, np.ndarray.__setitem__, ..., given)
 
 
-def _is_new(array: Any) -> bool:
-    """Whether an array is as `zeros`, `ones` or `full` made it: to fill it now costs what to fill
-    it later does."""
-    return type(array._storage.node) is Fill and array._storage.device == "cpu" and bool(largest())
+#: Bytes of arrays that are filled when a part of them is written.
+_FILLED_BYTES = 1 << 26
 
 
-def _is_settled_now(array: Any) -> bool:
-    """Whether memory is settled; a new array is filled for that."""
+def _is_unfilled(array: Any) -> bool:
+    """Whether an array is as `zeros`, `ones` or `full` made it, and not huge: to fill it now costs
+    what to fill it later does."""
+    node = array._storage.node
+    if type(node) is not Fill or array._storage.device != "cpu" or node.nbytes > _FILLED_BYTES:
+        return False
+    return bool(largest()) and all(type(src) is Const for src in node.srcs)
+
+
+def _settles(array: Any) -> bool:
+    """Whether memory is settled, after a new array has been filled."""
     if array._storage.node.buffer is None and array._storage.node.users == 0:
         array._flush()
     return is_settled(array)

@@ -1,7 +1,7 @@
 """Which functions NumPy computes at once where operands are small parts of the engine's memory.
 
-Each reads its operands only, calls nobody back, and has a result that is new and small, as its
-rule says. All others are the engine's.
+Each reads its operands only, calls nobody back, and has a result that is as small as its rule
+says. All others are the engine's.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ class Rule(IntEnum):
     """Which arguments may be parts of the engine's memory, and how large the result is."""
 
     NONE = 0
-    #: The first; no larger than that.
+    #: The first; no larger than that, or as long as another one, which is small.
     FIRST = 1
-    #: Those by position; as large as they are broadcast to.
+    #: Those by position; as large as they and the keywords are broadcast to.
     SPREAD = 2
     #: The items of the first; as large as all together.
     JOINED = 3
-    #: Any by position: NumPy would be asked at once anyway, or the result is as large as one.
+    #: Any by position: NumPy would be asked at once anyway, or the result is as large as a few.
     ANY = 4
 
 
@@ -47,4 +47,4 @@ METHODS = _table(
     SPREAD="clip",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate reduceat")
+OF_UFUNCS = _table(FIRST="reduce accumulate")

@@ -68,8 +68,9 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
         if memory is root(host):
             return _shared(value, operand)
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
-    if value.size > eager_size() and value.base is None:
-        return _as_writeable_as(value, to_array(value, owned=True))
+    is_whole = value.base is None or is_fresh and memory.size == value.size
+    if value.size > eager_size() and is_whole:
+        return _as_writeable_as(value, to_array(value, owned=value.base is None))
     if not is_fresh:
         return _as_writeable_as(value, small_array(value.copy(order="K")))
     return small_array(value, None if value.base is None else small_array(memory))

@@ -158,7 +158,7 @@ def called(
         named = {key: opened.lower(value) for key, value in kwargs.items()}
     except small.Large:
         return LARGE
-    if not opened.windows or not _is_small(rule, given[:most], limit):
+    if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
     count(_SAVED)
     found = call_as_user(plain, *given, **named)

@@ -129,10 +129,15 @@ class Interpreter:
 
     def run(self) -> list[Buffer]:
         """The buffers of the outputs."""
-        _, flags = collect(self._evaluate)
-        self.conditions = flags | self._flags
-        events.add(cold_runs=1)
-        return [self._kept(node, self._values[node]) for node in self.pending.outputs]
+        try:
+            _, flags = collect(self._evaluate)
+            self.conditions = flags | self._flags
+            events.add(cold_runs=1)
+            return [self._kept(node, self._values[node]) for node in self.pending.outputs]
+        finally:  # a traceback that is kept would keep their memory
+            self._values.clear()
+            self._rooms.clear()
+            self._inputs.clear()
 
     def _evaluate(self) -> None:
         """Evaluate the outputs, and what nothing lets go before."""
@@ -310,7 +315,8 @@ class _Rooms:
         self._note(node, self._own[node])
 
     def note_views(self, node: Node, values: Mapping[Node, Any]) -> None:
-        """Remember in whose memory a value lies: that is not recycled while it lives."""
+        """Remember in whose memory a value lies: that is not recycled while it lives. What makes a
+        view once does so for all traces of a structure."""
         for src in node.srcs:
             room = self._lies_in.get(src)
             if room is not None and np.may_share_memory(values[node], values[src]):

@@ -234,6 +234,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
             interpreter = Interpreter(pending, session.backend(device), options, found)
             return _complete(pending, leaves, interpreter, interpreter.run)
         known = planned(pending, key)
+        session.met.pop(key, None)
         if known is None:
             return _again(pending, device)
     else:

@@ -192,8 +192,8 @@ no:
   ret i1 false
 }}
 
-; whether the first two operands, where both are small arrays, are broadcast to as many elements as
-; one of them has
+; whether the first two operands, where both are small arrays or windows, are broadcast to as many
+; elements as one of them has, or few
 define internal i1 @fit_each_other(ptr %args, i64 %count) {{
   %has_two = icmp sge i64 %count, 2
   br i1 %has_two, label %look, label %yes

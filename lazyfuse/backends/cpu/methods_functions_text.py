@@ -131,7 +131,7 @@ slow:
   ret ptr %result
 }
 
-; a ufunc of NumPy's that was called on arrays of ours: the one of ours of that name, on operands
+; an elementwise ufunc of NumPy's that was called on arrays of ours: the one of ours, on operands
 ; that override nothing
 define ptr @lf_array_ufunc(ptr %self, ptr %args, i64 %count, ptr %names) {
   %has_words = icmp ne ptr %names, null

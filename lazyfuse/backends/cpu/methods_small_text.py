@@ -54,7 +54,7 @@ next:
   %is_over = icmp sge i64 %i, %total
   br i1 %is_over, label %bound, label %look
 bound:
-  %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %positional, i64 %rule)
+  %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule)
   br i1 %is_bounded, label %run, label %undo_all
 undo_all:
   call void @drop_all(ptr %given, i64 %total)

@@ -73,6 +73,7 @@ define internal void @aside(i64 %place, ptr %argument) {
   call void @restored(ptr %done, ptr %raised)
   ret void
 }
+
 ; an array of NumPy's to write at most so many elements of an array of the engine by, with a
 ; reference; null where nobody may, or somebody else needs what is there now, and for an exception
 define internal ptr @writable(ptr %array, i64 %most) {
