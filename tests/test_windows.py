@@ -470,6 +470,17 @@ def test_errors_and_warnings_are_at_the_users_line() -> None:
     assert lf.asnumpy(integers[3]).sum() == N
 
 
+def test_numbers_whose_conversion_is_an_error_are_not_written() -> None:
+    half = lf.array(host.zeros(20_000, "f2"))
+    lf.materialize(half)
+    with host.errstate(all="raise"), pytest.raises(FloatingPointError):
+        half[3:5] = 1e10
+    assert not lf.asnumpy(half).any()
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        half[3:5] = 1e10
+    assert host.isinf(lf.asnumpy(half)).sum() == 2
+
+
 def test_read_only_arrays_stay_so() -> None:
     _, there = matrix()
     row = lf.broadcast_to(there[3], (2, N))

@@ -182,7 +182,7 @@ take:
 }
 
 ; whether self[key] = value is done at once, for an array of the engine: 1, 0, or -1 with an
-; exception
+; exception. A number whose conversion is an error is not written, so that is left to Python
 define internal i32 @set_in_memory(ptr %self, ptr %key, ptr %value) {
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
@@ -191,7 +191,11 @@ ours:
   %is_engines = call i1 @is_engines(ptr %self)
   %basic = call i1 @is_basic(ptr %key)
   %may = and i1 %is_engines, %basic
-  br i1 %may, label %take, label %no
+  br i1 %may, label %conditions, label %no
+conditions:
+  %modes = call ptr @modes()
+  %is_immediate = icmp eq ptr %modes, null
+  br i1 %is_immediate, label %no, label %take
 take:
   %given = call ptr @assigned_value(ptr %value)
   %is_unknown = icmp eq ptr %given, null
