@@ -17,6 +17,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
+from tests.test_at_once import computed_at_once  # noqa: E402 - when there is an engine
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
 from tests.test_namespace_aliasing import (  # noqa: E402
     test_aliasing,  # noqa: F401 - likewise
@@ -91,13 +92,7 @@ ROWS: dict[str, Callable[[Any, Any], Any]] = {
 def test_rows(name: str) -> None:
     """NumPy's own, and small arrays or numbers: nothing is pending."""
     values, there = matrix()
-    expected, found = ROWS[name](host, values), ROWS[name](lf, there)
-    assert not isinstance(found, lf.LazyScalar)
-    if isinstance(found, lf.LazyArray):
-        assert found._host is not None
-        assert found.strides == expected.strides
-        found = lf.asnumpy(found)
-    assert found.dtype == expected.dtype and found.shape == expected.shape
+    expected, found = computed_at_once(ROWS[name], values, there)
     if "own bits" in name or name == "power":
         host.testing.assert_allclose(found, expected, rtol=4e-16 * 4)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, new, small_array
-from lazyfuse.frontend.memory import in_place
+from lazyfuse.frontend.memory import in_place, readable
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.layout import Layout
@@ -153,12 +153,10 @@ def _array(value: Any) -> Any:
         return value
     if value._host is not None:
         return value._host
-    layout, reading = value._layout, value._reading
-    if 0 in layout.shape:
-        return np.empty(layout.shape, reading.dtype)
+    shape = value._layout.shape
+    if 0 in shape:
+        return np.empty(shape, value._code)
     node = value._storage.current()
     if node.buffer is None:  # another thread has written since
         engine.flush([node], "cpu")
-    found = in_place(node, reading, layout)
-    found.flags.writeable = False
-    return found
+    return readable(value, node)

@@ -18,9 +18,9 @@ import numpy as np
 from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.rules import FUNCTIONS, Rule
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
+from lazyfuse.ops.rules import FUNCTIONS, Rule
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]

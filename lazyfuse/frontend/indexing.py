@@ -31,6 +31,7 @@ from lazyfuse.frontend.selection import (
     select,
     values_in,
 )
+from lazyfuse.frontend.shortcuts import FEW
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
@@ -120,15 +121,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     _assign_picked(self, key, value)
 
 
-#: Elements that are few: what picks them costs less than recording that.
-_FEW = 256
-
-
 def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
     is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
-    in_a_row = _IN_A_ROW if size <= _FEW else _MANY_IN_A_ROW
+    in_a_row = _IN_A_ROW if size <= FEW else _MANY_IN_A_ROW
     may = size <= pieces.AT_ONCE and not replay_code.is_recording()
     if may and _is_written_piecewise(array, in_a_row):
         for each in (array, value):

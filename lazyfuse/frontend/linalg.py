@@ -11,10 +11,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from lazyfuse.frontend import fallback, products
 from lazyfuse.frontend.at_once import product
-from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
 from lazyfuse.frontend.operators import defers
+from lazyfuse.frontend.outputs import as_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.order import is_contiguous
 from lazyfuse.ops.shapes import shape_text
@@ -62,7 +63,7 @@ def _product(function: Any, operands: tuple[Any, ...], out: Any = None) -> Any:
             found = record(Call(function), operands, reason=_REASON)
             if not given:
                 return found
-            found = to_array(found) if isinstance(found, np.generic) else found
+            found = as_array(found)
             if (found._layout.shape, found._code) == (out._layout.shape, out._code):
                 out._write(found._read())
                 return out

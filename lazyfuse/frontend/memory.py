@@ -8,14 +8,13 @@ old values, so it costs as much as there is to change.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.recast import Cast, elements
@@ -105,10 +104,11 @@ def change(array: Handle, layout: Layout, function: Callable[..., Any], *given: 
 def in_place(node: Node, reading: Cast, layout: Layout) -> np.ndarray:
     """Elements of computed memory of the host, where they are; at least one. The array keeps the
     memory."""
-    dtype = np.dtype(reading.dtype)
-    size, buffer = dtype.itemsize, cast(Any, node.buffer)
-    memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
-    memory.owner = buffer  # other threads may write a new version, and let this one go
-    strides = tuple([stride * size for stride in layout.strides])
-    start = reading.shift + layout.offset * size
-    return np.ndarray(layout.shape, dtype, memory, start, strides)
+    return elements_at(node.buffer, reading.dtype, layout, reading.shift)
+
+
+def readable(array: Handle, node: Node) -> np.ndarray:
+    """The elements of an array, of which `node` is a computed version, as `in_place`, to read."""
+    found = in_place(node, array._reading, array._layout)
+    found.flags.writeable = False
+    return found

@@ -56,9 +56,9 @@ from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.methods import open_bounds
 from lazyfuse.frontend.rehost import Host
-from lazyfuse.frontend.rules import Rule
 from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
+from lazyfuse.ops.rules import Rule
 
 #: Names of own modules; what NumPy calls the same is the same object.
 _OWN: Mapping[types.ModuleType, str] = {

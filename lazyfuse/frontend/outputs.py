@@ -145,11 +145,16 @@ def counted(node: Node, dtype: str) -> Node:
     return converted(node, dtype) if is_lossy else node
 
 
+def as_array(found: Any) -> Any:
+    """A result as an array: what is computed at once is NumPy's scalar where it has no axes."""
+    return to_array(found) if isinstance(found, np.generic) else found
+
+
 def into(found: Any, out: Any) -> Any:
     """A result, which may have been computed at once, or the output that it is written to."""
     if out is None:
         return found
-    found = to_array(found) if isinstance(found, np.generic) else found
+    found = as_array(found)
     return finished(found._read(), found._storage.device, out)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_cast, converted
+from lazyfuse.frontend.outputs import as_array, check_cast, converted
 
 NAMES = ("matmul", "vecdot", "matvec", "vecmat")
 
@@ -64,7 +64,7 @@ def _frozen(axes: Any) -> tuple[Any, ...]:
 
 def _into(ufunc: np.ufunc, out: Any, found: Any, options: Mapping[str, Any]) -> Any:
     """Write a product into `out`, which has to have its shape."""
-    found = to_array(found) if isinstance(found, np.generic) else found
+    found = as_array(found)
     if out.shape != found.shape:
         raise ForeignError("an output that is broadcast or wrong")
     check_cast(ufunc, found._code, out._code, options.get("casting", "same_kind"))

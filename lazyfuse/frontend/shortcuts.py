@@ -43,8 +43,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Recipes that are remembered for each op.
 _MOST = 1024
-#: Elements up to which a write may happen at once (`indexing.py`).
-AT_ONCE = 256
+#: Elements that are few: what picks or writes them costs less than recording that.
+FEW = 256
 
 
 def binary(general: Binary, *, reflected: bool = False) -> Binary:
@@ -243,7 +243,7 @@ def _write(
     made = call(given)
     node: Node = given[0]._storage.node
     region = node.layout.shape if type(node) is Update else node.shape
-    if node is not memory[0] and before == given_warnings() and size_of(region) > AT_ONCE:
+    if node is not memory[0] and before == given_warnings() and size_of(region) > FEW:
         found = learn(node, given, memory)
         if found is not None and not _reads_whole_memory(found, 1):
             _keep(known, key, found)

@@ -299,10 +299,6 @@ def are_scalars(args: Sequence[Any]) -> bool:
     return all(type(arg) in SCALARS for arg in args)
 
 
-#: Methods of ufuncs whose result is no larger than their only operand.
-OF_ONE = frozenset(("accumulate", "reduce"))
-
-
 def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The result of a ufunc, or of a method of one, on small operands; else LARGE."""
     for arg in args:

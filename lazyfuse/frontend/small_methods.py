@@ -15,7 +15,6 @@ from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
 from lazyfuse.frontend.native_methods import make_native_if_worth
-from lazyfuse.frontend.rules import METHODS, Rule
 from lazyfuse.frontend.small import (
     KNOWN,
     LARGE,
@@ -35,6 +34,7 @@ from lazyfuse.frontend.windows import (
     operated,
     window,
 )
+from lazyfuse.ops.rules import METHODS, Rule
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -49,16 +49,12 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
     ndarray, new = np.ndarray, object.__new__
 
     def method(self: Any, other: Any) -> Any:
-        host = self._host
-        if host is None:
+        host, kind = self._host, type(other)
+        theirs = other._host if kind is array else host
+        if host is None or theirs is None:
             found = operated(plain, self, other)
             return engine(self, other) if found is None else found
-        kind = type(other)
         if kind is array:
-            theirs = other._host
-            if theirs is None:
-                found = operated(plain, self, other)
-                return engine(self, other) if found is None else found
             if host.shape != theirs.shape and not fits(host, theirs):
                 return engine(self, other)
             value = heard(plain, host, theirs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,11 +28,10 @@ from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
-from lazyfuse.frontend.rules import OF_UFUNCS, Rule
 from lazyfuse.frontend.shortcuts import binary, is_pending, unary
 from lazyfuse.frontend.varying import on_numbers
+from lazyfuse.ops.rules import OF_UFUNCS, Rule
 from lazyfuse.ops.table import MULTIPLE, OPS
-from lazyfuse.ops.types import code
 
 #: Axes that an array of NumPy can have.
 _MOST_AXES = 64
@@ -66,11 +65,7 @@ def _computing(name: str, ufunc: np.ufunc) -> Callable[[Sequence[Any]], Any]:
 
 
 def _is_complex(value: Any) -> bool:
-    return isinstance(value, Handle) and _code_of(value)[0] == "c"
-
-
-def _code_of(array: Handle) -> str:
-    return array._code if array._host is None else code(array._host.dtype)
+    return isinstance(value, Handle) and np.iscomplexobj(cast(Any, value))
 
 
 class UfuncType(type):
@@ -91,7 +86,7 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_exact:
             plain = getattr(self._ufunc, name)
-            is_short = len(args) == 1 and not kwargs and name in small.OF_ONE
+            is_short = len(args) == 1 and not kwargs and name in OF_UFUNCS
             found = windows.operated(plain, *args) if is_short else None
             if found is None:
                 found = small.ufunc(plain, args, kwargs)

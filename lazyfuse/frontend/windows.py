@@ -4,7 +4,7 @@ A row of a matrix that is in memory is as good as a small array (`small.py`): to
 operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all operands are small
 and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
 are read-only, and nobody keeps one: only functions that are known to read their operands, that
-call nobody back, and whose results are no larger than a rule says are given some (`rules.py`), and
+call nobody back, and whose results are no larger than a rule says are given some (`ops/rules.py`), and
 where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
 records is left to the engine, and so is what is pending.
 """
@@ -20,10 +20,10 @@ import numpy as np
 from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.memory import change, in_place
+from lazyfuse.frontend.memory import change, readable
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.rules import Rule
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.ops.rules import Rule
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
 from lazyfuse.runtime.caller import call_as_user
@@ -52,11 +52,8 @@ def window(array: Handle, limit: int) -> Any:
     node = storage.current()
     if node.buffer is None:  # another thread has written
         return None
-    found = in_place(node, array._reading, layout)
-    if array._is_scalar:
-        return found[()]
-    found.flags.writeable = False
-    return found
+    found = readable(array, node)
+    return found[()] if array._is_scalar else found
 
 
 def at_hand(value: Any, limit: int) -> Any:

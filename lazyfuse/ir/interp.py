@@ -107,13 +107,20 @@ def view_of(memory: np.ndarray, layout: Layout) -> np.ndarray:
 def array_at(node: Node, buffer: Any) -> np.ndarray:
     """The memory of a node's value, in a buffer of the host, as an array of its shape and
     strides, which keeps the memory."""
-    dtype = np.dtype(node.dtype)
     if 0 in node.shape:
-        return np.empty(node.shape, dtype)
+        return np.empty(node.shape, np.dtype(node.dtype))
+    return elements_at(buffer, node.dtype, Layout(node.shape, node.strides, 0))
+
+
+def elements_at(buffer: Any, code: str, layout: Layout, shift: int = 0) -> np.ndarray:
+    """Elements in a buffer of the host, at least one, counted from so many bytes on; the array
+    keeps the memory."""
+    dtype = np.dtype(code)
     size = dtype.itemsize
     memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
-    memory.owner = buffer
-    return np.ndarray(node.shape, dtype, memory, 0, tuple([size * step for step in node.strides]))
+    memory.owner = buffer  # whoever has it besides may let it go
+    strides = tuple([stride * size for stride in layout.strides])
+    return np.ndarray(layout.shape, dtype, memory, shift + layout.offset * size, strides)
 
 
 def copy_elements(

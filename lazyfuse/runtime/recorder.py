@@ -26,7 +26,8 @@ _new = object.__new__
 
 class Recording(NamedTuple):
     """Of the frontend: the classes of arrays and of pending scalars, the recipes of each operator,
-    the floats of small integers, and the most steps and operands of a recipe."""
+    the floats of small integers, the most steps and operands of a recipe, and how many elements
+    are written at once."""
 
     array: type
     scalar: type
@@ -34,6 +35,7 @@ class Recording(NamedTuple):
     floats: tuple[float, ...]
     most_steps: int
     most_operands: int
+    at_once: int
 
 
 def places(
@@ -58,6 +60,7 @@ def places(
     found["deep"] = trace.DEEP
     found["tuple_items"] = tuple.__basicsize__
     found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}
+    found["at_once"] = recording.at_once
     return found
 
 

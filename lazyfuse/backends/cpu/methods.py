@@ -58,6 +58,8 @@ from lazyfuse.backends.cpu.launch import (
     WAKE_NS,
 )
 from lazyfuse.backends.cpu.short_forms import expanded
+from lazyfuse.ops.rules import METHODS as RULES
+from lazyfuse.ops.rules import Rule
 
 #: Places of the table.
 CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
@@ -87,16 +89,6 @@ NAMED = tuple(
         "argsort nonzero take dot searchsorted"
     ).split()
 )
-#: Those of them that NumPy computes of parts of the engine's memory (`frontend/rules.py`), and
-#: the rules by which functions take such operands.
-READING = frozenset(
-    f"{name}_method"
-    for name in (
-        "sum prod max min any all mean var std argmax argmin cumsum cumprod astype copy flatten "
-        "round item tolist argsort nonzero searchsorted"
-    ).split()
-)
-_RULES = {"NONE": 0, "FIRST": 1, "SPREAD": 2, "JOINED": 3, "ANY": 4}
 #: Operators whose operands need not have one shape.
 OPERATORS = ("matmul", "rmatmul")
 #: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
@@ -146,8 +138,8 @@ OBJECTS = (
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
-#: Axes of a window; elements of memory that are written at once (`frontend/pieces.py`).
-_MOST_AXES, _AT_ONCE = 16, 1 << 16
+#: Axes of a window.
+_MOST_AXES = 16
 #: Types of arguments that are no arrays and hold none; the first may be part of the key of a
 #: recipe (`frontend/rerecord.py`, `static`).
 _STATIC_TYPES = (NoneType, int, bool, str, type, type(np._NoValue))
@@ -194,8 +186,8 @@ def text(attributes: Mapping[str, int]) -> str:
             method=_method("call"),
             absolute=objects["ABSOLUTE"],
             defer=_put_off(_CALL),
-            rule_none=_RULES["NONE"],
-            rule_spread=_RULES["SPREAD"],
+            rule_none=int(Rule.NONE),
+            rule_spread=int(Rule.SPREAD),
             **places,
         )
     )
@@ -224,8 +216,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
-        "AT_ONCE": _AT_ONCE,
-        **{f"RULE_{name}": number for name, number in _RULES.items()},
+        **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         "OPENS_OWN": 1,
         "OPENS_ITEMS": 2,
         "OPENS_BOTH": 3,
@@ -255,11 +246,18 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
             method=_method(name),
             recipes=_method(name) + len(FUNCTIONS),
             is_reflected=str(name == "rmatmul").lower(),
-            rule=_RULES["FIRST" if name in READING else "NONE"],
+            rule=_rule(name),
             defer=_deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())
     ]
+
+
+def _rule(name: str) -> int:
+    """The rule of a method that is called by name, or of an operator; of others than the array
+    itself Python decides."""
+    rule = RULES.get(name.removesuffix("_method"))
+    return int(Rule.FIRST if rule is Rule.FIRST else Rule.NONE)
 
 
 def _deferred_method(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which arguments may be parts of the engine's memory, as LLVM text; see `frontend/rules.py`."""
+"""Which arguments may be parts of the engine's memory, as LLVM text; see `ops/rules.py`."""
 
 from __future__ import annotations
 

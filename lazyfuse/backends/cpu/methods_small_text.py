@@ -7,7 +7,7 @@ declare i32 @PyType_IsSubtype(ptr, ptr)
 declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 
 ; what NumPy's function gives for arguments all of which are small arrays, numbers, words and
-; lists of such, or parts of the engine's memory where the rule lets them be (`frontend/rules.py`);
+; lists of such, or parts of the engine's memory where the rule lets them be (`ops/rules.py`);
 ; `first` comes before the others where it is not null. Null where they are not, and for an
 ; exception
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,

@@ -84,13 +84,21 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
 ; where these are not at hand, none or many, and for an exception
 define internal ptr @window(ptr %array) {
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %no, label %sizes
-sizes:
   %most = call i64 @eager_size()
   %are_any = icmp sgt i64 %most, 0
-  br i1 %are_any, label %memory, label %no
+  br i1 %are_any, label %look, label %no
+look:
+  %found = call ptr @window_of(ptr %array, i64 %most)
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; the same of at most so many elements
+define internal ptr @window_of(ptr %array, i64 %most) {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %no, label %memory
 memory:
   %buffer = call ptr @settled_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null

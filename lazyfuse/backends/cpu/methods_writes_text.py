@@ -70,7 +70,13 @@ define internal void @aside(i64 %place, ptr %argument) {
   %function = call ptr @object(i64 %place)
   %done = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %function, ptr %argument, ptr null)
-  call void @restored(ptr %done, ptr %raised)
+  %failed = icmp eq ptr %done, null
+  br i1 %failed, label %restore, label %drop
+drop:
+  call void @Py_DecRef(ptr %done)
+  br label %restore
+restore:
+  %is_raised = call i1 @raise_kept(ptr %raised)
   ret void
 }
 
@@ -145,26 +151,16 @@ no:
   ret ptr null
 }
 
-; after a call: drops its result, and raises what was put aside again, if there is anything
-define internal void @restored(ptr %done, ptr %raised) {
-  %failed = icmp eq ptr %done, null
-  br i1 %failed, label %compare, label %drop
-drop:
-  call void @Py_DecRef(ptr %done)
-  br label %compare
-compare:
-  %kind = load ptr, ptr %raised
-  %was_quiet = icmp eq ptr %kind, null
-  br i1 %was_quiet, label %give, label %restore
-restore:
-  %value_at = getelementptr ptr, ptr %raised, i64 1
-  %value = load ptr, ptr %value_at
-  %traceback_at = getelementptr ptr, ptr %raised, i64 2
-  %traceback = load ptr, ptr %traceback_at
-  call void @PyErr_Restore(ptr %kind, ptr %value, ptr %traceback)
-  ret void
-give:
-  ret void
+; gives the lock and a value back, and tells what was taken down: whether all is done, -1 with an
+; exception
+define internal i32 @end_change(i32 %is_done, ptr %given) {
+  call void @unlock()
+  call void @Py_DecRef(ptr %given)
+  call void @tell()
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  %outcome = select i1 %is_fine, i32 %is_done, i32 -1
+  ret i32 %outcome
 }
 
 ; what is assigned, with a reference: a number, or an array that is at hand; null for others
@@ -209,12 +205,7 @@ lock:
   br i1 %locked, label %write, label %undo
 write:
   %done = call i32 @set_locked(ptr %self, ptr %key, ptr %given)
-  call void @unlock()
-  call void @Py_DecRef(ptr %given)
-  call void @tell()
-  %told_error = call ptr @PyErr_Occurred()
-  %is_fine = icmp eq ptr %told_error, null
-  %outcome = select i1 %is_fine, i32 %done, i32 -1
+  %outcome = call i32 @end_change(i32 %done, ptr %given)
   ret i32 %outcome
 undo:
   call void @Py_DecRef(ptr %given)
@@ -373,12 +364,7 @@ drop_window:
   br label %close
 close:
   %is_done = phi i32 [ 0, %open ], [ 1, %drop_window ]
-  call void @unlock()
-  call void @Py_DecRef(ptr %given)
-  call void @tell()
-  %late_error = call ptr @PyErr_Occurred()
-  %is_fine = icmp eq ptr %late_error, null
-  %outcome = select i1 %is_fine, i32 %is_done, i32 -1
+  %outcome = call i32 @end_change(i32 %is_done, ptr %given)
   ret i32 %outcome
 undo:
   call void @Py_DecRef(ptr %given)
