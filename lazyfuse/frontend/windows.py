@@ -4,8 +4,8 @@ A row of a matrix that is in memory is as good as a small array (`small.py`): to
 operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all operands are small
 and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
 are read-only, and nobody keeps one: only functions that are known to read their operands, that
-call nobody back, and whose results are no larger than a rule says are given some (`ops/rules.py`), and
-where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
+call nobody back, and whose results are no larger than a rule says (`ops/rules.py`) are given some,
+and where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
 records is left to the engine, and so is what is pending.
 """
 
