@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perf.workloads import (
+    algorithms,
     dtypes,
     everyday,
     images,
@@ -39,6 +40,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "indexing": indexing.WORKLOADS,
     "scans": scans.WORKLOADS,
     "everyday": everyday.WORKLOADS,
+    "algorithms": algorithms.WORKLOADS,
     "overhead": overhead.WORKLOADS,
 }
 #: The families that stand for real use: these are compared with every peer at every size.
