@@ -21,6 +21,7 @@ from lazyfuse.frontend.duplicates import last_values
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
+from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, look, mutate
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
@@ -47,8 +48,11 @@ _SAVED = 3
 
 def getitem(self: Any, key: Any) -> Any:
     """A view for basic indices, a copy for others. Raises IndexError as NumPy does."""
-    if self._host is not None:  # a small table that a large index reads
-        self = _in_engine(self)
+    if self._host is not None:
+        few = pieces.from_small(self._host, key)
+        if few is not None:
+            return few
+        self = _in_engine(self)  # a small table that a large index reads
     layout = basic_layout(self._layout, key)
     if layout is None:
         few = pieces.picked(self, key)
@@ -183,7 +187,9 @@ def _write(array: Any, key: Any, value: Any, layout: Layout | None = None) -> No
     """array[key] = value at once, by NumPy."""
 
     def put(values: np.ndarray) -> None:
-        call_as_user(values.__setitem__, values_in(key), values_in(value))
+        where, given = values_in(key), values_in(value)
+        if not is_placed(values, where, given):
+            call_as_user(values.__setitem__, where, given)
 
     mutate(array, put, layout)
 

@@ -16,6 +16,7 @@ import numpy as np
 from lazyfuse.frontend import reductions
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.masks import listed
 from lazyfuse.frontend.memory import look
 from lazyfuse.ir.library import Request
 from lazyfuse.ir.node import Const, Map, Node, Opaque
@@ -243,7 +244,7 @@ class _Positions:
         self.dtype = dtype
 
     def __call__(self, mask: np.ndarray) -> np.ndarray:
-        return np.flatnonzero(mask).astype(self.dtype)
+        return listed(mask, self.dtype)
 
     @property
     def request(self) -> Request:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
+from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.memory import change, is_settled
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
@@ -54,6 +55,33 @@ def picked(array: Any, key: Any) -> Any:
     return small_array(found if found.base is None else found.copy(order="K"))
 
 
+def from_small(host: np.ndarray, key: Any) -> Any:
+    """What an array of the engine picks from NumPy's array of a small one, where that is small,
+    too: how much it is, or whether it is inside, has to be known at once anyway. None for other
+    keys."""
+    limit = largest()
+    if not limit or type(key) not in ARRAYS or key._host is not None or not _is_computed(key):
+        return None
+    shape = key._layout.shape
+    if key._code == "b1":
+        is_small = 0 < len(shape) and shape == host.shape[: len(shape)]
+    else:
+        is_small = 0 < len(shape) and size_of(shape) * size_of(host.shape[1:]) <= limit
+    if not is_small or not host.ndim:
+        return None
+    where = window(key, size_of(shape))
+    return None if where is None else small_array(call_as_user(host.__getitem__, where))
+
+
+def _is_computed(key: Any) -> bool:
+    """Whether an index is in memory, after it has been computed: what a key says of the result
+    has to be known at once."""
+    if key._code[0] not in "biu" or key._storage.device != "cpu":
+        return False
+    key._flush()
+    return True
+
+
 def _filtered(array: Any, mask: Any, limit: int) -> Any:
     """The elements where a mask of the engine is true, where these are few: how many has to be
     known at once anyway. An array that is pending, and that the mask is computed from, is stored
@@ -70,9 +98,10 @@ def _filtered(array: Any, mask: Any, limit: int) -> Any:
         return None
     mask._flush()
     values = window(mask, size_of(shape))
-    if values is None or np.count_nonzero(values) > limit:
+    if values is None:
         return None
-    return small_array(memory[values])
+    count = int(np.count_nonzero(values))
+    return None if count > limit else small_array(filtered(memory, values, count))
 
 
 #: Pending operations under a mask that are looked at.
@@ -101,8 +130,12 @@ def _part(item: Any, limit: int) -> Any:
         return item
     if type(item) is list:
         made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
+    elif type(item) in ARRAYS or type(item) is np.ndarray:
+        if type(item) in ARRAYS and item._host is None and size_of(item._layout.shape) <= limit:
+            _is_computed(item)
+        made = at_hand(item, limit)
     else:
-        made = at_hand(item, limit) if type(item) in ARRAYS or type(item) is np.ndarray else None
+        made = None
     is_index = made is not None and made.dtype.kind in "biu" and made.size <= limit
     return made if is_index else _UNKNOWN
 

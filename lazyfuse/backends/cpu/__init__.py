@@ -29,6 +29,7 @@ from lazyfuse.backends.cpu.features import stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
+from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.backends.cpu.threads import Workers, default_threads
 from lazyfuse.digests import digest
 from lazyfuse.ir.interp import copy_elements
@@ -93,6 +94,7 @@ class CpuBackend:
         self.compiler = Compiler(cpu=cpu, features=features, level=level, kept=kept)
         self.memory = BufferPool()
         self.workers = Workers(self.compiler)
+        self.masks = Masks(self.compiler)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -129,17 +129,19 @@ class Compiler:
                 self._calls = Calls(code, _SSE_BITS if is_sse(self.triple) else _FENV_BITS)
             return self._calls
 
-    def module(self, name: str, source: Callable[[], str], *, compiles: bool = True) -> bytes:
+    def module(
+        self, name: str, source: Callable[[], str], *, compiles: bool = True, level: int = 0
+    ) -> bytes:
         """Object code of a text of this package that is no kernel's; `name` says which, and what
         it was made for. From where it is kept; else compiled now and kept, without optimization:
         calls are most of such texts. Raises: NotKept where it is not to be compiled."""
 
         def make() -> bytes:
             if compiles:
-                return self.compile(source(), level=0)
+                return self.compile(source(), level=level)
             raise NotKept(name)
 
-        return self._kept(f"{name} {self.version} but 0 {sources(FOLDER)}", make)
+        return self._kept(f"{name} {self.version} but {level} {sources(FOLDER)}", make)
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""

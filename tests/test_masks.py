@@ -1,0 +1,239 @@
+"""What masks pick, write and list in one piece: the code with and without packed vectors, and
+where it takes NumPy's place."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from lazyfuse.backends.cpu import masks_text
+from lazyfuse.backends.cpu.compiler import Code, Compiler
+from lazyfuse.backends.cpu.masks import Masks
+from lazyfuse.runtime import session
+from tests import oracle
+
+SIZES = (1, 7, 8, 9, 63, 64, 65, 200, 1000, 4097)
+DENSITIES = (0.0, 0.002, 0.1, 0.5, 0.95, 1.0)
+GUARD = 64
+
+
+@pytest.fixture(scope="module", params=["packed", "single"])
+def code(request: pytest.FixtureRequest) -> Code:
+    compiler = Compiler(level=2)
+    if request.param == "packed" and not {"avx512f", "avx512bw"} <= compiler.features:
+        pytest.skip("a processor that does not pack lanes")
+    binary = compiler.compile(masks_text.text(packs=request.param == "packed"))
+    return compiler.link(binary, masks_text.FUNCTIONS)
+
+
+def call(code: Code, name: str, *arguments: Any) -> None:
+    """Call a function with arrays and numbers."""
+    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arguments))
+    values = [item.ctypes.data if isinstance(item, host.ndarray) else item for item in arguments]
+    prototype(code.address(name))(*values)
+
+
+def masks(draw: host.random.Generator) -> Iterator[host.ndarray]:
+    """Of all sizes and densities; at the ends only; of bytes that are neither 0 nor 1."""
+    for size in SIZES:
+        for density in DENSITIES:
+            yield draw.random(size) < density
+        ends = host.zeros(size, bool)
+        ends[0] = ends[-1] = True
+        yield ends
+        odd = draw.integers(0, 4, size, dtype="u1")
+        yield odd.view(bool)
+
+
+def guarded(size: int, itemsize: int) -> tuple[host.ndarray, host.ndarray]:
+    """Memory for so many elements with guards around, and these in the middle."""
+    memory = host.full(size * itemsize + 2 * GUARD, 0xA5, "u1")
+    return memory, memory[GUARD : len(memory) - GUARD].view(f"V{itemsize}")
+
+
+def is_intact(memory: host.ndarray) -> bool:
+    return bool((memory[:GUARD] == 0xA5).all() and (memory[-GUARD:] == 0xA5).all())
+
+
+@pytest.mark.parametrize("itemsize", masks_text.TYPES)
+def test_elements_are_picked(code: Code, itemsize: int) -> None:
+    """Those where the mask is true, and nothing behind them is written."""
+    draw = host.random.default_rng(itemsize)
+    for mask in masks(draw):
+        values = draw.integers(0, 256, len(mask) * itemsize, dtype="u1").view(f"V{itemsize}")
+        expected = values[mask.view("u1") != 0]
+        memory, out = guarded(len(expected), itemsize)
+        call(code, f"lf_pick_{itemsize}", values, mask, out, len(expected), len(mask))
+        assert out.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+@pytest.mark.parametrize("itemsize", masks_text.TYPES)
+def test_elements_are_placed(code: Code, itemsize: int) -> None:
+    """Where the mask is true; the others, and what is beside them, stay."""
+    draw = host.random.default_rng(itemsize)
+    for mask in masks(draw):
+        true = mask.view("u1") != 0
+        memory, target = guarded(len(mask), itemsize)
+        target[:] = draw.integers(0, 256, len(mask) * itemsize, dtype="u1").view(f"V{itemsize}")
+        values = draw.integers(0, 256, int(true.sum()) * itemsize, dtype="u1")
+        expected = target.copy()
+        expected[true] = values.view(f"V{itemsize}")
+        call(code, f"lf_place_{itemsize}", target, mask, values, int(true.sum()), len(mask))
+        assert target.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+@pytest.mark.parametrize("itemsize", masks_text.PLACES)
+def test_places_are_listed(code: Code, itemsize: int) -> None:
+    for mask in masks(host.random.default_rng(itemsize)):
+        expected = host.flatnonzero(mask.view("u1")).astype(f"i{itemsize}")
+        memory, out = guarded(len(expected), itemsize)
+        call(code, f"lf_list_{itemsize}", mask, out, len(expected), len(mask))
+        assert out.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+def test_code_is_loaded_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither LLVM nor the disk is asked for a few elements; NumPy does those."""
+    found = Masks(Compiler())
+    values, mask = host.arange(1000.0), host.arange(1000) % 3 == 0
+    out = host.empty(int(mask.sum()))
+    assert not found.pick(values, mask, out)
+    assert not found.pick(host.zeros(1000, "f8,f8,f8"), mask, out)  # of 24 bytes
+    monkeypatch.setattr("lazyfuse.backends.cpu.masks._WORTH_COMPILING", 1)
+    monkeypatch.setattr("lazyfuse.backends.cpu.masks._WORTH_STARTING", 1)
+    assert found.pick(values, mask, out)
+    assert (out == values[mask]).all()
+
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+N = 9000
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What the code has done, where it is loaded at once."""
+    monkeypatch.setattr("lazyfuse.backends.cpu.masks._WORTH_COMPILING", 1)
+    monkeypatch.setattr("lazyfuse.backends.cpu.masks._WORTH_STARTING", 1)
+    done: list[str] = []
+    backend = session.backend("cpu")
+    run = backend.masks._run
+    monkeypatch.setattr(
+        backend.masks, "_run", lambda name, *a, **o: (done.append(name), run(name, *a, **o))[1]
+    )
+    with lf.options(eager_size=5000):
+        yield done
+
+
+def filtered(xp: Any, a: Any, m: Any) -> Any:
+    return a[m]
+
+
+def listed(xp: Any, a: Any, m: Any) -> Any:
+    return xp.nonzero(m)[0], xp.flatnonzero(m), a[xp.where(m)[0]]
+
+
+def doubled(xp: Any, a: Any, m: Any) -> Any:
+    a[m] *= a.dtype.type(2)
+    return a
+
+
+def replaced(xp: Any, a: Any, m: Any) -> Any:
+    a[m] = xp.asarray(host.arange(int(m.sum())).astype(a.dtype))
+    return a
+
+
+PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    program.__name__: program for program in (filtered, listed, doubled, replaced)
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("dtype", ["b1", "i2", "f4", "f8", "c16"])
+def test_programs(name: str, dtype: str, calls: list[str]) -> None:
+    """As NumPy does them, for few and many true elements."""
+    draw = host.random.default_rng(1)
+    for density in (0.01, 0.3, 0.9):
+        values = (draw.random(N) * 2).astype(dtype)
+        mask = draw.random(N) < density
+        ours, where = lf.array(values), lf.array(mask)
+        lf.materialize(ours, where)
+        results = [
+            PROGRAMS[name](host, values.copy(), mask),
+            PROGRAMS[name](lf, ours, where),
+        ]
+        expected, found = (item if isinstance(item, tuple) else (item,) for item in results)
+        for one, other in zip(expected, found, strict=True):
+            assert other.dtype == one.dtype
+            host.testing.assert_array_equal(lf.asnumpy(other), one)
+    assert calls or (dtype == "b1" and name == "doubled")
+
+
+def test_memory_that_is_shared(calls: list[str]) -> None:
+    """A mask of itself, and values out of the array that is written, which NumPy does not copy
+    first: it finds what it has written."""
+    mask = host.random.default_rng(2).random(N) < 0.5
+    ours = lf.array(mask)
+    lf.materialize(ours)
+    count = int(mask.sum())
+    ours[ours] = ours[:count]
+    mask[mask] = mask[:count]
+    host.testing.assert_array_equal(lf.asnumpy(ours), mask)
+    values, where = host.arange(float(N)), host.arange(N) % 2 == 0
+    a, m = lf.array(values), lf.array(where)
+    lf.materialize(a, m)
+    a[m] = a[: N // 2]
+    values[where] = values[: N // 2]
+    host.testing.assert_array_equal(lf.asnumpy(a), values)
+
+
+def test_arrays_that_lie_otherwise(calls: list[str]) -> None:
+    """Masks of two axes, arrays in Fortran's order, every other element; wrong
+    numbers of values."""
+    draw = host.random.default_rng(3)
+    values, mask = draw.random((90, 100)), draw.random((90, 100)) < 0.4
+    for turn in (lambda a: a, lambda a: a.T, lambda a: a[::2], lambda a: a[:, ::-1]):
+        a, m = lf.array(values), lf.array(mask)
+        lf.materialize(a, m)
+        host.testing.assert_array_equal(lf.asnumpy(turn(a)[turn(m)]), turn(values)[turn(mask)])
+        expected = values.copy()
+        turn(expected)[turn(mask)] *= 2
+        part, where = turn(a), turn(m)
+        part[where] *= 2
+        host.testing.assert_array_equal(lf.asnumpy(a), expected)
+    with pytest.raises(ValueError, match="NumPy boolean array indexing assignment"):
+        a[m] = lf.arange(5.0)
+    host.testing.assert_array_equal(lf.asnumpy(a), expected)
+
+
+def test_what_reads_a_written_array_keeps_its_values(calls: list[str]) -> None:
+    values = host.arange(float(N))
+    a, m = lf.array(values), lf.array(values % 3 == 0)
+    lf.materialize(a, m)
+    before, seen = a * 1, host.asarray(a)
+    a[m] = lf.zeros(int((values % 3 == 0).sum()))
+    host.testing.assert_array_equal(lf.asnumpy(before), values)
+    host.testing.assert_array_equal(seen, values)
+    assert lf.asnumpy(a)[3] == 0.0
+
+
+def test_keys_of_the_engine_pick_from_small_arrays() -> None:
+    """What is pending as a key is computed: how much it picks has to be known at once."""
+    values, points = host.random.default_rng(4).random(40_000), host.random.random((4000, 2))
+    with lf.options(eager_size=10_000):
+        large, small = lf.array(values), lf.array(points)
+        nearest = (large.reshape(4000, 10) * 2).argmin(1)
+        expected = (values.reshape(4000, 10) * 2).argmin(1)
+        assert small._host is not None and nearest._host is None
+        for key in (lambda xp, near: near == 3, lambda xp, near: near, lambda xp, near: near - 4):
+            found = small[key(lf, nearest)]
+            assert found._host is not None
+            host.testing.assert_array_equal(lf.asnumpy(found), points[key(host, expected)])
+        for wrong in (lambda xp, near: near * 1000, lambda xp, near: (near == 3)[:-1]):
+            with pytest.raises(IndexError):
+                small[wrong(lf, nearest)]
