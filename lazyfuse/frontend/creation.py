@@ -361,14 +361,6 @@ def _owned(values: np.ndarray, device: str | None = None) -> Any:
     return new(source(values, _device(device), owned=True), _device(device))
 
 
-def linspace(*args: Any, device: str | None = None, **kwargs: Any) -> Any:
-    """NumPy's linspace."""
-    result = np.linspace(*fallback.lower(args), **fallback.lower(kwargs))
-    if isinstance(result, tuple):
-        return _owned(result[0], device), result[1]
-    return _owned(result, device)
-
-
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str = "C", *,
         device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """Ones on a diagonal."""

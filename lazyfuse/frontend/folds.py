@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, recorded, reductions
+from lazyfuse.frontend import elementwise, fallback, recorded, reductions
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.library import Call, opaque
 from lazyfuse.frontend.outputs import into
@@ -36,6 +38,11 @@ def reduce(
     """
     out = single(out)
     keep = keepdims if isinstance(keepdims, bool) else bool(operator.index(keepdims))
+    if type(array) in (list, tuple) and (axis, dtype, out, keep) == (0, None, None, False):
+        is_plain = initial is np._NoValue and where is True
+        found = _of_items(ufunc.__name__, array) if is_plain else None
+        if found is not None:
+            return found
     options = {"axis": axis, "dtype": dtype, "keepdims": keep, "initial": initial, "where": where}
     if ufunc.__name__ in REDUCTIONS and REDUCTIONS[ufunc.__name__].ufunc is ufunc:
         return reductions.reduce(ufunc.__name__, array, out=out, **options)
@@ -50,6 +57,32 @@ def reduce(
     if initial is np._NoValue:
         del options["initial"]
     return fallback.call(ufunc.reduce, array, out=out, **options)
+
+
+#: Kinds of dtypes of which a fold over items is a chain of elementwise operations that meet no
+#: conditions, and gives that dtype.
+_CHAINS = {
+    **dict.fromkeys(("minimum", "maximum", "fmin", "fmax"), "biuf"),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), "biu"),
+    **dict.fromkeys(("logical_and", "logical_or"), "b"),
+}
+_MOST_ITEMS = 64
+
+
+def _of_items(name: str, items: Sequence[Any]) -> Any:
+    """The fold of arrays of one shape and dtype, one of them large, without joining them first;
+    None for others. One after the other is NumPy's order over the first axis."""
+    if name not in _CHAINS or not 2 <= len(items) <= _MOST_ITEMS:
+        return None
+    if any(type(item) is not Handle._concrete for item in items):
+        return None
+    if all(item._host is not None for item in items):
+        return None
+    first = items[0]
+    kinds = {(item.shape, item.dtype, item.device) for item in items}
+    if len(kinds) > 1 or not first.ndim or first.dtype.kind not in _CHAINS[name]:
+        return None
+    return functools.reduce(lambda one, other: elementwise.apply(name, (one, other)), items)
 
 
 def single(out: Any) -> Any:

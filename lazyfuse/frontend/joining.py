@@ -12,9 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.at_once import Key, copied
 from lazyfuse.frontend.convert import ForeignError, to_array
-from lazyfuse.frontend.creation import empty, empty_like
-from lazyfuse.frontend.handle import new, view
-from lazyfuse.frontend.keys import basic_layout
+from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.manipulation import (
     asarray,
     atleast_1d,
@@ -23,10 +21,9 @@ from lazyfuse.frontend.manipulation import (
     ravel,
     transpose,
 )
+from lazyfuse.frontend.moves import rolled, rolls
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Node, Update
-from lazyfuse.ops.shapes import normalize_axis
-from lazyfuse.runtime import engine
+from lazyfuse.ops.shapes import Shape, normalize_axis
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -229,42 +226,30 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return to_array(np.roll(array._host, shift, axis), owned=True)
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
-    pieces = [
-        _rolled(extent, by)
-        for extent, by in zip(array.shape, _shifts(shift, axis, array.ndim), strict=True)
-    ]
-    regions = [
+    shifts = _shifts(shift, axis, array.ndim)
+    now = None
+    if array.nbytes < _LARGE:
+        now = copied(array, _regions(array._layout.shape, shifts))
+    return rolled(array, shifts) if now is None else now
+
+
+def _regions(shape: Shape, shifts: tuple[int, ...]) -> list[tuple[Key, Key]]:
+    """The regions of a rolled array and of the array itself that are the same."""
+    axes = [rolls(extent, by) for extent, by in zip(shape, shifts, strict=True)]
+    return [
         (
-            tuple([slice(to, to + stop - start) for start, stop, to in parts]),
-            tuple([slice(start, stop) for start, stop, _ in parts]),
+            tuple([slice(part.to, part.to + part.length) for part in parts]),
+            tuple([slice(part.start, part.start + part.length) for part in parts]),
         )
-        for parts in product(*pieces)
+        for parts in product(*axes)
     ]
-    now = copied(array, regions) if array.nbytes < _LARGE else None
-    return _written(array, regions) if now is None else now
 
 
-def _written(array: Any, regions: Sequence[tuple[Key, Key]]) -> Any:
-    """A new array whose regions are recorded as copies of others of `array`."""
-    result = empty_like(array)
-    node: Node = result._storage.node
-    place = engine.origin()
-    for target, source in regions:
-        value = view(array, _region(array, source))._read()
-        node = Update(node, _region(result, target), value)
-        node.origin = place
-    return new(node, array._storage.device)
-
-
-def _region(array: Any, key: Key) -> Layout:
-    """The layout of a region."""
-    layout = basic_layout(array._layout, key)
-    assert layout is not None, key  # slices are a basic index
-    return layout
-
-
-def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
+def _shifts(shift: Any, axis: Any, ndim: int) -> tuple[int, ...]:
     """By how much each axis is rolled."""
+    if type(shift) is int and type(axis) is int and -ndim <= axis < ndim:
+        rolled = axis % ndim
+        return tuple([shift if place == rolled else 0 for place in range(ndim)])
     axes = normalize_axis_tuple(axis, ndim, allow_duplicate=True)
     pairs = np.broadcast(np.asarray(shift), np.asarray(axes))
     if pairs.ndim > 1:
@@ -272,10 +257,4 @@ def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
     found = [0] * ndim
     for by, place in pairs:
         found[place] += call_as_user(int, by)
-    return found
-
-
-def _rolled(extent: int, by: int) -> tuple[tuple[int, int, int], ...]:
-    """The pieces of an axis: start, stop, and where that goes."""
-    by = by % extent if extent else 0
-    return ((0, extent - by, by), (extent - by, extent, 0)) if by else ((0, extent, 0),)
+    return tuple(found)

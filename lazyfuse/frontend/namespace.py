@@ -36,8 +36,10 @@ from lazyfuse.frontend import (
     joining,
     linalg,
     manipulation,
+    moves,
     picking,
     quantiles,
+    ranges,
     reductions,
     registry,
     scans,
@@ -108,6 +110,21 @@ _COMPOSED = (
     "fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn "
     "fft.ifftshift fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn"
 ).split()
+
+
+def _outer(a: Any, b: Any, out: Any = None) -> Any:
+    """The products of all pairs of elements of two vectors; None for all else."""
+    if not (type(a) is type(b) is LazyArray and out is None and a.ndim == b.ndim == 1):
+        return None
+    return a[:, None] * b
+
+
+#: Shorter ways for usual calls of some of them; they give None for others.
+_SHORTER: Mapping[str, Any] = {
+    "linspace": ranges.linspace,
+    "outer": _outer,
+    "pad": moves.pad,
+}
 
 #: What NumPy draws, reads or makes: arrays come back as LazyArrays, and nothing is counted.
 _NUMPYS = (
@@ -329,7 +346,7 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            engine = _spared(name, value, HOST.function(value))
+            engine = _shortened(name, _spared(name, value, HOST.function(value)))
             if name == "clip":
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)
@@ -351,6 +368,20 @@ def _spared(name: str, public: Any, composed: Any) -> Any:
         if args and isinstance(args[0], np.ndarray) and not fallback.is_known(args[0].dtype):
             return fallback.call(public, *args, **kwargs)
         return composed(*args, **kwargs)
+
+    return call
+
+
+def _shortened(name: str, composed: Any) -> Any:
+    """A composed function, or the shorter way in the usual case."""
+    shorter = _SHORTER.get(name)
+    if shorter is None:
+        return composed
+
+    @wraps(composed)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = shorter(*args, **kwargs)
+        return composed(*args, **kwargs) if found is None else found
 
     return call
 
