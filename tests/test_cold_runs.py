@@ -125,7 +125,7 @@ def test_a_structure_is_planned_when_interpreting_has_cost_as_much() -> None:
             runs += 1
         found.append(runs)
         assert lf.stats().cold_runs == runs - 1
-    assert found == sorted(found, reverse=True) and found[0] < 2000 and 10 < found[-1] < 200
+    assert found == sorted(found, reverse=True) and found[0] < 2000 and 3 < found[-1] < 200
 
 
 def test_what_is_compiled_at_once() -> None:
@@ -253,3 +253,16 @@ def test_out_of_memory_keeps_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _no_memory() -> None:
     raise MemoryError
+
+
+def test_what_takes_longer_than_estimated_is_planned_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first run, which makes kernels of single operations, does not count for that."""
+    clock = iter(range(0, 10**18, 10_000_000))
+    monkeypatch.setattr(cold_runs, "thread_time_ns", lambda: next(clock))
+    x = lf.asarray(host.arange(1000.0))
+    lf.reset_stats()
+    for _ in range(6):
+        lf.materialize((x * 3 + 1) / (x + 5))
+    assert lf.stats().cold_runs == 3 and lf.stats().plans_built == 1

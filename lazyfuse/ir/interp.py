@@ -202,9 +202,10 @@ def _fill(node: Fill | Blank, operands: list[Any]) -> np.ndarray:
     if len(operands) == 1:
         return np.broadcast_to(np.asarray(operands[0], dtype), node.shape)
     wide = np.dtype("f4") if node.dtype == "f2" else dtype
-    positions = np.arange(node.shape[0]).astype(wide)
-    values: np.ndarray = operands[0].astype(wide) + positions * operands[1].astype(wide)
-    return values.astype(dtype)
+    values = np.arange(node.shape[0]).astype(wide, copy=False)
+    values *= operands[1].astype(wide)
+    values += operands[0].astype(wide)
+    return values.astype(dtype, copy=False)
 
 
 def _map(node: Map, operands: list[Any]) -> np.ndarray:

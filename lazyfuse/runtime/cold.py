@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from time import thread_time_ns
 from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
@@ -48,6 +50,16 @@ class Met:
     def is_cold(self) -> bool:
         """Whether interpreting it once more costs less than planning it."""
         return self.spent < PLAN_NS
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count what a run costs: the time of this thread where that is more than estimated
+        (memory comes from the system page by page), but for the first one, which makes kernels."""
+        is_first, start = self.steps is None, thread_time_ns()
+        self.spent += self.cost
+        yield
+        if not is_first:
+            self.spent += max(thread_time_ns() - start - self.cost, 0.0)
 
 
 def met(pending: Trace, options: Options, device: str) -> Met | None:

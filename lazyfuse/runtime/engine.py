@@ -229,10 +229,10 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     if known is None:
         found = _met(pending, key)
         if found is not None and found.is_cold():
-            found.spent += found.cost
             leaves = [node for node in nodes if node.buffer is not None]
             interpreter = Interpreter(pending, session.backend(device), options, found)
-            return _complete(pending, leaves, interpreter, interpreter.run)
+            with found.counted():
+                return _complete(pending, leaves, interpreter, interpreter.run)
         known = planned(pending, key)
         session.met.pop(key, None)
         if known is None:
