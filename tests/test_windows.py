@@ -523,3 +523,137 @@ def test_threads_read_what_another_one_replaces() -> None:
     for reader in readers:
         reader.join()
     assert not wrong
+
+
+NUMBERS = (
+    2.5, -0.0, float("nan"), float("inf"), 3, -1, 2**40, 2**63, 2**70, -(2**63), 10**400, True,
+    host.float64(1.5), host.float32(0.1), host.int64(-7), host.uint8(200), host.bool_(True), 1j,
+    None, "7", "a", host.longdouble(0.5), [4.0],
+)  # fmt: skip
+PLACES = (
+    (3, 4), (-1, -1), (N, 0), (0, -N - 1), 5, (2,), (2, 3, 4), (True, 1), (host.int64(3), 2),
+    (slice(2, 3), 1), (2**70, 0), (1.0, 2), (..., 3, 3), (None, 3, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i8", "b1", "f4", "u1", "c16"])
+def test_numbers_are_written(dtype: str) -> None:
+    """What the dtype holds, what it does not, and what is no number; inside and outside."""
+    values = host.random.default_rng(1).integers(0, 2, (N, N)).astype(dtype)
+    there = lf.array(values)
+    lf.materialize(there)
+    for turn in (lambda a: a, lambda a: a.T, lambda a: a[::-2, 3:]):
+        for number in NUMBERS:
+            for place in PLACES if number in (2.5, 3, True) else PLACES[:3]:
+                said = []
+                for array in (values, there):
+                    try:
+                        with host.errstate(all="ignore"):
+                            turn(array)[place] = number
+                        said.append(None)
+                    except Exception as error:
+                        said.append(type(error))
+                assert said[0] == said[1], (number, place)
+        host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+def test_a_number_is_written_where_it_may_be() -> None:
+    """Not into memory that is read-only; what has been read, and views, are as they were."""
+    values, there = matrix()
+    pending, seen, element, row = there + 1, host.asarray(there), there[3, 4], there[3]
+    there[3, 4] = 100.0
+    assert element == values[3, 4] == seen[3, 4]
+    assert row[4] == 100.0 == float(there[3, 4])
+    assert lf.asnumpy(pending)[3, 4] == values[3, 4] + 1
+    there.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        there[3, 4] = 5.0
+    with pytest.raises(ValueError, match="read-only"):
+        lf.broadcast_to(there[0], (3, N))[1, 1] = 5.0
+    assert float(there[3, 4]) == 100.0
+
+
+def test_numbers_are_written_from_threads() -> None:
+    """Each into its own half; nothing is lost."""
+    there = lf.zeros((N, N)) + 0.0
+    lf.materialize(there)
+
+    def write(start: int) -> None:
+        for number in range(start, N, 2):
+            there[number, number] = float(number)
+            there[number] += 1.0
+
+    threads = [threading.Thread(target=write, args=(start,)) for start in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = host.ones((N, N)) + host.diag(host.arange(float(N)))
+    host.testing.assert_array_equal(lf.asnumpy(there), expected)
+
+
+OBJECTS: dict[str, Callable[[Any, Any], Any]] = {
+    "whole": lambda xp, a: a,
+    "row": lambda xp, a: a[3],
+    "column": lambda xp, a: a[:, 3],
+    "block": lambda xp, a: a[3:5, None, ::-1],
+    "turned": lambda xp, a: a.T,
+    "empty": lambda xp, a: a[:0],
+    "pending": lambda xp, a: a * 2,
+    "other dtype": lambda xp, a: a.view("i8"),
+    "half": lambda xp, a: a.view("c16").real,
+    "comparison": lambda xp, a: a > 0,
+    "element": lambda xp, a: a[3, 4],
+    "axes": lambda xp, a: a[3, 4, ...],
+    "sum": lambda xp, a: (a * 2).sum(),
+    "small": lambda xp, a: xp.arange(6.0).reshape(2, 3),
+    "small of none": lambda xp, a: xp.array(3.0),
+    "bytes": lambda xp, a: xp.arange(6.0).view("u1"),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_attributes(name: str) -> None:
+    """Of arrays of all kinds; asking computes nothing, and some can be set."""
+    values, there = matrix()
+    expected, found = OBJECTS[name](host, values), OBJECTS[name](lf, there)
+    for word in ("shape", "ndim", "size", "dtype"):
+        assert getattr(found, word) == getattr(expected, word), word
+        assert type(getattr(found, word)) is type(getattr(expected, word)), word
+    turned = found.T
+    assert (turned.shape, turned.dtype) == (expected.T.shape, expected.dtype)
+    assert name not in ("pending", "comparison") or found._storage.node.buffer is None
+    host.testing.assert_array_equal(lf.asnumpy(turned), expected.T)
+    if expected.shape:
+        assert len(found) == len(expected)
+    else:
+        with pytest.raises(TypeError):
+            len(found)
+    for word in ("ndim", "size", "T"):
+        with pytest.raises(AttributeError):
+            setattr(found, word, 3)
+    for word in ("shape", "ndim", "T"):
+        with pytest.raises(AttributeError):
+            delattr(found, word)
+
+
+def test_what_is_turned_is_a_view() -> None:
+    """Of the engine's memory, and of a small array."""
+    for array in (matrix()[1], lf.arange(6.0).reshape(2, 3).copy()):
+        turned = array.T
+        assert turned.base is array and turned.T.base is array
+        turned[1, 0] = 50.0
+        assert float(array[0, 1]) == 50.0
+        array.flags.writeable = False
+        assert not array.T.flags.writeable
+
+
+def test_shapes_and_dtypes_are_set() -> None:
+    for array in (matrix()[1], lf.arange(6.0).reshape(2, 3).copy()):
+        size = array.size
+        array.shape = (-1,)
+        assert array.shape == (size,) and len(array) == size
+        with pytest.raises((ValueError, AttributeError)):
+            array.shape = (7, 11, 13)
+        array.dtype = "i8"
+        assert array.dtype == host.int64 and array.shape == (size,)

@@ -108,7 +108,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage.renew, _elementwise(),
+        replay_code.recordings, Storage, _elementwise(),
     )  # fmt: skip
 
 

@@ -276,7 +276,9 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
             engine.fset(self, value)
         else:
             theirs = _host_of(value)
-            call_as_user(setattr, host, name, np.asarray(value) if theirs is None else theirs)
+            if theirs is None:
+                theirs = np.asarray(value) if wrapped else value
+            call_as_user(setattr, host, name, theirs)
 
     return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
 

@@ -22,24 +22,20 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.ops.table import DTYPES
-from lazyfuse.runtime import heard, numpy_interface, recorder, session
+from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
+from lazyfuse.runtime.native_parts import (
+    METH_KEYWORDS,
+    METH_NOARGS,
+    METH_O,
+    Part,
+    Place,
+    function_of,
+    set_method,
+    set_part,
+)
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
-
-
-class _MethodDef(ctypes.Structure):
-    """PyMethodDef of CPython's methodobject.h."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
 #: What the code refers to; it is never unloaded.
 _kept: list[Any] = []
 #: The method whose place machine code takes last.
@@ -83,18 +79,8 @@ class Sample(NamedTuple):
     product: Any
     enter: Callable[[np.ndarray], tuple[Any, Any]]
     recordings: dict[object, int]
-    renew: Callable[[Any], None]
+    storage: Any
     ufuncs: Mapping[Any, Any]
-
-
-class Place(NamedTuple):
-    """Where a function takes the place of a method."""
-
-    kind: type
-    name: str
-    address: int
-    flags: int
-    doc: str | None
 
 
 class Code(NamedTuple):
@@ -103,6 +89,7 @@ class Code(NamedTuple):
     number of the first row as an operand, and the words of an operation."""
 
     methods: Sequence[Place]
+    parts: Sequence[Part]
     functions: dict[str, Callable[..., Any]]
     state: Any
     places: Mapping[str, int]
@@ -117,6 +104,8 @@ class Code(NamedTuple):
 def install(code: Code) -> None:
     """Give the classes their methods. Whoever is interrupted may do it again: the operator that
     comes last says that all are there."""
+    for part in code.parts:
+        set_part(part)
     for place in sorted(code.methods, key=lambda place: place.name == LAST):
         set_method(*place)
 
@@ -128,6 +117,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     if not is_possible() or compiler is None:
         return None
     from lazyfuse.backends.cpu import defer, defer_text, methods, record
+    from lazyfuse.backends.cpu.methods_parts_text import PARTS
 
     specials = _specials(methods.FUNCTIONS, methods.NAMED)
     wrapper, ufunc = sample.wrapper, sample.ufunc
@@ -148,7 +138,8 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
     except LookupError:
         return None
-    names = ("open", "deferral", *functions)
+    getters = (f"get_{name}" for name in PARTS)
+    names = ("open", "deferral", "put_part", *functions, *getters)
     code = compiler.link(binary, [f"lf_{name}" for name in names])
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
@@ -160,22 +151,38 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     for number, entry in enumerate(entries):
         table[number] = entry
     _kept.extend((code, known))
-    taken = []
-    for name, special in specials.items():
-        flags = METH_NOARGS if name in methods.UNARY else METH_O
-        flags = METH_KEYWORDS if name in methods.WITH_KEYWORDS else flags
-        doc = "" if name == "missing" else None
-        taken.append(Place(owners[name], special, code.address(f"lf_{name}"), flags, doc))
+    taken = [
+        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name),
+              "" if name == "missing" else None)
+        for name, special in specials.items()
+    ]  # fmt: skip
     made = {
-        name: _function(name, code.address(f"lf_{name}"))
+        name: function_of(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
     }
     state = _words(code, "lf_deferral", len(defer_text.STATE))
     return Code(
-        taken, made, state, defer_text.STATE, defer.CODES, defer_text.FIRST_ROW,
-        defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
+        taken, _parts(code, type(wrapper)), made, state, defer_text.STATE, defer.CODES,
+        defer_text.FIRST_ROW, defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
         _told(compiler.calls.decoded), _helpers,
     )  # fmt: skip
+
+
+def _flags(name: str) -> int:
+    """How the C function of a method is called."""
+    from lazyfuse.backends.cpu import methods
+
+    if name in methods.WITH_KEYWORDS:
+        return METH_KEYWORDS
+    return METH_NOARGS if name in methods.WITHOUT_ARGUMENTS else METH_O
+
+
+def _parts(code: Any, kind: type) -> list[Part]:
+    """The attributes of a class."""
+    from lazyfuse.backends.cpu.methods_parts_text import PARTS
+
+    setter = code.address("lf_put_part")
+    return [Part(kind, name, code.address(f"lf_get_{name}"), setter) for name in PARTS]
 
 
 def _interpreted(kind: type, name: str) -> Any:
@@ -290,7 +297,9 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
-        "BOOL": bool, "RENEW": sample.renew,
+        "BOOL": bool, "RENEW": sample.storage.renew,
+        "STORAGE_WEAK": _Place(sample.storage.__weakrefoffset__),
+        "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
         "FORGET": heard.forget,
         "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
@@ -318,16 +327,6 @@ def _words(code: Any, name: str, count: int) -> Any:
     return (ctypes.c_int64 * count).from_address(address)
 
 
-def _function(name: str, address: int) -> Callable[..., Any]:
-    """A function of Python of a C function of positional arguments."""
-    made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _kept.append(made)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
-    found: Callable[..., Any] = new(ctypes.addressof(made), None, None)
-    return found
-
-
 def has_backend() -> bool:
     """Whether there is what loads code."""
     return "lazyfuse.backends.cpu" in sys.modules
@@ -342,7 +341,8 @@ def is_known_python() -> bool:
     is_free_threaded = "t" in getattr(sys, "abiflags", "")
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
-    return _is_cpython() and not is_free_threaded and word == id(object)
+    is_known = _is_cpython() and not is_free_threaded and word == id(object)
+    return is_known and native_parts.are_known_references()
 
 
 def _is_cpython() -> bool:
@@ -377,20 +377,3 @@ def place_of(sample: Any, part: Any) -> int | None:
     words = (ctypes.c_uint64 * (type(sample).__basicsize__ // _WORD)).from_address(id(sample))
     found = [number for number, word in enumerate(words) if word == id(part)]
     return found[0] * _WORD if len(found) == 1 else None
-
-
-def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
-    """Make a method of a class of a C function; its docstring, and the signature of one that is
-    called by name, are NumPy's."""
-    taken = {METH_NOARGS: ", /", METH_O: ", value, /", METH_KEYWORDS: ", /, *args, **kwargs"}
-    theirs = getattr(np.ufunc if name == "__call__" else np.ndarray, name, None)
-    if doc is None:
-        doc = theirs.__doc__
-    own = getattr(theirs, "__text_signature__", None)
-    signature = f"($self{taken[flags]})" if own is None or name.startswith("__") else own
-    text = f"{name}{signature}\n--\n\n{doc or ''}"
-    made = _MethodDef(name.encode(), address, flags, text.encode())
-    new_method = ctypes.pythonapi.PyDescr_NewMethod
-    new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
-    _kept.append(made)
-    setattr(kind, name, new_method(kind, ctypes.addressof(made)))

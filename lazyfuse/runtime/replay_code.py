@@ -19,6 +19,7 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.runtime import native, session
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_method
 
 _state: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -80,7 +81,7 @@ def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> Non
     objects = objects | {"METHOD": vars(kind)["__call__"]}
     _write(_state["table"], places | {name: id(value) for name, value in objects.items()})
     code = _state["code"]
-    native.set_method(kind, "__call__", code.address("lf_replay"), native.METH_KEYWORDS, doc)
+    set_method(kind, "__call__", code.address("lf_replay"), METH_KEYWORDS, doc)
     _state.update(kind=kind, objects=objects)
 
 

@@ -86,6 +86,7 @@ class Jit:
         options = llvm.create_pipeline_tuning_options(speed_level=1)
         builder = llvm.create_pass_builder(self._machine, options)
         passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()  # of what says so, at level 0, too
         passes.add_sroa_pass()
         passes.add_dead_code_elimination_pass()
         passes.run(module, builder)

@@ -37,7 +37,9 @@ from lazyfuse.backends.cpu import (
     defer_text,
     methods_call_text,
     methods_direct_text,
+    methods_elements_text,
     methods_functions_text,
+    methods_parts_text,
     methods_power_text,
     methods_product_text,
     methods_recall_text,
@@ -112,6 +114,7 @@ FUNCTIONS = (
     "item",
     "missing",
     "set_item",
+    "len",
     "array_ufunc",
     "power",
     "call",
@@ -120,6 +123,8 @@ FUNCTIONS = (
     *OPERATORS,
     *NAMED,
 )
+#: The C functions that take no arguments.
+WITHOUT_ARGUMENTS = frozenset((*UNARY, "len"))
 #: The C functions that take positional arguments and keywords.
 WITH_KEYWORDS = frozenset(
     ("set_item", "array_ufunc", "power", "call", "function", "product", *NAMED)
@@ -135,6 +140,7 @@ OBJECTS = (
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
+    *("STORAGE_WEAK", "WEAK_NEXT"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -208,7 +214,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
-              "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"]}  # fmt: skip
+              "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
+              "T_LEN": _method("len")}  # fmt: skip
     words |= {
         "FIRST_PLAIN": _PLAIN,
         "LAST_PLAIN": _NUMPYS,
@@ -221,6 +228,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         "OPENS_ITEMS": 2,
         "OPENS_BOTH": 3,
         "WRITEABLE_FLAG": 0x400,
+        "HOST_PLACE": HOST,
         "KNOWN_DTYPES": _KNOWN_DTYPES,
     }
     words |= defer_text.STATE | defer_text.ARRAY
@@ -233,12 +241,14 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
             defer=_put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),
         methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
+        methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
             **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
+    text += methods_parts_text.parts(HOST, OWNER)
     return [text] + [
         template.format(
             name=name,

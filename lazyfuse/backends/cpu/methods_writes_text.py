@@ -80,12 +80,9 @@ restore:
   ret void
 }
 
-; an array of NumPy's to write at most so many elements of an array of the engine by, with a
-; reference; null where nobody may, or somebody else needs what is there now, and for an exception
-define internal ptr @writable(ptr %array, i64 %most) {
-  %is_engines = call i1 @is_engines(ptr %array)
-  br i1 %is_engines, label %state, label %no
-state:
+; the memory of an array of the engine, with a reference, where it may be written: null where
+; nobody may, or somebody else needs what is there now
+define internal ptr @writable_memory(ptr %array) {
   %true = call ptr @object(i64 T_TRUE)
   %writeable = call ptr @get(ptr %array, i64 HANDLE_WRITEABLE)
   %may = icmp eq ptr %writeable, %true
@@ -107,13 +104,28 @@ memory:
 look:
   %exclusive = call ptr @get(ptr %buffer, i64 BUFFER_EXCLUSIVE)
   %is_exclusive = icmp eq ptr %exclusive, %true
-  br i1 %is_exclusive, label %make, label %drop
-make:
-  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 WRITEABLE_FLAG)
-  ret ptr %made
+  br i1 %is_exclusive, label %give, label %drop
+give:
+  ret ptr %buffer
 drop:
   call void @Py_DecRef(ptr %buffer)
   br label %no
+no:
+  ret ptr null
+}
+
+; an array of NumPy's to write at most so many elements of an array of the engine by, with a
+; reference; null where nobody may, and for an exception
+define internal ptr @writable(ptr %array, i64 %most) {
+  %is_engines = call i1 @is_engines(ptr %array)
+  br i1 %is_engines, label %memory, label %no
+memory:
+  %buffer = call ptr @writable_memory(ptr %array)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %make
+make:
+  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 WRITEABLE_FLAG)
+  ret ptr %made
 no:
   ret ptr null
 }
@@ -137,13 +149,39 @@ define internal void @unlock() {
   ret void
 }
 
-; lets the memory of an array be a new version, and listens to NumPy; null for an exception
-define internal ptr @begin_change(ptr %array) {
+; lets the memory of an array be a new version (`Storage.renew`): it stays where nobody but its
+; storage has it, and nothing but it refers to that. Whether that is done, else there is an
+; exception
+define internal i1 @renewed(ptr %array) {
   %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %holders = load i32, ptr %node
+  %is_alone = icmp eq i32 %holders, 1
+  %offset = call i64 @entry(i64 T_STORAGE_WEAK)
+  %weak_at = getelementptr i8, ptr %storage, i64 %offset
+  %weak = load ptr, ptr %weak_at
+  %is_watched = icmp ne ptr %weak, null
+  %may = and i1 %is_alone, %is_watched
+  br i1 %may, label %look, label %ask
+look:
+  %next_place = call i64 @entry(i64 T_WEAK_NEXT)
+  %next_at = getelementptr i8, ptr %weak, i64 %next_place
+  %next = load ptr, ptr %next_at
+  %is_last = icmp eq ptr %next, null
+  br i1 %is_last, label %yes, label %ask
+ask:
   call void @aside(i64 T_RENEW, ptr %storage)
   %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %no, label %listen
+  %is_done = icmp eq ptr %error, null
+  ret i1 %is_done
+yes:
+  ret i1 true
+}
+
+; lets the memory of an array be a new version, and listens to NumPy; null for an exception
+define internal ptr @begin_change(ptr %array) {
+  %is_new = call i1 @renewed(ptr %array)
+  br i1 %is_new, label %listen, label %no
 listen:
   %context = call ptr @listen()
   ret ptr %context
@@ -187,7 +225,12 @@ ours:
   %is_engines = call i1 @is_engines(ptr %self)
   %basic = call i1 @is_basic(ptr %key)
   %may = and i1 %is_engines, %basic
-  br i1 %may, label %conditions, label %no
+  br i1 %may, label %number, label %no
+number:
+  %is_number_set = call i32 @set_number(ptr %self, ptr %key, ptr %value)
+  switch i32 %is_number_set, label %failed [ i32 1, label %yes  i32 0, label %conditions ]
+yes:
+  ret i32 1
 conditions:
   %modes = call ptr @modes()
   %is_immediate = icmp eq ptr %modes, null
@@ -264,11 +307,20 @@ done:
   call void @Py_DecRef(ptr %window)
   ret i32 1
 write_region:
+  %is_quiet = call i1 @is_quiet(ptr %self, ptr %given)
+  %all = call ptr @object(i64 T_ALL)
+  br i1 %is_quiet, label %renew, label %listen
+renew:
+  %is_new = call i1 @renewed(ptr %self)
+  br i1 %is_new, label %set_quietly, label %drop_part
+set_quietly:
+  %quiet_status = call i32 @PyObject_SetItem(ptr %part, ptr %all, ptr %given)
+  br label %drop_part
+listen:
   %region_context = call ptr @begin_change(ptr %self)
   %no_region_context = icmp eq ptr %region_context, null
   br i1 %no_region_context, label %drop_part, label %set_region
 set_region:
-  %all = call ptr @object(i64 T_ALL)
   %region_status = call i32 @PyObject_SetItem(ptr %part, ptr %all, ptr %given)
   call void @stop_listening(ptr %region_context)
   br label %drop_part
@@ -292,38 +344,6 @@ ask:
   %is_late = icmp ne ptr %late_error, null
   %late = sext i1 %is_late to i32
   ret i32 %late
-}
-
-; whether two arrays of NumPy's are the same elements in the same order, as what `x[1:3] += y`
-; assigns last
-define internal i1 @is_same_memory(ptr %a, ptr %b) {
-  %a_data = get ptr %a[DATA]
-  %b_data = get ptr %b[DATA]
-  %is_there = icmp eq ptr %a_data, %b_data
-  %is_alike = call i1 @alike(ptr %a, ptr %b)
-  %may = and i1 %is_there, %is_alike
-  br i1 %may, label %steps, label %no
-steps:
-  %axes_at = getelementptr i8, ptr %a, i64 24
-  %axes = load i32, ptr %axes_at
-  %a_steps = get ptr %a[STRIDES]
-  %b_steps = get ptr %b[STRIDES]
-  br label %next
-next:
-  %i = phi i32 [ 0, %steps ], [ %after, %look ]
-  %is_over = icmp sge i32 %i, %axes
-  br i1 %is_over, label %yes, label %look
-look:
-  %wide = sext i32 %i to i64
-  %a_step = get i64 %a_steps[%wide]
-  %b_step = get i64 %b_steps[%wide]
-  %after = add i32 %i, 1
-  %is_same = icmp eq i64 %a_step, %b_step
-  br i1 %is_same, label %next, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 
 ; whether NumPy's C function has changed an array of the engine in place: 1, 0, or -1 with an

@@ -188,6 +188,32 @@ done:
   ret void
 }}
 
+; a view of an array of the engine with such a shape, strides and offset
+define internal ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset) {{
+  %none = call ptr @none()
+  %offset_object = call ptr @PyLong_FromLong(i64 %offset)
+  %parts = call ptr (i64, ...)
+    @PyTuple_Pack(i64 3, ptr %shape, ptr %strides, ptr %offset_object)
+  call void @Py_DecRef(ptr %offset_object)
+  %new = call ptr @object(i64 {TUPLE_NEW})
+  %class = call ptr @object(i64 {LAYOUT})
+  %laid = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %new, ptr %class, ptr %parts, ptr null)
+  call void @Py_DecRef(ptr %parts)
+  %prototype = call ptr @object(i64 {VIEW_ARRAY})
+  %view = call ptr @like(ptr %prototype, i64 {handle_words})
+  call void @set(ptr %view, i64 {handle_layout}, ptr %laid)
+  %storage = call ptr @get(ptr %self, i64 {handle_storage})
+  call void @share(ptr %view, i64 {handle_storage}, ptr %storage)
+  %writeable = call ptr @get(ptr %self, i64 {handle_writeable})
+  call void @share(ptr %view, i64 {handle_writeable}, ptr %writeable)
+  %owner = call ptr @get(ptr %self, i64 {handle_owner})
+  %is_own = icmp eq ptr %owner, %none
+  %base = select i1 %is_own, ptr %self, ptr %owner
+  call void @share(ptr %view, i64 {handle_owner}, ptr %base)
+  ret ptr %view
+}}
+
 ; a view of an array of the engine, or an element that is at hand; null without an exception for
 ; what Python has to do
 define internal ptr @viewed(ptr %self, ptr %key) {{
@@ -250,26 +276,7 @@ make:
   br i1 %done, label %lay, label %drop
 lay:
   %offset = load i64, ptr %offset_at
-  %offset_object = call ptr @PyLong_FromLong(i64 %offset)
-  %parts = call ptr (i64, ...)
-    @PyTuple_Pack(i64 3, ptr %shape, ptr %strides, ptr %offset_object)
-  call void @Py_DecRef(ptr %offset_object)
-  %new = call ptr @object(i64 {TUPLE_NEW})
-  %class = call ptr @object(i64 {LAYOUT})
-  %laid = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %new, ptr %class, ptr %parts, ptr null)
-  call void @Py_DecRef(ptr %parts)
-  %prototype = call ptr @object(i64 {VIEW_ARRAY})
-  %view = call ptr @like(ptr %prototype, i64 {handle_words})
-  call void @set(ptr %view, i64 {handle_layout}, ptr %laid)
-  %storage = call ptr @get(ptr %self, i64 {handle_storage})
-  call void @share(ptr %view, i64 {handle_storage}, ptr %storage)
-  %writeable = call ptr @get(ptr %self, i64 {handle_writeable})
-  call void @share(ptr %view, i64 {handle_writeable}, ptr %writeable)
-  %owner = call ptr @get(ptr %self, i64 {handle_owner})
-  %is_own = icmp eq ptr %owner, %none
-  %base = select i1 %is_own, ptr %self, ptr %owner
-  call void @share(ptr %view, i64 {handle_owner}, ptr %base)
+  %view = call ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset)
   br label %drop
 drop:
   %result = phi ptr [ null, %make ], [ %view, %lay ]

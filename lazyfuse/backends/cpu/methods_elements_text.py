@@ -1,0 +1,235 @@
+"""Numbers that are written into computed memory of the engine, as LLVM text; see `methods.py`.
+
+A number that the dtype holds as it is needs no NumPy: a Python float or a float64 in float64, an
+integer in int64 that fits, or in float64 that is finite, a bool in bool.
+"""
+
+from __future__ import annotations
+
+ELEMENTS = """
+
+; whether two arrays of NumPy's are the same elements in the same order, as what `x[1:3] += y`
+; assigns last
+define internal i1 @is_same_memory(ptr %a, ptr %b) {
+  %a_data = get ptr %a[DATA]
+  %b_data = get ptr %b[DATA]
+  %is_there = icmp eq ptr %a_data, %b_data
+  %is_alike = call i1 @alike(ptr %a, ptr %b)
+  %may = and i1 %is_there, %is_alike
+  br i1 %may, label %steps, label %no
+steps:
+  %axes_at = getelementptr i8, ptr %a, i64 24
+  %axes = load i32, ptr %axes_at
+  %a_steps = get ptr %a[STRIDES]
+  %b_steps = get ptr %b[STRIDES]
+  br label %next
+next:
+  %i = phi i32 [ 0, %steps ], [ %after, %look ]
+  %is_over = icmp sge i32 %i, %axes
+  br i1 %is_over, label %yes, label %look
+look:
+  %wide = sext i32 %i to i64
+  %a_step = get i64 %a_steps[%wide]
+  %b_step = get i64 %b_steps[%wide]
+  %after = add i32 %i, 1
+  %is_same = icmp eq i64 %a_step, %b_step
+  br i1 %is_same, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; where an element lies in a layout, for a key of as many integers as there are axes; -1 for other
+; keys, and where one is out of bounds
+define internal i64 @element_offset(ptr %layout, ptr %key) {
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %is_tuple = call i1 @is(ptr %key, i64 T_TUPLE)
+  br i1 %is_tuple, label %sized, label %counted
+sized:
+  %size = call i64 @PyTuple_Size(ptr %key)
+  br label %counted
+counted:
+  %items = phi i64 [ 1, %0 ], [ %size, %sized ]
+  %fits = icmp eq i64 %items, %axes
+  br i1 %fits, label %begin, label %no
+begin:
+  %first = call i64 @number_at(ptr %layout, i64 2)
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %inside ]
+  %at = phi i64 [ %first, %begin ], [ %at_after, %inside ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %look
+look:
+  %item = call ptr @key_item(ptr %key, i1 %is_tuple, i64 %i)
+  %is_integer = call i1 @is(ptr %item, i64 T_INT)
+  br i1 %is_integer, label %integer, label %no
+integer:
+  %given = call i64 @PyLong_AsLong(ptr %item)
+  %raised = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %raised, null
+  br i1 %is_fine, label %count, label %clear
+clear:
+  call void @PyErr_Clear()
+  br label %no
+count:
+  %extent = call i64 @number_at(ptr %extents, i64 %i)
+  %stride = call i64 @number_at(ptr %steps, i64 %i)
+  %is_negative = icmp slt i64 %given, 0
+  %turned = add i64 %given, %extent
+  %place = select i1 %is_negative, i64 %turned, i64 %given
+  %is_inside = icmp ult i64 %place, %extent
+  br i1 %is_inside, label %inside, label %no
+inside:
+  %moved = mul i64 %place, %stride
+  %at_after = add i64 %at, %moved
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %at
+no:
+  ret i64 -1
+}
+
+; the kind of the numbers of a dtype by its code: 1 float64, 2 int64, 3 bool, 0 others
+define internal i32 @number_kind(ptr %code) {
+  %letter = call i32 @PyUnicode_ReadChar(ptr %code, i64 0)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %wide = trunc i64 %bytes to i32
+  %shifted = shl i32 %wide, 8
+  %both = or i32 %shifted, %letter
+  switch i32 %both, label %other [ i32 2150, label %float  i32 2153, label %integer
+                                   i32 354, label %bool ]
+float:
+  ret i32 1
+integer:
+  ret i32 2
+bool:
+  ret i32 3
+other:
+  ret i32 0
+}
+
+; stores what a number is in memory of a kind; whether it is held as it is
+define internal i1 @encoded(i32 %kind, ptr %value, ptr %bits) {
+  %is_float = call i1 @is(ptr %value, i64 T_FLOAT)
+  %is_strong = call i1 @is(ptr %value, i64 T_STRONG)
+  %is_real = or i1 %is_float, %is_strong
+  %is_int = call i1 @is(ptr %value, i64 T_INT)
+  %is_long = call i1 @is(ptr %value, i64 T_INT_LONG)
+  %is_whole = or i1 %is_int, %is_long
+  %is_bool = call i1 @is(ptr %value, i64 T_BOOL)
+  switch i32 %kind, label %no [ i32 1, label %float  i32 2, label %integer  i32 3, label %bool ]
+float:
+  br i1 %is_real, label %real, label %float_of_whole
+real:
+  %number = get double %value[2]
+  store double %number, ptr %bits
+  ret i1 true
+float_of_whole:
+  br i1 %is_int, label %convert, label %no
+convert:
+  %converted = call double @PyLong_AsDouble(ptr %value)
+  store double %converted, ptr %bits
+  br label %check
+integer:
+  br i1 %is_whole, label %whole, label %no
+whole:
+  %long = call i64 @PyLong_AsLongLong(ptr %value)
+  store i64 %long, ptr %bits
+  br label %check
+check:
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %yes, label %clear
+clear:
+  call void @PyErr_Clear()
+  br label %no
+bool:
+  br i1 %is_bool, label %truth, label %no
+truth:
+  %true = call ptr @object(i64 T_TRUE)
+  %is_true = icmp eq ptr %value, %true
+  %bit = zext i1 %is_true to i64
+  store i64 %bit, ptr %bits
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether NumPy has nothing to say of what is assigned: an array of the same dtype, or a number
+; that the dtype holds
+define internal i1 @is_quiet(ptr %self, ptr %given) {
+  %bits = alloca i64
+  %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
+  br i1 %is_array, label %yes, label %number
+number:
+  %node = call ptr @memory(ptr %self)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %kind = call i32 @number_kind(ptr %code)
+  %is_held = call i1 @encoded(i32 %kind, ptr %given, ptr %bits)
+  ret i1 %is_held
+yes:
+  ret i1 true
+}
+
+; whether self[key] = value has been done for an element of an array of the engine and a number
+; that its dtype holds: 1, 0, or -1 with an exception
+define internal i32 @set_number(ptr %self, ptr %key, ptr %value) {
+  %bits = alloca i64
+  %storage = call ptr @get(ptr %self, i64 HANDLE_STORAGE)
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %kind = call i32 @number_kind(ptr %code)
+  %is_held = call i1 @encoded(i32 %kind, ptr %value, ptr %bits)
+  br i1 %is_held, label %find, label %no
+find:
+  %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
+  %offset = call i64 @element_offset(ptr %layout, ptr %key)
+  %is_element = icmp sge i64 %offset, 0
+  br i1 %is_element, label %lock, label %no
+lock:
+  %locked = call i1 @lock()
+  br i1 %locked, label %memory, label %failed
+memory:
+  %buffer = call ptr @writable_memory(ptr %self)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %close, label %version
+version:
+  %is_new = call i1 @renewed(ptr %self)
+  br i1 %is_new, label %place, label %drop
+place:
+  %bytes = call i64 @item_bytes(ptr %code)
+  %at = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %word = load i64, ptr %bits
+  %is_wide = icmp eq i64 %bytes, 8
+  br i1 %is_wide, label %wide, label %narrow
+wide:
+  store i64 %word, ptr %at, align 1
+  br label %drop
+narrow:
+  %byte = trunc i64 %word to i8
+  store i8 %byte, ptr %at
+  br label %drop
+drop:
+  %is_done = phi i32 [ 0, %version ], [ 1, %wide ], [ 1, %narrow ]
+  call void @Py_DecRef(ptr %buffer)
+  br label %close
+close:
+  %done = phi i32 [ 0, %memory ], [ %is_done, %drop ]
+  call void @unlock()
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  %outcome = select i1 %is_fine, i32 %done, i32 -1
+  ret i32 %outcome
+no:
+  ret i32 0
+failed:
+  ret i32 -1
+}
+"""

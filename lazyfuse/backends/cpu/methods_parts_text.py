@@ -1,0 +1,209 @@
+"""The length and the attributes of arrays that compute nothing, as LLVM text; see `methods.py`.
+
+An attribute comes with a tuple: its name, and the functions of Python's property that get, set and
+delete it.
+"""
+
+from __future__ import annotations
+
+#: Attributes, and those of them that are views.
+PARTS = ("shape", "ndim", "size", "dtype", "T")
+VIEWS = frozenset(("T",))
+
+HEAD = """
+declare ptr @PyObject_GenericGetAttr(ptr, ptr)
+
+; the shape of an array of the engine
+define internal ptr @shape_of(ptr %array) {
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  ret ptr %shape
+}
+
+define internal ptr @engine_shape(ptr %array) {
+  %shape = call ptr @shape_of(ptr %array)
+  call void @Py_IncRef(ptr %shape)
+  ret ptr %shape
+}
+
+define internal ptr @engine_ndim(ptr %array) {
+  %shape = call ptr @shape_of(ptr %array)
+  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %number = call ptr @PyLong_FromLong(i64 %axes)
+  ret ptr %number
+}
+
+define internal ptr @engine_size(ptr %array) {
+  %shape = call ptr @shape_of(ptr %array)
+  %axes = call i64 @PyTuple_Size(ptr %shape)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %axis ]
+  %count = phi i64 [ 1, %0 ], [ %product, %axis ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %axis
+axis:
+  %extent = call i64 @number_at(ptr %shape, i64 %i)
+  %product = mul i64 %count, %extent
+  %after = add i64 %i, 1
+  br label %next
+done:
+  %number = call ptr @PyLong_FromLong(i64 %count)
+  ret ptr %number
+}
+
+; whether an array of the engine reads its memory as what that is
+define internal i1 @is_uncast(ptr %array) {
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %none = call ptr @none()
+  %is_uncast = icmp eq ptr %cast, %none
+  ret i1 %is_uncast
+}
+
+define internal ptr @engine_dtype(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %look, label %no
+look:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %dtypes = call ptr @object(i64 T_DTYPES)
+  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %is_unknown = icmp eq ptr %dtype, null
+  br i1 %is_unknown, label %no, label %give
+give:
+  call void @Py_IncRef(ptr %dtype)
+  ret ptr %dtype
+no:
+  ret ptr null
+}
+
+; a tuple the other way round
+define internal ptr @turned(ptr %tuple) {
+  %count = call i64 @PyTuple_Size(ptr %tuple)
+  %made = call ptr @PyTuple_New(i64 %count)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %move ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %move
+move:
+  %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
+  call void @Py_IncRef(ptr %item)
+  %after = add i64 %i, 1
+  %to = sub i64 %count, %after
+  %status = call i32 @PyTuple_SetItem(ptr %made, i64 %to, ptr %item)
+  br label %next
+done:
+  ret ptr %made
+}
+
+define internal ptr @engine_T(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %make, label %no
+make:
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %offset = call i64 @number_at(ptr %layout, i64 2)
+  %turned_shape = call ptr @turned(ptr %shape)
+  %turned_strides = call ptr @turned(ptr %strides)
+  %view = call ptr @view_with(ptr %array, ptr %turned_shape, ptr %turned_strides, i64 %offset)
+  call void @Py_DecRef(ptr %turned_shape)
+  call void @Py_DecRef(ptr %turned_strides)
+  ret ptr %view
+no:
+  ret ptr null
+}
+
+define ptr @lf_len(ptr %self, ptr %nothing) {
+  %is_engines = call i1 @is_engines(ptr %self)
+  br i1 %is_engines, label %engine, label %look
+engine:
+  %shape = call ptr @shape_of(ptr %self)
+  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %has_axes = icmp sgt i64 %axes, 0
+  br i1 %has_axes, label %first, label %slow
+first:
+  %extent = call ptr @PyTuple_GetItem(ptr %shape, i64 0)
+  call void @Py_IncRef(ptr %extent)
+  ret ptr %extent
+look:
+  %host = call ptr @part(ptr %self, i64 HOST_PLACE)
+  %is_away = icmp eq ptr %host, null
+  br i1 %is_away, label %slow, label %small
+small:
+  %count = call i64 @PyObject_Size(ptr %host)
+  %has_failed = icmp slt i64 %count, 0
+  br i1 %has_failed, label %fail, label %give
+fail:
+  ret ptr null
+give:
+  %number = call ptr @PyLong_FromLong(i64 %count)
+  ret ptr %number
+slow:
+  %python = call ptr @object(i64 T_LEN)
+  %result = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
+  ret ptr %result
+}
+
+; sets an attribute, or deletes it where the value is null
+define i32 @lf_put_part(ptr %self, ptr %value, ptr %given) {
+  %is_deletion = icmp eq ptr %value, null
+  %place = select i1 %is_deletion, i64 3, i64 2
+  %function = call ptr @PyTuple_GetItem(ptr %given, i64 %place)
+  %answer = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %self, ptr %value, ptr null)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret i32 -1
+done:
+  call void @Py_DecRef(ptr %answer)
+  ret i32 0
+}
+"""
+
+PART = """
+define ptr @lf_get_{name}(ptr %self, ptr %given) {{
+  %host = call ptr @part(ptr %self, i64 {host})
+  %is_away = icmp eq ptr %host, null
+  br i1 %is_away, label %engine, label %small
+small:
+  %word = call ptr @PyTuple_GetItem(ptr %given, i64 0)
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @PyObject_GenericGetAttr(ptr %host, ptr %word)
+  call void @Py_DecRef(ptr %host)
+{done}
+engine:
+  %is_engines = call i1 @is_engines(ptr %self)
+  br i1 %is_engines, label %ask, label %slow
+ask:
+  %found = call ptr @engine_{name}(ptr %self)
+  %is_nothing = icmp eq ptr %found, null
+  br i1 %is_nothing, label %slow, label %give
+give:
+  ret ptr %found
+slow:
+  %python = call ptr @PyTuple_GetItem(ptr %given, i64 1)
+  %result = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
+  ret ptr %result
+}}
+"""
+SAME = """\
+  ret ptr %value"""
+VIEW = """\
+  %known = call ptr @part(ptr %self, i64 {owner})
+  %is_own = icmp eq ptr %known, null
+  %owner = select i1 %is_own, ptr %self, ptr %known
+  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  ret ptr %made"""
+
+
+def parts(host: int, owner: int) -> str:
+    """The functions of all attributes; where wrappers keep their array and its owner."""
+    view = VIEW.format(owner=owner)
+    return "".join(
+        PART.format(name=name, host=host, done=view if name in VIEWS else SAME) for name in PARTS
+    )

@@ -1,0 +1,121 @@
+"""Methods and attributes of classes as C functions, in the place of Python's."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+#: The byte of a weak reference where the next one stands (PyWeakReference of CPython's
+#: weakrefobject.h).
+WEAK_NEXT = 6 * _WORD
+
+
+METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
+
+
+class Place(NamedTuple):
+    """Where a function takes the place of a method."""
+
+    kind: type
+    name: str
+    address: int
+    flags: int
+    doc: str | None
+
+
+class Part(NamedTuple):
+    """An attribute of a class, and the functions that get it and set it."""
+
+    kind: type
+    name: str
+    getter: int
+    setter: int
+
+
+class _MethodDef(ctypes.Structure):
+    """PyMethodDef of CPython's methodobject.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _GetSetDef(ctypes.Structure):
+    """PyGetSetDef of CPython's descrobject.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("get", ctypes.c_void_p),
+        ("set", ctypes.c_void_p),
+        ("doc", ctypes.c_char_p),
+        ("closure", ctypes.c_void_p),
+    )
+
+
+#: What the descriptors refer to; they are never unloaded.
+_kept: list[Any] = []
+
+
+def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
+    """Make a method of a class of a C function; its docstring, and the signature of one that is
+    called by name, are NumPy's."""
+    taken = {METH_NOARGS: ", /", METH_O: ", value, /", METH_KEYWORDS: ", /, *args, **kwargs"}
+    theirs = getattr(np.ufunc if name == "__call__" else np.ndarray, name, None)
+    if doc is None:
+        doc = theirs.__doc__
+    own = getattr(theirs, "__text_signature__", None)
+    signature = f"($self{taken[flags]})" if own is None or name.startswith("__") else own
+    text = f"{name}{signature}\n--\n\n{doc or ''}"
+    made = _MethodDef(name.encode(), address, flags, text.encode())
+    new_method = ctypes.pythonapi.PyDescr_NewMethod
+    new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
+    _kept.append(made)
+    setattr(kind, name, new_method(kind, ctypes.addressof(made)))
+
+
+def function_of(name: str, address: int) -> Callable[..., Any]:
+    """A function of Python of a C function of positional arguments."""
+    made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _kept.append(made)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+    found: Callable[..., Any] = new(ctypes.addressof(made), None, None)
+    return found
+
+
+def set_part(part: Part) -> None:
+    """Put a descriptor in the place of a property, which it asks in unusual cases."""
+    found = vars(part.kind)[part.name]
+    if not isinstance(found, property):
+        return  # done by whoever was interrupted
+    given = (part.name, found.fget, found.__set__, found.__delete__)
+    doc = None if found.__doc__ is None else found.__doc__.encode()
+    setter = None if found.fset is None else part.setter
+    made = _GetSetDef(part.name.encode(), part.getter, setter, doc, id(given))
+    _kept.append((made, given))
+    new = ctypes.pythonapi.PyDescr_NewGetSet
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
+    setattr(part.kind, part.name, new(part.kind, ctypes.addressof(made)))
+
+
+def are_known_references() -> bool:
+    """Whether an object's weak references form a list as the code believes."""
+    probe = {0, 1}  # of a type whose objects can be referred to
+    watching = [weakref.ref(probe, lambda reference: None) for _ in range(2)]
+    offset = type(probe).__weakrefoffset__
+    first = ctypes.c_void_p.from_address(id(probe) + offset).value
+    if first is None or first not in map(id, watching):
+        return False
+    second = ctypes.c_void_p.from_address(first + WEAK_NEXT).value
+    if {first, second} != set(map(id, watching)):
+        return False
+    assert second is not None
+    return ctypes.c_void_p.from_address(second + WEAK_NEXT).value is None
