@@ -19,7 +19,7 @@ import numpy as np
 
 from perf.environment import keep_to
 from perf.peers import PEERS, Call, Missing, host
-from perf.workloads import BY_NAME, Workload, error, ideal_bytes
+from perf.workloads import BY_NAME, START, Workload, error, ideal_bytes
 
 #: The peers' own libm and order of summation are not under test: by bytes of a real result.
 PEER_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-5}
@@ -28,6 +28,8 @@ PEER_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-5}
 SETTLE_CALLS, SETTLE_SECONDS = 6, 0.02
 #: Libraries compile in steps: structures that have come often enough, for instance.
 WARM_SECONDS = 0.1
+#: Seconds of small operations before anything is measured, for what they compile of themselves.
+START_SECONDS, START_ELEMENTS = 0.5, 1000
 #: A sample is the mean of as many calls as take this long: the clock is read twice for each.
 SAMPLE_SECONDS = 20e-6
 BLOCK_SAMPLES = 64
@@ -41,10 +43,12 @@ class Worker:
         self.reference = reference
         self.call: Call | None = None
         self.once = 0.0
+        self.is_started = False
 
     def prepare(self, name: str, size: int) -> dict[str, Any]:
         """Make inputs, run the workload, and compare with the results that NumPy has left."""
         self.call = None
+        self.start()
         workload = BY_NAME[name]
         data = workload.inputs(size)
         call = self.peer.call(workload, data)
@@ -61,6 +65,22 @@ class Worker:
         self.once = self.warmed(call, first)
         self.call = call
         return {"error": worst, "ideal_bytes": ideal_bytes(data, results)}
+
+    def start(self) -> None:
+        """Run small operations for a while, once; not for those that know the measured programs
+        only."""
+        if self.is_started:
+            return
+        self.is_started = True
+        try:
+            call = self.peer.call(START, START.inputs(START_ELEMENTS))
+        except Missing:
+            return
+        for seconds in (START_SECONDS, WARM_SECONDS):
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                call()
+            settle_compiler()
 
     def warmed(self, call: Call, first: float) -> float:
         """Seconds of a call once a library has done what it does for calls that come again."""

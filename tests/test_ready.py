@@ -143,6 +143,27 @@ def test_nodes_are_left_as_python_leaves_them(flushes: list[str]) -> None:
     assert all(left == found[0] for left in found)
 
 
+def test_what_is_stored_inside(flushes: list[str]) -> None:
+    """A loop that asks whether anything has changed: what it goes on with is stored with the
+    answer, by machine code, too, and so is what was computed before and not stored."""
+
+    def program(np: Any, values: Any) -> list[Any]:
+        found = []
+        for _ in range(20):
+            new = np.sqrt(values * values + 1.0) - 0.5
+            new[1:] += new[:-1] * 0.25
+            found.append(bool((new == values).all()))
+            values = np.minimum(np.minimum(new, 50.0), values + 1.0)
+        return [*found, values]
+
+    expected = program(host, _numbers(500))
+    ours = lf.asarray(_numbers(500))
+    found = program(lf, ours)
+    assert found[:-1] == expected[:-1]
+    host.testing.assert_allclose(lf.asnumpy(found[-1]), expected[-1], rtol=1e-14)
+    assert flushes[4:24] == [PYTHON, DONE] * 10, " ".join(flushes)
+
+
 def test_orphans_are_noticed(flushes: list[str]) -> None:
     """A result that only a pending operation needs any more counts among the orphans."""
     a = lf.asarray(_numbers(500))

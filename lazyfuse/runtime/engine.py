@@ -31,7 +31,7 @@ from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.repeats import repeats
-from lazyfuse.runtime.trace import Trace, trace
+from lazyfuse.runtime.trace import Trace, kept, trace
 
 
 def origin() -> Origin | None:
@@ -180,10 +180,11 @@ def flush(nodes: Sequence[Node], device: str) -> None:
 
 class Machine(NamedTuple):
     """Machine code for known plans. flush: of nodes, device and options, as `lf_flushed` of
-    `backends/cpu/record_flush_text.py`. learn: is told before each run of a plan by Python.
+    `backends/cpu/record_flush_text.py`; True after them says that what is better stored inside is
+    among the nodes. learn: is told before each run of a plan by Python.
     decoded: the conditions by the CPU's flags."""
 
-    flush: Callable[[Sequence[Node], str, Options], Any]
+    flush: Callable[..., Any]
     learn: Callable[[Trace, Known, Options], None]
     decoded: Sequence[int]
 
@@ -197,6 +198,9 @@ def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     walked, started = None, session.runs[0]
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
+        if found is not None and found is not True and not found[2]:
+            wanted = [*wanted, *kept(wanted)]
+            found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()
         if found is not None:

@@ -90,13 +90,14 @@ def trace(wanted: Sequence[Node], walked: Walk | None = None, walked_at: int = 0
     found = Trace(wanted, walked, walked_at)
     if found.is_plain:
         return found
-    kept = _kept(Graph(wanted))
-    return Trace([*wanted, *kept]) if kept else found
+    inside = kept(wanted)
+    return Trace([*wanted, *inside]) if inside else found
 
 
-def _kept(graph: Graph) -> list[Node]:
+def kept(wanted: Sequence[Node]) -> list[Node]:
     """Operations inside that are stored as well: dear ones whose array is still held, and those
     that are computed again (they were inside an earlier run): the topmost of these."""
+    graph = Graph(wanted)
     kept: dict[Node, None] = {}
     for node in graph.nodes:
         if not node.seen:

@@ -110,12 +110,14 @@ done:
   ret void
 }}
 
-; what is known of a structure, borrowed; null where Python has to run it
-define internal ptr @plan_of(ptr %traced, ptr %device, ptr %options) {{
+; what is known of a structure, borrowed; null where Python has to run it. `is_whole`: what is
+; better stored inside is among the outputs
+define internal ptr @plan_of(ptr %traced, ptr %device, ptr %options, i1 %is_whole) {{
   %plain = call ptr @PyTuple_GetItem(ptr %traced, i64 2)
   %true = call ptr @object(i64 {TRUE})
   %is_plain = icmp eq ptr %plain, %true
-  br i1 %is_plain, label %find, label %no
+  %may = or i1 %is_plain, %is_whole
+  br i1 %may, label %find, label %no
 find:
   %structure = call ptr @PyTuple_GetItem(ptr %traced, i64 1)
   %known = call ptr @object(i64 {READY})
@@ -174,7 +176,8 @@ python:
   %traced = phi ptr [ null, %0 ], [ null, %walk ], [ %none, %unknown ], [ %found_now, %find ]
   ret ptr %traced
 find:
-  %found = call ptr @plan_of(ptr %found_now, ptr %device, ptr %options)
+  %is_whole = icmp sgt i64 %given, 3
+  %found = call ptr @plan_of(ptr %found_now, ptr %device, ptr %options, i1 %is_whole)
   %is_unknown = icmp eq ptr %found, null
   br i1 %is_unknown, label %python, label %run
 run:
