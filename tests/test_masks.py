@@ -28,7 +28,7 @@ def code(request: pytest.FixtureRequest) -> Code:
     if request.param == "packed" and not {"avx512f", "avx512bw"} <= compiler.features:
         pytest.skip("a processor that does not pack lanes")
     binary = compiler.compile(masks_text.text(packs=request.param == "packed"))
-    return compiler.link(binary, masks_text.FUNCTIONS)
+    return compiler.link(binary, tuple(masks_text.FUNCTIONS))
 
 
 def call(code: Code, name: str, *arguments: Any) -> None:
@@ -94,6 +94,25 @@ def test_places_are_listed(code: Code, itemsize: int) -> None:
         memory, out = guarded(len(expected), itemsize)
         call(code, f"lf_list_{itemsize}", mask, out, len(expected), len(mask))
         assert out.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+def test_counts_that_are_wrong(code: Code) -> None:
+    """Another thread may change a mask after it was counted: the code ends with the mask, or with
+    the count, whichever is first."""
+    for size in (5, 40, 64, 128, 1000):
+        mask = host.arange(size) % 3 == 0
+        true = int(mask.sum())
+        values = host.arange(float(size))
+        for count in (true - 1, true + 1, size, 10 * size):
+            memory, out = guarded(max(count, size), 8)
+            call(code, "lf_pick_8", values, mask, out, count, size)
+            picked = out.view("f8")[: min(true, count)]
+            assert (picked == values[mask][:count]).all() and is_intact(memory)
+            memory, target = guarded(size, 8)
+            target.view("f8")[:] = -1.0
+            call(code, "lf_place_8", target, mask, host.arange(10.0 * size), count, size)
+            assert is_intact(memory)
+            assert (target.view("f8")[~mask] == -1.0).all()
 
 
 def test_code_is_loaded_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:

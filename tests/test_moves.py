@@ -218,6 +218,65 @@ def test_folds_over_lists(name: str) -> None:
                 assert bits(values) == bits(expected)
 
 
+FOLD_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"out": "same"}, {"out": ("same",)}, {"dtype": host.dtype("f8")}, {"dtype": "f4"},
+    {"axis": 0.0}, {"axis": False}, {"axis": host.array([0, 1])}, {"axis": None}, {"axis": -3},
+    {"keepdims": True}, {"initial": 3}, {"where": host.ones((3, 20, 5), bool), "initial": 0},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", FOLD_OPTIONS, ids=str)
+def test_options_of_folds_over_lists(options: dict[str, Any]) -> None:
+    """As for any array."""
+    items = [host.random.default_rng(n).integers(0, 9, (20, 5)) for n in range(3)]
+    results = []
+    for xp in (host, lf):
+        given = dict(options)
+        if "out" in given:
+            out = xp.zeros((20, 5), int)
+            given["out"] = (out,) if isinstance(given["out"], tuple) else out
+        ours = items if xp is host else [lf.array(item) for item in items]
+        results.append(outcome(lambda x=xp, o=ours, g=given: x.maximum.reduce(o, **g)))
+    expected, found = results
+    if isinstance(expected, tuple):
+        assert found[0] is expected[0]
+    else:
+        host.testing.assert_array_equal(lf.asnumpy(found), expected, strict=True)
+
+
+def test_folds_over_lists_are_in_c_order() -> None:
+    """Whatever order the items are in."""
+    values = host.asfortranarray(host.random.random((30, 20)))
+    ours = lf.array(values, order="K")
+    for turn in (lambda a: a, lambda a: a.T, lambda a: a[::-1], lambda a: a.reshape(5, 6, 20).T):
+        expected = host.minimum.reduce([turn(values), turn(values)])
+        found = lf.minimum.reduce([turn(ours), turn(ours)])
+        check(expected, found)
+
+
+def test_what_is_too_large() -> None:
+    """Refused at the call, as by NumPy."""
+    values = host.arange(50.0)
+    for function in (
+        lambda xp, a: xp.pad(a, 2**62), lambda xp, a: xp.pad(a, 2**61, "edge"),
+        lambda xp, a: xp.linspace(0, 1, 2**62), lambda xp, a: xp.linspace(0, 1, 2**60),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, MemoryError)):
+            function(host, values)
+        with pytest.raises((ValueError, MemoryError)):
+            lf.materialize(function(lf, lf.array(values)))
+
+
+def test_steps_that_are_not_normal() -> None:
+    """Dividing by their number meets a condition, which NumPy's code sees."""
+    for ends in ((1e-310, 0), (0, 1e-306)):
+        with host.errstate(under="raise"):
+            with pytest.raises(FloatingPointError):
+                host.linspace(*ends, 40_000)
+            with pytest.raises(FloatingPointError):
+                lf.materialize(lf.linspace(*ends, 40_000))
+
+
 def test_a_fold_over_a_list_joins_nothing() -> None:
     """It reads each array, and writes one."""
     items = [lf.array(host.random.default_rng(n).random((40, 50))) for n in range(4)]

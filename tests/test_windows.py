@@ -657,3 +657,18 @@ def test_shapes_and_dtypes_are_set() -> None:
             array.shape = (7, 11, 13)
         array.dtype = "i8"
         assert array.dtype == host.int64 and array.shape == (size,)
+
+
+def test_sizes_that_are_huge() -> None:
+    """They are what Python's integers say."""
+    row = matrix()[1][0]
+    for shape in ((2**50, N), (2**40, 2**20, N), (2**62, N)):
+        assert lf.broadcast_to(row, shape).size == host.prod([*map(int, shape)], dtype=object)
+
+
+def test_dtypes_that_are_not_ours_are_not_set() -> None:
+    for dtype in ("M8[ns]", "S8", "V8", ">f8", "f4,f4"):
+        for array in (matrix()[1], lf.arange(6.0).copy()):
+            with pytest.raises(TypeError, match="cannot set the dtype"):
+                array.dtype = dtype
+            assert array.dtype == host.float64

@@ -9,7 +9,7 @@ which may not need them after all, and so is what `fuse` records.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Source
-from lazyfuse.ir.order import copy_strides
 from lazyfuse.ir.recast import Cast
+from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, replay_code, session
 from lazyfuse.runtime.caller import call_as_user
@@ -30,8 +30,8 @@ from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a product (`rerecord.count`).
 _SAVED = 10
-#: A region of an array.
-Key = tuple[slice, ...]
+#: Where regions of a new array lie, and those that they are copies of.
+Regions = Sequence[tuple[Layout, Layout]]
 #: Of an operand: shape, dtype and strides in elements.
 Memory = tuple[tuple[int, ...], str, tuple[int, ...]]
 
@@ -74,21 +74,19 @@ def product(left: Any, right: Any) -> Any:
     return _run(np.matmul, (left, right), heard)
 
 
-def copied(array: Handle, regions: Iterable[tuple[Key, Key]]) -> Any:
-    """A new array in the memory order of `array` (K), whose regions, the first of each pair, are
-    copies of those of `array`; None where that is to be recorded."""
+def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regions) -> Any:
+    """A new array of such memory, whose regions, the first of each pair, are copies of those of
+    `array`, and all of it; None where that is to be recorded."""
     if not _is_known(array, 0) or not eager_size() or replay_code.is_recording():
         return None
-    dtype, own = np.dtype(array._code), array._layout
-    strides = copy_strides(own.shape, own.strides)
-    nbytes = math.prod(own.shape) * dtype.itemsize
+    nbytes = math.prod(shape) * np.dtype(array._code).itemsize
     _flush((array,))
-    node = Source(own.shape, array._code, strides, session.backend("cpu").allocate(nbytes))
-    if nbytes:
-        source = _array(array)
-        target = in_place(node, Cast(array._code), Layout(own.shape, strides, 0))
-        for to, start in regions:
-            target[to] = source[start]
+    node = Source(shape, array._code, strides, session.backend("cpu").allocate(nbytes))
+    own = array._storage.current()
+    for target, source in regions:
+        if 0 not in target.shape:
+            values = in_place(own, array._reading, source)
+            in_place(node, Cast(array._code), target)[...] = values
     return new(node, "cpu")
 
 

@@ -38,7 +38,8 @@ def reduce(
     """
     out = single(out)
     keep = keepdims if isinstance(keepdims, bool) else bool(operator.index(keepdims))
-    if type(array) in (list, tuple) and (axis, dtype, out, keep) == (0, None, None, False):
+    is_first = type(axis) is int and axis == 0
+    if type(array) in (list, tuple) and is_first and dtype is None and out is None and not keep:
         is_plain = initial is np._NoValue and where is True
         found = _of_items(ufunc.__name__, array) if is_plain else None
         if found is not None:
@@ -70,8 +71,8 @@ _MOST_ITEMS = 64
 
 
 def _of_items(name: str, items: Sequence[Any]) -> Any:
-    """The fold of arrays of one shape and dtype, one of them large, without joining them first;
-    None for others. One after the other is NumPy's order over the first axis."""
+    """The fold of arrays of one shape and dtype in C order, one of them large, without joining
+    them first; None for others. One after the other is NumPy's order over the first axis."""
     if name not in _CHAINS or not 2 <= len(items) <= _MOST_ITEMS:
         return None
     if any(type(item) is not Handle._concrete for item in items):
@@ -81,6 +82,8 @@ def _of_items(name: str, items: Sequence[Any]) -> Any:
     first = items[0]
     kinds = {(item.shape, item.dtype, item.device) for item in items}
     if len(kinds) > 1 or not first.ndim or first.dtype.kind not in _CHAINS[name]:
+        return None
+    if not all(item.flags.c_contiguous for item in items):
         return None
     return functools.reduce(lambda one, other: elementwise.apply(name, (one, other)), items)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.at_once import Key, copied
 from lazyfuse.frontend.convert import ForeignError, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.manipulation import (
@@ -21,9 +19,9 @@ from lazyfuse.frontend.manipulation import (
     ravel,
     transpose,
 )
-from lazyfuse.frontend.moves import rolled, rolls
+from lazyfuse.frontend.moves import rolled
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ops.shapes import Shape, normalize_axis
+from lazyfuse.ops.shapes import normalize_axis
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -207,11 +205,6 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     return concatenate(items, axis, dtype=dtype, casting=casting)
 
 
-#: Bytes of an array from which a roll is recorded: results computed from it read the array itself
-#: then (`passes/pieces.py`). Smaller ones are copied at once, which takes less than recording.
-_LARGE = 1 << 19
-
-
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Shift elements along axes; those that leave at the end come in at the start. A new array, in
     the memory order of `a` (K). Without `axis` the elements are shifted in C order.
@@ -226,23 +219,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return to_array(np.roll(array._host, shift, axis), owned=True)
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
-    shifts = _shifts(shift, axis, array.ndim)
-    now = None
-    if array.nbytes < _LARGE:
-        now = copied(array, _regions(array._layout.shape, shifts))
-    return rolled(array, shifts) if now is None else now
-
-
-def _regions(shape: Shape, shifts: tuple[int, ...]) -> list[tuple[Key, Key]]:
-    """The regions of a rolled array and of the array itself that are the same."""
-    axes = [rolls(extent, by) for extent, by in zip(shape, shifts, strict=True)]
-    return [
-        (
-            tuple([slice(part.to, part.to + part.length) for part in parts]),
-            tuple([slice(part.start, part.start + part.length) for part in parts]),
-        )
-        for parts in product(*axes)
-    ]
+    return rolled(array, _shifts(shift, axis, array.ndim))
 
 
 def _shifts(shift: Any, axis: Any, ndim: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ recorded as one write; what reads the result may read the other array itself the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.frontend.at_once import copied
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update, View
@@ -27,11 +29,16 @@ from lazyfuse.ir.order import (
     is_contiguous,
     is_f_contiguous,
 )
-from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.runtime import engine
 
 #: Modes of `pad` in which what is added is the constant, or pieces of the array.
 _MODES = frozenset(("constant", "edge", "wrap", "reflect", "symmetric"))
+
+
+#: Bytes of an array from which what moves is recorded: results computed from it read the array
+#: itself then. Smaller ones are copied at once, which takes less than recording.
+_LARGE = 1 << 19
 
 
 class Piece(NamedTuple):
@@ -54,7 +61,9 @@ class Moves(NamedTuple):
 
 def rolled(array: Any, shifts: tuple[int, ...]) -> Any:
     """The elements shifted by so many places along each axis, in memory order K."""
-    return _moved(array, _rolls(array._layout, shifts), 0)
+    moves = _rolls(array._layout, shifts)
+    now = copied(array, *moves) if array.nbytes < _LARGE else None
+    return _moved(array, moves, 0) if now is None else now
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
@@ -68,8 +77,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     widths = _widths(pad_width, len(array._layout.shape))
     if kwargs or widths is None or not _is_held(value, array._code):
         return None
-    moves = _pads(array._layout, widths, mode)
-    return None if moves is None else _moved(array, moves, value)
+    moves, itemsize = _pads(array._layout, widths, mode), np.dtype(array._code).itemsize
+    if moves is None or size_of(moves.shape) > sys.maxsize // itemsize:
+        return None
+    is_copied = mode != "constant" and size_of(array._layout.shape) * itemsize < _LARGE
+    now = copied(array, *moves) if is_copied else None
+    return _moved(array, moves, value) if now is None else now
 
 
 def _is_held(value: Any, dtype: str) -> bool:
@@ -114,11 +127,11 @@ def _moved(array: Any, moves: Moves, value: Any) -> Any:
 @lru_cache(maxsize=1024)
 def _rolls(layout: Layout, shifts: tuple[int, ...]) -> Moves:
     strides = copy_strides(layout.shape, layout.strides)
-    axes = [rolls(extent, by) for extent, by in zip(layout.shape, shifts, strict=True)]
+    axes = [_rolled(extent, by) for extent, by in zip(layout.shape, shifts, strict=True)]
     return Moves(layout.shape, strides, _regions(layout, strides, axes))
 
 
-def rolls(extent: int, by: int) -> list[Piece]:
+def _rolled(extent: int, by: int) -> list[Piece]:
     """The pieces of an axis that is shifted."""
     by = by % extent if extent else 0
     if not by:

@@ -60,7 +60,7 @@ def from_small(host: np.ndarray, key: Any) -> Any:
     too: how much it is, or whether it is inside, has to be known at once anyway. None for other
     keys."""
     limit = largest()
-    if not limit or type(key) not in ARRAYS or key._host is not None or not _is_computed(key):
+    if not limit or type(key) not in ARRAYS or key._host is not None or not _can_pick(key):
         return None
     shape = key._layout.shape
     if key._code == "b1":
@@ -69,17 +69,15 @@ def from_small(host: np.ndarray, key: Any) -> Any:
         is_small = 0 < len(shape) and size_of(shape) * size_of(host.shape[1:]) <= limit
     if not is_small or not host.ndim:
         return None
+    key._flush()
     where = window(key, size_of(shape))
     return None if where is None else small_array(call_as_user(host.__getitem__, where))
 
 
-def _is_computed(key: Any) -> bool:
-    """Whether an index is in memory, after it has been computed: what a key says of the result
+def _can_pick(key: Any) -> bool:
+    """Whether an array of the engine may be computed for being a key: what it says of the result
     has to be known at once."""
-    if key._code[0] not in "biu" or key._storage.device != "cpu":
-        return False
-    key._flush()
-    return True
+    return key._code[0] in "biu" and key._storage.device == "cpu"
 
 
 def _filtered(array: Any, mask: Any, limit: int) -> Any:
@@ -131,8 +129,9 @@ def _part(item: Any, limit: int) -> Any:
     if type(item) is list:
         made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
     elif type(item) in ARRAYS or type(item) is np.ndarray:
-        if type(item) in ARRAYS and item._host is None and size_of(item._layout.shape) <= limit:
-            _is_computed(item)
+        is_engines = type(item) in ARRAYS and item._host is None
+        if is_engines and size_of(item._layout.shape) <= limit and _can_pick(item):
+            item._flush()
         made = at_hand(item, limit)
     else:
         made = None

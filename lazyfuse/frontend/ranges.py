@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import isfinite
 from typing import Any
 
@@ -11,6 +12,9 @@ from lazyfuse.frontend import elementwise
 from lazyfuse.frontend.handle import new
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.runtime import session
+
+#: Below, numbers are not normal, and dividing by the number of steps meets a condition.
+_TINY = float(np.finfo(float).tiny)
 
 
 def linspace(
@@ -25,15 +29,15 @@ def linspace(
     device: str | None = None,
 ) -> Any:
     """`num` float64 between two numbers, and with `retstep` how far apart; None for calls that
-    NumPy's own code has to look at: arrays, other dtypes, steps of 0, what is not finite. The
-    operations are those of NumPy's `linspace` (numpy/_core/function_base.py)."""
+    NumPy's own code has to look at: arrays, other dtypes, steps of 0 or nearly, what is not
+    finite. The operations are those of NumPy's `linspace` (numpy/_core/function_base.py)."""
     plain = _is_real(start) and _is_real(stop) and type(num) is int
     usual = plain and num > 1 and axis == 0 and (dtype is None or dtype is float)
     if not usual or type(endpoint) is not bool or device is not None:
         return None
     first, last = float(start), float(stop)
     step = (last - first) / (num - 1 if endpoint else num)
-    if step == 0 or not isfinite(step):
+    if abs(step) < _TINY or not isfinite(step) or num > sys.maxsize // 8:
         return None
     counted = Fill((num,), "f8", (1,), (Const(0.0, "f8"), Const(1.0, "f8")))
     places = new(counted, session.default_device())

@@ -274,6 +274,8 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
         if host is None:
             assert engine.fset is not None
             engine.fset(self, value)
+        elif name == "dtype" and np.dtype(value) not in KNOWN:
+            raise TypeError(f"cannot set the dtype of this array to {np.dtype(value)} in place")
         else:
             theirs = _host_of(value)
             if theirs is None:

@@ -133,8 +133,9 @@ class Compiler:
         self, name: str, source: Callable[[], str], *, compiles: bool = True, level: int = 0
     ) -> bytes:
         """Object code of a text of this package that is no kernel's; `name` says which, and what
-        it was made for. From where it is kept; else compiled now and kept, without optimization:
-        calls are most of such texts. Raises: NotKept where it is not to be compiled."""
+        it was made for. From where it is kept; else compiled now and kept, without optimization
+        unless `level` says more: calls are most of such texts. Raises: NotKept where it is not to
+        be compiled."""
 
         def make() -> bytes:
             if compiles:

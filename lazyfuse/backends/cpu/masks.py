@@ -84,7 +84,7 @@ class Masks:
                 return
             self._code = code
             self._functions = {
-                name: code.function(name, 4 if "list" in name else 5) for name in FUNCTIONS
+                name: code.function(name, arguments) for name, arguments in FUNCTIONS.items()
             }
 
     def _compiled(self, *, compiles: bool) -> Code:
@@ -92,4 +92,4 @@ class Masks:
         binary = self._compiler.module(
             f"masks {packs}", lambda: text(packs=packs), compiles=compiles, level=2
         )
-        return self._compiler.link(binary, FUNCTIONS)
+        return self._compiler.link(binary, tuple(FUNCTIONS))

@@ -3,7 +3,8 @@
 Where a processor moves the lanes of a mask together (AVX-512), a vector is read at a time, packed,
 and stored whole behind what is there, which later ones overwrite; elsewhere, and at the end, every
 element is stored, and the place moves on where its mask is true. So there are no branches that
-depend on values, and nothing is touched behind the last element that is picked.
+depend on values, and nothing is touched behind the last element that is
+picked, nor behind the end, should another thread change a mask after it was counted.
 
 Sources: VPCOMPRESSD/Q and VPEXPANDD/Q in Intel 64 and IA-32 Architectures Software Developer's
 Manual, volume 2; Polychroniou, Raghavan and Ross, "Rethinking SIMD Vectorization for In-Memory
@@ -11,6 +12,8 @@ Databases", SIGMOD 2015, section 4 (selective stores and loads).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 #: Bytes of elements, with the type that is moved.
 TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "i128"}
@@ -22,13 +25,15 @@ PLACES = {4: "i32", 8: "i64"}
 #: An element at a time: `single` moves it. Eight that are false are passed over together.
 _SINGLE = """
 rest:
-  %i_begin = phi i64 [ {i_first}, %{before} ]
-  %k_begin = phi i64 [ {k_first}, %{before} ]
+  %i_begin = phi i64 {i_first}
+  %k_begin = phi i64 {k_first}
   br label %next
 next:
   %i_now = phi i64 [ %i_begin, %rest ], [ %i_eight, %look ], [ %i, %check ]
   %k_now = phi i64 [ %k_begin, %rest ], [ %k_now, %look ], [ %k, %check ]
-  %is_over = icmp sge i64 %k_now, %count
+  %are_all = icmp sge i64 %k_now, %count
+  %is_end = icmp sge i64 %i_now, %size
+  %is_over = or i1 %are_all, %is_end
   br i1 %is_over, label %done, label %bound
 bound:
   %i_eight = add i64 %i_now, 8
@@ -76,7 +81,7 @@ ask:
 pass:
   %p_far = add i64 %p_now, 64
   %are_many = icmp sle i64 %p_far, %size
-  br i1 %are_many, label %far, label %enter
+  br i1 %are_many, label %far, label %rest
 far:
   %many_at = getelementptr i8, ptr %mask, i64 %p_now
   %many = load <8 x i64>, ptr %many_at, align 1
@@ -105,6 +110,8 @@ pack:
   %q_after = add i64 %q, %wide_ones
   br label %again
 """
+#: Where vectors leave off.
+_LEFT = "[ {0}, %ask ], [ {0}, %pass ]"
 _START = """
 entry:
   br label %rest
@@ -163,11 +170,12 @@ _PLACE = (
                         <{lanes} x i1> %are_true)
   store <{lanes} x {type}> %news, ptr %targets_at, align 1""",
 )
-FUNCTIONS = (
-    *(f"lf_pick_{size}" for size in TYPES),
-    *(f"lf_place_{size}" for size in TYPES),
-    *(f"lf_list_{size}" for size in PLACES),
-)
+#: How many arguments they take.
+FUNCTIONS: Mapping[str, int] = {
+    **{f"lf_pick_{size}": 5 for size in TYPES},
+    **{f"lf_place_{size}": 5 for size in TYPES},
+    **{f"lf_list_{size}": 4 for size in PLACES},
+}
 
 
 def text(*, packs: bool) -> str:
@@ -194,7 +202,8 @@ def _function(template: tuple[str, str, str], size: int, *, packs: bool) -> str:
         words |= {"narrow": "add", "narrowed": ", 0"}
     one = single.format(**words)
     if not packs:
-        rest = _SINGLE.format(before="entry", i_first=0, k_first=0, single=one)
+        begin = "[ 0, %entry ]"
+        rest = _SINGLE.format(i_first=begin, k_first=begin, single=one)
         return head.format(**words) + _START + rest
     lanes = LANES[size]
     words |= {
@@ -206,8 +215,9 @@ def _function(template: tuple[str, str, str], size: int, *, packs: bool) -> str:
         },
     }
     packed = _PACKED.format(lanes=lanes, vector=vector.format(**words))
+    i_first, k_first = _LEFT.format("%p_now"), _LEFT.format("%q_now")
     return (
         head.format(**words)
         + packed
-        + _SINGLE.format(before="ask", i_first="%p_now", k_first="%q_now", single=one)
+        + _SINGLE.format(i_first=i_first, k_first=k_first, single=one)
     )

@@ -12,6 +12,7 @@ VIEWS = frozenset(("T",))
 
 HEAD = """
 declare ptr @PyObject_GenericGetAttr(ptr, ptr)
+declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 
 ; the shape of an array of the engine
 define internal ptr @shape_of(ptr %array) {
@@ -41,15 +42,28 @@ next:
   %i = phi i64 [ 0, %0 ], [ %after, %axis ]
   %count = phi i64 [ 1, %0 ], [ %product, %axis ]
   %is_over = icmp sge i64 %i, %axes
-  br i1 %is_over, label %done, label %axis
-axis:
+  br i1 %is_over, label %done, label %look
+look:
   %extent = call i64 @number_at(ptr %shape, i64 %i)
-  %product = mul i64 %count, %extent
+  %error = call ptr @PyErr_Occurred()
+  %is_number = icmp eq ptr %error, null
+  br i1 %is_number, label %multiply, label %clear
+multiply:
+  %pair = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %count, i64 %extent)
+  %product = extractvalue { i64, i1 } %pair, 0
+  %is_too_large = extractvalue { i64, i1 } %pair, 1
+  br i1 %is_too_large, label %no, label %axis
+axis:
   %after = add i64 %i, 1
   br label %next
 done:
   %number = call ptr @PyLong_FromLong(i64 %count)
   ret ptr %number
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
 }
 
 ; whether an array of the engine reads its memory as what that is
