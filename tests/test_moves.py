@@ -4,6 +4,7 @@ arrays, and products of all pairs: as NumPy has them, and without what is betwee
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.frontend import moves
+from lazyfuse.frontend import at_once, moves
 from tests import oracle
 
 if not oracle.IS_ENGINE:
@@ -120,6 +121,28 @@ def test_moved_arrays_are_copies() -> None:
         else:
             for one, other in zip(expected, (rolled, padded, a), strict=True):
                 host.testing.assert_array_equal(lf.asnumpy(other), one)
+
+
+def test_another_thread_writes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is copied at once is the version that was there when it was asked for."""
+    ours = lf.array(host.arange(900.0).reshape(30, 30))
+    plain = at_once.engine.flush
+
+    def flush(nodes: Any, device: str) -> None:
+        plain(nodes, device)
+        monkeypatch.setattr(at_once.engine, "flush", plain)
+        thread = threading.Thread(target=lambda: ours.__setitem__(..., -1.0))
+        thread.start()
+        thread.join()
+
+    pending = ours * 1.0
+    monkeypatch.setattr(at_once.engine, "flush", flush)
+    ours = pending
+    with lf.options(eager_size=100):
+        found = lf.roll(pending, 1, 0)
+    host.testing.assert_array_equal(
+        lf.asnumpy(found), host.roll(host.arange(900.0).reshape(30, 30), 1, 0)
+    )
 
 
 def test_where_regions_lie_is_remembered() -> None:

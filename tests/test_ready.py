@@ -164,6 +164,37 @@ def test_what_is_stored_inside(flushes: list[str]) -> None:
     assert flushes[4:24] == [PYTHON, DONE] * 10, " ".join(flushes)
 
 
+def test_finalizers_that_compute_meanwhile(
+    flushes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is found what is stored inside, the owner of that goes, after computing the rest:
+    what it alone had is not computed again, without operands."""
+    for module in (engine, trace):
+        kept = engine.kept
+        a = lf.asarray(_numbers(400))
+        lf.materialize(a)
+        own = {"k": lf.exp(a)}
+        total = own["k"] * 2 + 1
+
+        def found(wanted: Any, own: Any = own, total: Any = total, kept: Any = kept) -> Any:
+            nodes = kept(wanted)
+            if own:
+                own.clear()
+                host.asarray(total)
+            return nodes
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "kept", found)
+            if module is trace:
+                session.ready.clear()
+            else:
+                for number in range(6):
+                    lf.materialize(a + number)
+                assert session.ready
+            result = lf.asnumpy(total)
+        host.testing.assert_allclose(result, host.exp(_numbers(400)) * 2 + 1, rtol=1e-14)
+
+
 def test_orphans_are_noticed(flushes: list[str]) -> None:
     """A result that only a pending operation needs any more counts among the orphans."""
     a = lf.asarray(_numbers(500))

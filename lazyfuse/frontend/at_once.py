@@ -80,9 +80,10 @@ def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regio
     if not _is_known(array, 0) or not eager_size() or replay_code.is_recording():
         return None
     nbytes = math.prod(shape) * np.dtype(array._code).itemsize
-    _flush((array,))
+    own = array._storage.current()  # this version, whoever writes meanwhile
+    if own.buffer is None:
+        engine.flush([own], "cpu")
     node = Source(shape, array._code, strides, session.backend("cpu").allocate(nbytes))
-    own = array._storage.current()
     for target, source in regions:
         if 0 not in target.shape:
             values = in_place(own, array._reading, source)

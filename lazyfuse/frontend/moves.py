@@ -80,7 +80,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     moves, itemsize = _pads(array._layout, widths, mode), np.dtype(array._code).itemsize
     if moves is None or size_of(moves.shape) > sys.maxsize // itemsize:
         return None
-    is_copied = mode != "constant" and size_of(array._layout.shape) * itemsize < _LARGE
+    is_copied = mode != "constant" and size_of(moves.shape) * itemsize < _LARGE
     now = copied(array, *moves) if is_copied else None
     return _moved(array, moves, value) if now is None else now
 

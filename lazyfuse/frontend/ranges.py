@@ -13,7 +13,7 @@ from lazyfuse.frontend.handle import new
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.runtime import session
 
-#: Below, numbers are not normal, and dividing by the number of steps meets a condition.
+#: The least normal number: below it, dividing by the number of steps meets a condition.
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -37,7 +37,7 @@ def linspace(
         return None
     first, last = float(start), float(stop)
     step = (last - first) / (num - 1 if endpoint else num)
-    if abs(step) < _TINY or not isfinite(step) or num > sys.maxsize // 8:
+    if abs(step) <= _TINY or not isfinite(step) or num > sys.maxsize // 8:
         return None
     counted = Fill((num,), "f8", (1,), (Const(0.0, "f8"), Const(1.0, "f8")))
     places = new(counted, session.default_device())

@@ -8,7 +8,7 @@ values and memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,11 +195,11 @@ machines: list[Machine] = []
 
 def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     """Compute pending nodes, each there once."""
-    walked, started = None, session.runs[0]
+    walked, started, asked = None, session.runs[0], wanted
     if session.ready and not unfinished.runs and session.nested[0] == 1:
-        found = machines[-1].flush(wanted, device, config.current())
+        found = machines[-1].flush(asked, device, config.current())
         if found is not None and found is not True and not found[2]:
-            wanted = [*wanted, *kept(wanted)]
+            wanted = [*asked, *kept(asked)]
             found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()
@@ -208,11 +208,18 @@ def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
             if len(found) > len(walked):
                 return _told(Trace(wanted, walked, started), *found[3:])
     if session.runs[0] != started:  # code of the user has run in the middle
-        walked, wanted = None, [node for node in wanted if node.buffer is None]
-    pending = trace(wanted, walked, started)
+        walked, asked = None, _pending(asked)
+    if walked is not None and wanted is not asked:  # with what is stored inside
+        pending = Trace(wanted, walked, started, asked=len(asked))
+    else:
+        pending = trace(asked, walked, started)
     if unfinished.runs and unfinished.finish(pending.nodes):
-        pending = trace([node for node in wanted if node.buffer is None])
+        pending = trace(_pending(asked))
     return _run(pending, device) if pending.outputs else ()
+
+
+def _pending(nodes: Iterable[Node]) -> list[Node]:
+    return [node for node in nodes if node.buffer is None]
 
 
 def _told(pending: Trace, ready: Any, flags: int, results: list[Buffer]) -> list[Finding]:
@@ -273,8 +280,9 @@ def _results(known: Known, executor: Executor, leaves: Sequence[Any]) -> list[Bu
 
 
 def _again(pending: Trace, device: str) -> list[Finding]:
-    """Compute what is still pending of a trace that is stale."""
-    wanted = [node for node in pending.outputs if node.buffer is None]
+    """Compute what is still pending of what was asked of a trace that is stale: who has the rest
+    may be gone, and then so are its operands."""
+    wanted = _pending(pending.outputs[: pending.asked])
     return _run(trace(wanted), device) if wanted else []
 
 

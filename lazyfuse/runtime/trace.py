@@ -63,13 +63,19 @@ class Trace:
     is, count as one node. `is_plain`: nothing inside is worth keeping.
     """
 
-    __slots__ = ("outputs", "nodes", "structure", "is_plain", "_runs")
+    __slots__ = ("outputs", "nodes", "structure", "is_plain", "asked", "_runs")
 
     def __init__(
-        self, outputs: Sequence[Node], walked: Walk | None = None, walked_at: int = 0
+        self,
+        outputs: Sequence[Node],
+        walked: Walk | None = None,
+        walked_at: int = 0,
+        asked: int | None = None,
     ) -> None:
-        """`walked`: what a walk has found for these outputs already, after so many runs."""
+        """`walked`: what a walk has found for these outputs already, after so many runs; `asked`:
+        how many of them were asked for, the first ones, where that is not all."""
         self.outputs = outputs
+        self.asked = len(outputs) if asked is None else asked
         self._runs = session.runs[0] if walked is None else walked_at
         found = walked or walks[-1](list(outputs)) or walk(list(outputs))
         self.nodes, self.structure, self.is_plain = found
@@ -91,7 +97,9 @@ def trace(wanted: Sequence[Node], walked: Walk | None = None, walked_at: int = 0
     if found.is_plain:
         return found
     inside = kept(wanted)
-    return Trace([*wanted, *inside]) if inside else found
+    if found.is_stale:  # code of the user has run in the middle
+        return trace([node for node in wanted if node.buffer is None])
+    return Trace([*wanted, *inside], asked=len(wanted)) if inside else found
 
 
 def kept(wanted: Sequence[Node]) -> list[Node]:
