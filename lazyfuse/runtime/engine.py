@@ -8,7 +8,7 @@ values and memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.repeats import repeats
-from lazyfuse.runtime.trace import Trace, kept, trace
+from lazyfuse.runtime.trace import Trace, kept, pending_of, trace
 
 
 def origin() -> Origin | None:
@@ -181,8 +181,8 @@ def flush(nodes: Sequence[Node], device: str) -> None:
 class Machine(NamedTuple):
     """Machine code for known plans. flush: of nodes, device and options, as `lf_flushed` of
     `backends/cpu/record_flush_text.py`; True after them says that what is better stored inside is
-    among the nodes. learn: is told before each run of a plan by Python.
-    decoded: the conditions by the CPU's flags."""
+    among the nodes. learn: is told before each run of a plan by Python. decoded: the conditions
+    by the CPU's flags."""
 
     flush: Callable[..., Any]
     learn: Callable[[Trace, Known, Options], None]
@@ -195,31 +195,23 @@ machines: list[Machine] = []
 
 def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     """Compute pending nodes, each there once."""
-    walked, started, asked = None, session.runs[0], wanted
+    walked, started, whole = None, session.runs[0], None
     if session.ready and not unfinished.runs and session.nested[0] == 1:
-        found = machines[-1].flush(asked, device, config.current())
+        found = machines[-1].flush(wanted, device, config.current())
         if found is not None and found is not True and not found[2]:
-            wanted = [*asked, *kept(asked)]
+            wanted, whole = [*wanted, *kept(wanted)], len(wanted)
             found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()
-        if found is not None:
-            walked = found[:3]
-            if len(found) > len(walked):
-                return _told(Trace(wanted, walked, started), *found[3:])
-    if session.runs[0] != started:  # code of the user has run in the middle
-        walked, asked = None, _pending(asked)
-    if walked is not None and wanted is not asked:  # with what is stored inside
-        pending = Trace(wanted, walked, started, asked=len(asked))
-    else:
-        pending = trace(asked, walked, started)
+        walked = None if found is None else found[:3]
+        if found is not None and len(found) > 3:
+            return _told(Trace(wanted, walked, started), *found[3:])
+    if walked is None or session.runs[0] != started:  # code of the user may have run
+        walked, wanted, whole = None, pending_of(wanted[:whole]), None
+    pending = trace(wanted, walked, started, whole)
     if unfinished.runs and unfinished.finish(pending.nodes):
-        pending = trace(_pending(asked))
+        pending = trace(pending_of(wanted[:whole]))
     return _run(pending, device) if pending.outputs else ()
-
-
-def _pending(nodes: Iterable[Node]) -> list[Node]:
-    return [node for node in nodes if node.buffer is None]
 
 
 def _told(pending: Trace, ready: Any, flags: int, results: list[Buffer]) -> list[Finding]:
@@ -282,7 +274,7 @@ def _results(known: Known, executor: Executor, leaves: Sequence[Any]) -> list[Bu
 def _again(pending: Trace, device: str) -> list[Finding]:
     """Compute what is still pending of what was asked of a trace that is stale: who has the rest
     may be gone, and then so are its operands."""
-    wanted = _pending(pending.outputs[: pending.asked])
+    wanted = pending_of(pending.outputs[: pending.asked])
     return _run(trace(wanted), device) if wanted else []
 
 

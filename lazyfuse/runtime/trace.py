@@ -6,7 +6,7 @@ This runs for every result that is asked for, so it is one flat loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph, is_leaf
@@ -90,16 +90,26 @@ class Trace:
         return Graph(self.outputs)
 
 
-def trace(wanted: Sequence[Node], walked: Walk | None = None, walked_at: int = 0) -> Trace:
-    """The trace of nodes; those inside that are better stored are outputs of it as well. `walked`
-    and `walked_at` as in Trace."""
-    found = Trace(wanted, walked, walked_at)
-    if found.is_plain:
+def trace(
+    wanted: Sequence[Node],
+    walked: Walk | None = None,
+    walked_at: int = 0,
+    asked: int | None = None,
+) -> Trace:
+    """The trace of nodes; those inside that are better stored are outputs of it as well. `walked`,
+    `walked_at` and `asked` as in Trace: with the last, they are there already."""
+    found = Trace(wanted, walked, walked_at, asked)
+    if found.is_plain or asked is not None:
         return found
     inside = kept(wanted)
     if found.is_stale:  # code of the user has run in the middle
-        return trace([node for node in wanted if node.buffer is None])
+        return trace(pending_of(wanted))
     return Trace([*wanted, *inside], asked=len(wanted)) if inside else found
+
+
+def pending_of(nodes: Iterable[Node]) -> list[Node]:
+    """Those that are not computed."""
+    return [node for node in nodes if node.buffer is None]
 
 
 def kept(wanted: Sequence[Node]) -> list[Node]:
