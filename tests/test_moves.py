@@ -72,7 +72,21 @@ def test_pad(mode: str) -> None:
             )
 
 
-CONSTANTS = (1, 0, -1, 2.5, 300, 2**60, True, float("nan"), 1j, (1, 2), host.float32(1.5))
+CONSTANTS = (
+    1,
+    0,
+    -0.0,
+    None,
+    -1,
+    2.5,
+    300,
+    2**60,
+    True,
+    float("nan"),
+    1j,
+    (1, 2),
+    host.float32(1.5),
+)
 
 
 @pytest.mark.parametrize("value", CONSTANTS, ids=str)

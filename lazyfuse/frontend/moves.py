@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.at_once import copied
+from lazyfuse.frontend.convert import integer_range
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update, View
@@ -61,9 +62,7 @@ class Moves(NamedTuple):
 
 def rolled(array: Any, shifts: tuple[int, ...]) -> Any:
     """The elements shifted by so many places along each axis, in memory order K."""
-    moves = _rolls(array._layout, shifts)
-    now = copied(array, *moves) if array.nbytes < _LARGE else None
-    return _moved(array, moves, 0) if now is None else now
+    return _moved(array, _rolls(array._layout, shifts), None)
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
@@ -73,23 +72,22 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         return None
     if not array._layout.shape or 0 in array._layout.shape:
         return None
-    value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
+    is_constant = mode == "constant"
+    value = kwargs.pop("constant_values", 0) if is_constant else None
     widths = _widths(pad_width, len(array._layout.shape))
-    if kwargs or widths is None or not _is_held(value, array._code):
+    if kwargs or widths is None or is_constant and not _is_held(value, array._code):
         return None
-    moves, itemsize = _pads(array._layout, widths, mode), np.dtype(array._code).itemsize
-    if moves is None or size_of(moves.shape) > sys.maxsize // itemsize:
+    moves = _pads(array._layout, widths, mode)
+    if moves is None or size_of(moves.shape) > sys.maxsize // np.dtype(array._code).itemsize:
         return None
-    is_copied = mode != "constant" and size_of(moves.shape) * itemsize < _LARGE
-    now = copied(array, *moves) if is_copied else None
-    return _moved(array, moves, value) if now is None else now
+    return _moved(array, moves, value)
 
 
 def _is_held(value: Any, dtype: str) -> bool:
     """Whether a constant is a number that a dtype holds as it is."""
     if type(value) is int and dtype[0] in "iu":
-        bounds = np.iinfo(dtype)
-        return bool(bounds.min <= value <= bounds.max)
+        low, high = integer_range(dtype)
+        return low <= value <= high
     if type(value) is float and dtype in ("f8", "c16"):
         return True
     return type(value) is int and (
@@ -112,10 +110,14 @@ def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...] | None:
 
 
 def _moved(array: Any, moves: Moves, value: Any) -> Any:
-    """The new array, with the value where no region is."""
+    """The new array, with the value where no region is; without one the regions are all of it."""
+    if value is None and size_of(moves.shape) * array.itemsize < _LARGE:
+        now = copied(array, *moves)
+        if now is not None:
+            return now
     base, place, dtype = array._storage.current(), engine.origin(), array._code
-    zero = np.asarray(value).astype(dtype).item()
-    node: Node = Fill(moves.shape, dtype, moves.strides, (Const(zero, dtype),))
+    filling = np.asarray(0 if value is None else value).astype(dtype).item()
+    node: Node = Fill(moves.shape, dtype, moves.strides, (Const(filling, dtype),))
     is_plain = array._cast is None and len(moves.regions) > 1
     for target, source in moves.regions:
         part = View(base, source) if is_plain else view(array, source)._read()

@@ -30,14 +30,13 @@ from lazyfuse.runtime.native_parts import (
     Part,
     Place,
     function_of,
+    kept,
     set_method,
     set_part,
 )
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-#: What the code refers to; it is never unloaded.
-_kept: list[Any] = []
 #: The method whose place machine code takes last.
 LAST = "__add__"
 #: The methods of classes before.
@@ -150,7 +149,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
         table[number] = entry
-    _kept.extend((code, known))
+    kept.extend((code, known))
     taken = [
         Place(owners[name], special, code.address(f"lf_{name}"), _flags(name),
               "" if name == "missing" else None)

@@ -13,8 +13,7 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: The byte of a weak reference where the next one stands (PyWeakReference of CPython's
 #: weakrefobject.h).
 WEAK_NEXT = 6 * _WORD
-
-
+#: How a function takes its arguments (CPython's methodobject.h).
 METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
 
 
@@ -60,8 +59,8 @@ class _GetSetDef(ctypes.Structure):
     )
 
 
-#: What the descriptors refer to; they are never unloaded.
-_kept: list[Any] = []
+#: What machine code and its descriptors refer to; they are never unloaded.
+kept: list[Any] = []
 
 
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
@@ -77,14 +76,14 @@ def set_method(kind: type, name: str, address: int, flags: int, doc: str | None 
     made = _MethodDef(name.encode(), address, flags, text.encode())
     new_method = ctypes.pythonapi.PyDescr_NewMethod
     new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
-    _kept.append(made)
+    kept.append(made)
     setattr(kind, name, new_method(kind, ctypes.addressof(made)))
 
 
 def function_of(name: str, address: int) -> Callable[..., Any]:
     """A function of Python of a C function of positional arguments."""
     made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _kept.append(made)
+    kept.append(made)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
     found: Callable[..., Any] = new(ctypes.addressof(made), None, None)
@@ -100,7 +99,7 @@ def set_part(part: Part) -> None:
     doc = None if found.__doc__ is None else found.__doc__.encode()
     setter = None if found.fset is None else part.setter
     made = _GetSetDef(part.name.encode(), part.getter, setter, doc, id(given))
-    _kept.append((made, given))
+    kept.append((made, given))
     new = ctypes.pythonapi.PyDescr_NewGetSet
     new.restype, new.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
     setattr(part.kind, part.name, new(part.kind, ctypes.addressof(made)))

@@ -116,13 +116,13 @@ def kept(wanted: Sequence[Node]) -> list[Node]:
     """Operations inside that are stored as well: dear ones whose array is still held, and those
     that are computed again (they were inside an earlier run): the topmost of these."""
     graph = Graph(wanted)
-    kept: dict[Node, None] = {}
+    found: dict[Node, None] = {}
     for node in graph.nodes:
         if not node.seen:
-            kept.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
+            found.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
         if node.is_held and not _is_free(node) and _is_dear(node):
-            kept[node] = None
-    return [node for node in kept if node not in graph.outputs]
+            found[node] = None
+    return [node for node in found if node not in graph.outputs]
 
 
 def _is_free(node: Node) -> bool:

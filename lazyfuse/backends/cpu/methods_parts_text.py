@@ -66,22 +66,13 @@ no:
   ret ptr null
 }
 
-; whether an array of the engine reads its memory as what that is
-define internal i1 @is_uncast(ptr %array) {
-  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
-  %none = call ptr @none()
-  %is_uncast = icmp eq ptr %cast, %none
-  ret i1 %is_uncast
-}
-
 define internal ptr @engine_dtype(ptr %array) {
   %is_uncast = call i1 @is_uncast(ptr %array)
   br i1 %is_uncast, label %look, label %no
 look:
   %node = call ptr @memory(ptr %array)
   %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
-  %dtypes = call ptr @object(i64 T_DTYPES)
-  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %dtype = call ptr @dtype_of(ptr %code)
   %is_unknown = icmp eq ptr %dtype, null
   br i1 %is_unknown, label %no, label %give
 give:

@@ -19,8 +19,7 @@ define internal ptr @settled_memory(ptr %array) {
   %is_engines = icmp eq ptr %host, %none
   br i1 %is_engines, label %plain, label %no
 plain:
-  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
-  %is_uncast = icmp eq ptr %cast, %none
+  %is_uncast = call i1 @is_uncast(ptr %array)
   %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
   %device = call ptr @get(ptr %storage, i64 STORAGE_DEVICE)
   %cpu = call ptr @object(i64 T_CPU)
@@ -79,6 +78,21 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
   %at = add i64 %begin, %skipped
   %place = inttoptr i64 %at to ptr
   ret ptr %place
+}
+
+; whether an array of the engine reads its memory as what that is
+define internal i1 @is_uncast(ptr %array) {
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %none = call ptr @none()
+  %is_uncast = icmp eq ptr %cast, %none
+  ret i1 %is_uncast
+}
+
+; NumPy's dtype of a code of the engine; null for those that are not known
+define internal ptr @dtype_of(ptr %code) {
+  %dtypes = call ptr @object(i64 T_DTYPES)
+  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  ret ptr %dtype
 }
 
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
@@ -143,8 +157,7 @@ counted:
   %is_small = icmp ult i64 %less, %most
   br i1 %is_small, label %make, label %drop
 make:
-  %dtypes = call ptr @object(i64 T_DTYPES)
-  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %dtype = call ptr @dtype_of(ptr %code)
   %is_unknown = icmp eq ptr %dtype, null
   br i1 %is_unknown, label %drop, label %new
 new:
@@ -185,8 +198,7 @@ memory:
 look:
   %node = call ptr @memory(ptr %array)
   %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
-  %dtypes = call ptr @object(i64 T_DTYPES)
-  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %dtype = call ptr @dtype_of(ptr %code)
   %is_unknown = icmp eq ptr %dtype, null
   br i1 %is_unknown, label %drop, label %read
 read:
