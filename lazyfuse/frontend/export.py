@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle, handle, new
-from lazyfuse.frontend.memory import in_place
+from lazyfuse.frontend.memory import in_place, look
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
@@ -101,15 +101,15 @@ def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
 
 def item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar; without arguments the array must have one."""
-    return to_array(self).item(*args)
+    return look(self, lambda values: values.item(*args))
 
 
 def tolist(self: Any) -> Any:
-    return to_array(self).tolist()
+    return look(self, np.ndarray.tolist)
 
 
 def tobytes(self: Any, order: str = "C") -> bytes:
-    return to_array(self).tobytes(order)  # type: ignore[arg-type]  # NumPy checks it
+    return look(self, lambda values: values.tobytes(order))  # type: ignore[arg-type]  # NumPy checks it
 
 
 def to_bytes(self: Any) -> bytes:

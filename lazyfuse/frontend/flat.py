@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import elementwise
+from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
@@ -73,12 +74,19 @@ class FlatIterator:
         return value
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.base.ravel()[self._positions(key)]
+        if type(key) is int and 0 <= key < self.base.size:
+            return self.base[tuple(map(int, np.unravel_index(key, self.base.shape)))]
+        found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
         return found if found.base is None else found.copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         array = self.base
         array._check_writeable()
+        if type(key) in (int, slice) and array.flags.c_contiguous:
+            line = array.reshape(-1)
+            if line._layout.shape and self._is_one_each(line, key, value):
+                line[key] = value
+                return
         key = to_array(key) if isinstance(key, Handle) else key
         written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
         call_as_user(written.flat.__setitem__, key, lower(value))
@@ -88,6 +96,20 @@ class FlatIterator:
         elif positions.size:
             place = np.unravel_index(positions, array.shape)
             array[place] = written.ravel()[positions]
+
+    def _is_one_each(self, line: Any, key: Any, value: Any) -> bool:
+        """Whether a key of the array as one axis is in it, and a value has an element for each
+        position, or is a number for all."""
+        size = line.size
+        if type(key) is int and not -size <= key < size:
+            return False
+        if type(value) is float:
+            return bool(line._code[0] == "f")
+        if type(value) in (bool, int):
+            low, high = limits(line._code) or (0, 1)
+            return bool(low <= value <= high)
+        shape = (len(range(*key.indices(size))),) if type(key) is slice else ()
+        return isinstance(value, Handle) and _form(value) == (shape, line._code)
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Cannot delete iterator elements")
@@ -119,6 +141,10 @@ class FlatIterator:
         return self._compared("greater_equal", other)
 
     __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
+
+
+def _form(array: Any) -> tuple[tuple[int, ...], str]:
+    return array.shape, array._code
 
 
 def set_flat(self: Any, value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking
+from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking, pieces
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.runtime.caller import call_as_user
@@ -47,6 +47,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         return
     if isinstance(src, bool | int | float | complex | np.generic):
         src = _as_element(src, dst, casting)
+    if where is True and casting == "same_kind" and type(src) not in (list, tuple):
+        if pieces.assigned(dst, ..., src):
+            return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write
     dst._check_writeable()

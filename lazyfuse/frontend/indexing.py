@@ -22,7 +22,7 @@ from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
-from lazyfuse.frontend.memory import is_settled, look, mutate
+from lazyfuse.frontend.memory import is_settled, mutate
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -32,14 +32,13 @@ from lazyfuse.frontend.selection import (
     select,
     values_in,
 )
-from lazyfuse.frontend.shortcuts import FEW
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
 from lazyfuse.ir.order import copy_strides
 from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
-from lazyfuse.runtime import engine, replay_code
+from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a view or an element (`rerecord.count`).
@@ -129,12 +128,6 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
     is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
-    in_a_row = _IN_A_ROW if size <= FEW else _MANY_IN_A_ROW
-    may = size <= pieces.AT_ONCE and not replay_code.is_recording()
-    if may and _is_written_piecewise(array, in_a_row):
-        for each in (array, value):
-            if isinstance(each, Handle):
-                look(each, lambda values: None)
     if size <= pieces.AT_ONCE and is_settled(array) and _is_at_hand(value):
         _write(array, () if is_element else ..., value, layout)
         return
@@ -142,24 +135,6 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
         _write(array, (), value, layout)  # NumPy takes it for bools only
         return
     assign(view(array, layout), value)
-
-
-#: Recorded writes in a row after which an array is computed, so that more of them happen at once:
-#: of few elements, and of more.
-_IN_A_ROW, _MANY_IN_A_ROW = 4, 16
-
-
-def _is_written_piecewise(array: Any, times: int) -> bool:
-    """Whether the last so many operations on an array are writes of some of its elements, as in a
-    loop."""
-    if array._host is not None or array._storage.device != "cpu":
-        return False
-    node = array._storage.node
-    for _ in range(times):
-        if not isinstance(node, Update) or not node.srcs:
-            return False
-        node = node.srcs[0]
-    return True
 
 
 def _assign_picked(array: Any, key: Any, value: Any) -> None:

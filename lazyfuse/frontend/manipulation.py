@@ -64,15 +64,12 @@ def _target_shape(shape: Any, size: int) -> Shape:
     extents = integers(shape if several else (shape,))
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
-    wrong = f"cannot reshape array of size {size} into shape {_shown(extents)}"
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
+    if (known == 0 or size % known) if unknown else known != size:
+        raise ValueError(f"cannot reshape array of size {size} into shape {_shown(extents)}")
     if unknown:
-        if known == 0 or size % known:
-            raise ValueError(wrong)
         extents[unknown[0]] = size // known
-    elif known != size:
-        raise ValueError(wrong)
     return tuple(extents)
 
 

@@ -13,6 +13,7 @@ from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.pieces import AT_ONCE
+from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import OWN_WORDS, enter, lift
 from lazyfuse.ir.storage import Storage
@@ -140,4 +141,5 @@ def _recording(kind: type) -> Recording:
         for found in (getattr(method, "recipes", None), getattr(method, "learned", None))
         if found is not None
     }
-    return Recording(kind, Handle._scalar, known, FLOATS, MOST_STEPS, MOST_OPERANDS, AT_ONCE)
+    bounds = MOST_STEPS, MOST_OPERANDS, AT_ONCE, MANY_IN_A_ROW, PIECES
+    return Recording(kind, Handle._scalar, known, FLOATS, *bounds)

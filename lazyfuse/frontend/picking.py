@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from lazyfuse.frontend import elementwise, fallback, indexing, methods, picks, selection
+from lazyfuse.frontend import elementwise, fallback, indexing, methods, picks, pieces, selection
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.library import Call
@@ -50,6 +50,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         array, axis = ravel(array), axis or 0
     if not -array.ndim <= axis < array.ndim:
         raise AxisError(axis, array.ndim)
+    found = pieces.taken(array, indices, axis, mode)
+    if found is not None:
+        return found
     extent = array.shape[axis]
     shape = (*array.shape[:axis], *index.shape, *array.shape[axis % array.ndim + 1 :])
     if not extent and 0 not in shape:

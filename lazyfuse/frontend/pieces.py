@@ -12,12 +12,14 @@ from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.memory import change, is_settled
+from lazyfuse.frontend.piecewise import compute, is_written_piecewise
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
-from lazyfuse.ir.node import Const, Fill, Node
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Const, Fill, Node, Update
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
 
@@ -102,6 +104,23 @@ def _filtered(array: Any, mask: Any, limit: int) -> Any:
     return None if count > limit else small_array(filtered(memory, values, count))
 
 
+def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
+    """`np.take` of few elements of settled memory; None where the engine is to be asked. Raises:
+    what it does."""
+    limit, shape = largest(), array.shape
+    index = at_hand(indices, limit) if limit and type(array) in ARRAYS else None
+    if index is None or np.result_type(index).kind not in "iu" or array._host is not None:
+        return None
+    if np.size(index) * size_of(shape) > limit * shape[axis]:
+        return None
+    memory = window(array, max(limit, size_of(shape)))
+    if memory is None:
+        return None
+    count(_SAVED)
+    found = call_as_user(np.take, memory, index, axis, mode=mode)
+    return small_array(found) if type(found) is np.ndarray else found
+
+
 #: Pending operations under a mask that are looked at.
 _MOST_LOOKED_AT = 100
 
@@ -147,7 +166,10 @@ def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
     """How many elements a key picks, at most; infinitely many for what is not looked into."""
     arrays = [part for part in parts if isinstance(part, np.ndarray | np.generic)]
     if any(part.dtype == bool for part in arrays):  # it picks each element once, at most
-        return size_of(shape) if len(parts) == 1 else math.inf
+        mask = parts[0]
+        if len(parts) > 1 or mask.shape != shape[: mask.ndim]:
+            return math.inf
+        return int(np.count_nonzero(mask)) * size_of(shape[mask.ndim :])
     taken = [part for part in parts if part is not None and part is not ...]
     if len(taken) > len(shape):
         return math.inf
@@ -167,16 +189,19 @@ def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
 
 def assigned(array: Any, key: Any, value: Any) -> bool:
     """Whether array[key] = value is done: for a key of slices and integers, where few elements of
-    settled memory change and the value is at hand. Raises: what NumPy does."""
-    if array._host is not None or array._writeable is not True:
+    settled memory change and the value is at hand; both are computed where a loop writes them.
+    Raises: what NumPy does."""
+    if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
-    if array._storage.node.buffer is None and not _is_unfilled(array):
+    if any(map(_is_index, key)) if type(key) is tuple else _is_index(key):
+        return _are_assigned(array, key, value)
+    layout = _target(array, key, value)
+    if layout is None:
         return False
     given = _given(array, value)
-    layout = None if given is None else basic_layout(array._layout, key)
-    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
+    if given is None:
         return False
-    if isinstance(given, np.ndarray) and not layout.shape or current_modes().is_immediate:
+    if not layout.shape and isinstance(given, np.ndarray | list | tuple):
         return False
     if not _settles(array):
         return False
@@ -185,6 +210,52 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
             return True  # what `x[1:3] += y` assigns last
     count(_SAVED)
     return change(array, layout, np.ndarray.__setitem__, ..., given)
+
+
+def _target(array: Any, key: Any, value: Any) -> Layout | None:
+    """Where the few elements lie that are to be written; None where this cannot be at once."""
+    is_pending = array._storage.node.buffer is None and not _is_unfilled(array)
+    is_loop = is_pending and is_written_piecewise(array, 0) and not replay_code.is_recording()
+    if not (is_loop if is_pending else _given(array, value) is not None):
+        return None
+    layout = basic_layout(array._layout, key)
+    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
+        return None
+    if is_loop:
+        if not is_written_piecewise(array, size_of(layout.shape)):
+            return None
+        compute(array, value)
+    return layout
+
+
+def _are_assigned(array: Any, key: Any, value: Any) -> bool:
+    """Whether array[key] = value is done for a key with small arrays of integers."""
+    limit = largest()
+    keys = key if type(key) is tuple else (key,)
+    if not limit or array._storage.device != "cpu":
+        return False
+    if any(type(item) in (np.ndarray, *ARRAYS) and not _is_index(item) for item in keys):
+        return False
+    if _is_scattered(array._storage.node):
+        compute(array, value)
+    given, parts = _given(array, value), [_part(item, limit) for item in keys]
+    if given is None or any(part is _UNKNOWN for part in parts):
+        return False
+    if not 0 < _count(array._layout.shape, parts) <= AT_ONCE or not _settles(array):
+        return False
+    count(_SAVED)
+    where = tuple(parts) if type(key) is tuple else parts[0]
+    return change(array, array._layout, np.ndarray.__setitem__, where, given)
+
+
+def _is_scattered(node: Node) -> bool:
+    """Whether what is pending is a write at positions: no kernel has more than one of them."""
+    return node.buffer is None and type(node) is Update and len(node.srcs) > 2
+
+
+def _is_index(item: Any) -> bool:
+    """Whether a part of a key may be an array of integers."""
+    return type(item) is list or type(item) in (np.ndarray, *ARRAYS) and item.dtype.kind in "iu"
 
 
 #: Bytes of arrays that are filled when a part of them is written.
@@ -212,6 +283,9 @@ def _given(array: Any, value: Any) -> Any:
     warns of more than conditions of arithmetic."""
     if type(value) in _SIMPLE:
         return value
+    if type(value) in (list, tuple):
+        is_known = len(value) <= largest() and _SIMPLE.issuperset(map(type, value))
+        return value if is_known else None
     if type(value) not in ARRAYS and type(value) is not np.ndarray:
         return None
     given = at_hand(value, largest())

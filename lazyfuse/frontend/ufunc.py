@@ -132,16 +132,39 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     call_as_user = __call__
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
+        out = self._output(args, kwargs)
+        if out is not None and is_pending(out) and self._is_delivered(args, out):
+            return out
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
-        if found is small.LARGE and self._is_exact and self._ufunc is not np.absolute:
+        is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
+        if found is small.LARGE and self._is_exact and not is_modulus:
             found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:
+            if out is not None and self._is_delivered(args, out):
+                return out
             return call(self._name, self._ufunc, args, kwargs)
         noted = on_numbers(self, args) if eager_size() else None
         return elementwise.apply(self._name, args) if noted is None else noted
+
+    def _output(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What the only result is written to, where nothing else is asked for; else None."""
+        nin = self._ufunc.nin
+        if self._at_once is None or self._ufunc.nout > 1 or len(args) < nin:
+            return None
+        given = (kwargs["out"],) if len(kwargs) == 1 and "out" in kwargs else ()
+        outs = (*args[nin:], *(given[0] if given and type(given[0]) is tuple else given))
+        return outs[0] if len(outs) == 1 and (given or not kwargs) else None
+
+    def _is_delivered(self, args: Sequence[Any], out: Any) -> bool:
+        """Whether the result has been written at once."""
+        inputs = args[: self._ufunc.nin]
+        if self._is_exact and not (self._ufunc is np.absolute and _is_complex(inputs[0])):
+            return windows.delivered(self._ufunc, inputs, out)
+        found = None if self._at_once is None else self._at_once(inputs)
+        return isinstance(found, Handle) and windows.put(found, out)
 
     @_at_once
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
@@ -215,6 +238,8 @@ class Product(Ufunc):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = small.ufunc(self._ufunc, args, kwargs)
+        if found is small.LARGE:
+            found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:
             return found
         if kwargs.get("out") is Ellipsis:

@@ -11,8 +11,10 @@ records is left to the engine, and so is what is pending.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, readable
+from lazyfuse.frontend.piecewise import compute, is_written_piecewise
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.rules import Rule
@@ -93,17 +96,60 @@ def operated(plain: Method, *values: Any) -> Any:
 
 def changed(plain: Method, array: Any, other: Any) -> bool:
     """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
-    it is settled. Raises: what it does."""
-    limit = largest()
-    if not limit or array._writeable is not True or array._storage.node.buffer is None:
+    it is settled, or is now since a loop writes it. Raises: what it does."""
+    if not _is_ready(array, (other,)):
         return False
-    if not 0 < size_of(array._layout.shape) <= limit:
-        return False
-    theirs = at_hand(other, limit)
+    theirs = at_hand(other, largest())
     if theirs is None:
         return False
     count(_SAVED)
     return change(array, array._layout, plain, theirs)
+
+
+def _is_ready(array: Any, others: Sequence[Any]) -> bool:
+    """Whether an array of the engine may be changed at once: a small part of memory that is
+    computed, or is now with the others since a loop writes it."""
+    size = size_of(array._layout.shape)
+    if array._writeable is not True or not 0 < size <= largest():
+        return False
+    if array._storage.node.buffer is None:
+        if not is_written_piecewise(array, size):
+            return False
+        compute(array, *others)
+    return True
+
+
+def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
+    """Whether a ufunc of NumPy's has written its result for operands at hand into an array.
+    Raises: what it does."""
+    limit = largest()
+    if type(out) not in ARRAYS or not limit or out._host is None and not _is_ready(out, inputs):
+        return False
+    operands = [at_hand(value, limit) for value in inputs]
+    if any(operand is None for operand in operands):
+        return False
+    count(_SAVED)
+    if out._host is not None:
+        heard(plain, *operands, out._host)
+        return True
+    return change(out, out._layout, lambda target: plain(*operands, target))
+
+
+def put(result: Any, out: Any) -> bool:
+    """Whether a small array has been written into one of its shape and dtype, at once."""
+    if type(out) not in ARRAYS or result._host is None:
+        return False
+    values = result._host
+    if out._layout.shape != values.shape if out._host is None else out._host.shape != values.shape:
+        return False
+    if out.dtype != values.dtype:
+        return False
+    if out._host is not None:
+        if not out._host.flags.writeable:
+            return False
+        out._host[...] = values
+        return True
+    return _is_ready(out, ()) and change(out, out._layout, np.ndarray.__setitem__, ..., values)
 
 
 # ---- functions and methods of any arguments
@@ -128,9 +174,9 @@ class _Opened(small.Lowering):
         """Arguments by position, of which the first `most` may have windows. Raises: Large."""
         given = []
         for number, arg in enumerate(args[:most]):
-            is_list = type(arg) in (list, tuple)
-            is_first = number == 0 or rule in (Rule.SPREAD, Rule.ANY)
-            self.opens = is_first and (rule is Rule.ANY or is_list == (rule is Rule.JOINED))
+            may_be_list = rule in (Rule.FIRST, Rule.ANY)
+            is_opened = number == 0 or rule is not Rule.FIRST
+            self.opens = is_opened and (may_be_list or type(arg) not in (list, tuple))
             given.append(self.lower(arg))
         self.opens = False
         return given + [self.lower(arg) for arg in args[most:]]
@@ -168,15 +214,27 @@ def called(
 
 def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
     """Whether a result is small that is as large as these arguments together make it."""
-    if rule is Rule.JOINED:
-        return sum(map(np.size, given[0])) <= limit
-    arrays = [each for each in given if isinstance(each, np.ndarray)]
-    if rule is not Rule.SPREAD or len(arrays) < 2:
-        return True
-    try:
-        return np.broadcast(*arrays).size <= limit
-    except ValueError:  # which the engine says
-        return False
+    first: Any = given[0]
+    if rule is Rule.FIRST and type(first) in (list, tuple):
+        return sum(map(np.size, first)) <= limit
+    if rule is Rule.TIMES:
+        return math.prod(map(_factor, given)) <= limit
+    return rule is not Rule.SPREAD or _spread_size(given) <= limit
+
+
+def _spread_size(given: Sequence[Any]) -> int:
+    """How many elements arrays have when they are broadcast, whether that can be or not."""
+    shapes = [each.shape[::-1] for each in given if isinstance(each, np.ndarray)]
+    return math.prod(map(max, zip_longest(*shapes, fillvalue=1)))
+
+
+def _factor(value: Any) -> int:
+    """How many times as large an argument may make a result."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if type(value) in (list, tuple):
+        return math.prod(map(_factor, value))
+    return max(value, 1) if type(value) is int else 1
 
 
 def _is_new(found: Any, memory: Sequence[int]) -> bool:
@@ -203,8 +261,11 @@ def beside(engine: Method, plain: Method, rule: Rule) -> Method:
 
 
 def _may_be_at_hand(args: Sequence[Any]) -> bool:
-    """Whether the first argument, where it is an array of the engine, is computed."""
+    """Whether the first argument, where it is an array of the engine, is computed; or one is among
+    its items."""
     first: Any = args[0] if args else None
+    if type(first) in (list, tuple):
+        return any(type(item) in ARRAYS for item in first) or len(args) > 1
     if type(first) not in ARRAYS or first._host is not None:
         return True
     return first._storage.node.buffer is not None

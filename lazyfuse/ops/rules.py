@@ -14,12 +14,13 @@ class Rule(IntEnum):
     """Which arguments may be parts of the engine's memory, and how large the result is."""
 
     NONE = 0
-    #: The first; no larger than that, or as long as another one, which is small.
+    #: The first, or its items where it is a list; no larger than that, or than these together, or
+    #: as long as another one, which is small.
     FIRST = 1
-    #: Those by position; as large as they and the keywords are broadcast to.
+    #: Those by position; as large as they and the keywords are broadcast to, or twice that.
     SPREAD = 2
-    #: The items of the first; as large as all together.
-    JOINED = 3
+    #: Those by position; as large as the product of their sizes and of the integers among them.
+    TIMES = 3
     #: Any by position: NumPy would be asked at once anyway, or the result is as large as a few.
     ANY = 4
 
@@ -30,13 +31,17 @@ def _table(**rules: str) -> Mapping[str, Rule]:
 
 #: Of functions of the namespace.
 FUNCTIONS = _table(
-    FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp cumsum "
-    "cumprod cumulative_sum cumulative_prod nansum nanprod nanmax nanmin nanmean nanvar nanstd "
-    "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round around "
-    "diff trace flatnonzero nonzero argwhere copy linalg.norm "
-    "linalg.vector_norm linalg.matrix_norm linalg.trace linalg.det",
-    SPREAD="where clip isclose",
-    JOINED="concatenate concat stack hstack vstack column_stack dstack",
+    FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp cumsum cumprod "
+    "cumulative_sum cumulative_prod nansum nanprod nanmax nanmin nanmean nanvar nanstd "
+    "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round "
+    "around diff trace flatnonzero nonzero argwhere copy linalg.norm roll "
+    "gradient unwrap ediff1d fix sort_complex trapezoid lexsort array asarray "
+    "concatenate concat stack hstack vstack column_stack dstack empty_like zeros_like "
+    "ones_like full_like fft.fftshift fft.ifftshift linalg.vector_norm linalg.matrix_norm "
+    "linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh linalg.eigvalsh "
+    "linalg.cholesky",
+    SPREAD="where clip isclose dot inner vdot convolve correlate linalg.solve",
+    TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft",
     ANY="searchsorted interp array_equal array_equiv allclose append",
 )
 #: Of methods.
@@ -44,7 +49,8 @@ METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
     "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
-    SPREAD="clip",
+    SPREAD="clip dot",
+    TIMES="repeat",
 )
 #: Of methods of ufuncs.
 OF_UFUNCS = _table(FIRST="reduce accumulate")

@@ -13,7 +13,7 @@ from lazyfuse.ir import form
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
-from lazyfuse.ir.node import Const, Map, Node, View
+from lazyfuse.ir.node import Const, Map, Node, Update, View
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
@@ -26,8 +26,9 @@ _new = object.__new__
 
 class Recording(NamedTuple):
     """Of the frontend: the classes of arrays and of pending scalars, the recipes of each operator,
-    the floats of small integers, the most steps and operands of a recipe, and how many elements
-    are written at once."""
+    the floats of small integers, the most steps and operands of a recipe, how many elements are
+    written at once, after how many writes of pieces in a row is asked whether the next is, and how
+    many pieces an array has then, at least."""
 
     array: type
     scalar: type
@@ -36,6 +37,8 @@ class Recording(NamedTuple):
     most_steps: int
     most_operands: int
     at_once: int
+    most_in_a_row: int
+    least_pieces: int
 
 
 def places(
@@ -60,7 +63,8 @@ def places(
     found["deep"] = trace.DEEP
     found["tuple_items"] = tuple.__basicsize__
     found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}
-    found["at_once"] = recording.at_once
+    found |= {"at_once": recording.at_once, "most_in_a_row": recording.most_in_a_row}
+    found["least_pieces"] = recording.least_pieces
     return found
 
 
@@ -86,7 +90,8 @@ def objects(recording: Recording) -> dict[str, Any]:
         "WARNINGS": vars(warnings), "FILTERS_NAME": "filters", "CONST": _constant(),
         "VIEW": _view(), "STORAGE": _storage(), "OPTIONS": config.variable,
         "TUPLE_NEW": tuple.__new__, "LAYOUT": Layout, "VIEW_ARRAY": _view_array(recording.array),
-        "MAP": Map, "CONST_CLASS": Const, "SIGNATURE": "signature", "IS_COSTLY": "is_costly",
+        "MAP": Map, "UPDATE": Update, "CONST_CLASS": Const, "SIGNATURE": "signature",
+        "IS_COSTLY": "is_costly",
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
         "MEMORY": type(_memory()), "READY": session.ready,

@@ -224,6 +224,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
+        "LETTER_C": ord("c"),
         "OPENS_OWN": 1,
         "OPENS_ITEMS": 2,
         "OPENS_BOTH": 3,

@@ -141,12 +141,14 @@ look:
   %operand = load ptr, ptr %args
   %host = call ptr @array(ptr %operand)
   %is_known = icmp ne ptr %host, null
-  br i1 %is_known, label %dtype, label %yes
+  br i1 %is_known, label %dtype, label %memory
 dtype:
   %is_complex = call i1 @is_complex(ptr %host)
   ret i1 %is_complex
-yes:
-  ret i1 true
+memory:
+  %are_reals = call i1 @are_reals(ptr %operand)
+  %may_be = xor i1 %are_reals, true
+  ret i1 %may_be
 no:
   ret i1 false
 }}

@@ -7,6 +7,22 @@ integer in int64 that fits, or in float64 that is finite, a bool in bool.
 from __future__ import annotations
 
 ELEMENTS = """
+; what is assigned, with a reference: a number, an array that is at hand, or NumPy's; null for
+; others
+define internal ptr @assigned_value(ptr %value) {
+  %is_bool = call i1 @is(ptr %value, i64 T_BOOL)
+  %is_long = call i1 @is(ptr %value, i64 T_INT_LONG)
+  %is_whole = or i1 %is_bool, %is_long
+  %is_numpys = call i1 @is(ptr %value, i64 T_NDARRAY)
+  %is_more = or i1 %is_whole, %is_numpys
+  br i1 %is_more, label %same, label %take
+same:
+  call void @Py_IncRef(ptr %value)
+  ret ptr %value
+take:
+  %taken = call ptr @taken(ptr %value)
+  ret ptr %taken
+}
 
 ; whether two arrays of NumPy's are the same elements in the same order, as what `x[1:3] += y`
 ; assigns last

@@ -66,6 +66,37 @@ no:
   ret ptr null
 }
 
+; whether an array of the engine reads its memory as what that is
+define internal i1 @is_uncast(ptr %array) {
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %none = call ptr @none()
+  %is_uncast = icmp eq ptr %cast, %none
+  ret i1 %is_uncast
+}
+
+; whether an object is an array of the engine of other than complex numbers
+define internal i1 @are_reals(ptr %object) {
+  %is_engines = call i1 @is_engines(ptr %object)
+  br i1 %is_engines, label %look, label %no
+look:
+  %is_uncast = call i1 @is_uncast(ptr %object)
+  %node = call ptr @memory(ptr %object)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %letter = call i32 @PyUnicode_ReadChar(ptr %code, i64 0)
+  %is_real = icmp ne i32 %letter, LETTER_C
+  %are = and i1 %is_uncast, %is_real
+  ret i1 %are
+no:
+  ret i1 false
+}
+
+; NumPy's dtype of a code of the engine; null for those that are not known
+define internal ptr @dtype_of(ptr %code) {
+  %dtypes = call ptr @object(i64 T_DTYPES)
+  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  ret ptr %dtype
+}
+
 define internal ptr @engine_dtype(ptr %array) {
   %is_uncast = call i1 @is_uncast(ptr %array)
   br i1 %is_uncast, label %look, label %no

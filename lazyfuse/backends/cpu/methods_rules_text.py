@@ -8,16 +8,13 @@ define internal i64 @openings(i64 %rule, i64 %place, i64 %positional) {
   %is_positional = icmp slt i64 %place, %positional
   %is_first = icmp eq i64 %place, 0
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
-    i64 RULE_JOINED, label %joined  i64 RULE_ANY, label %any ]
+    i64 RULE_ANY, label %any ]
 first:
-  %of_first = select i1 %is_first, i64 OPENS_OWN, i64 0
+  %of_first = select i1 %is_first, i64 OPENS_BOTH, i64 0
   ret i64 %of_first
 spread:
   %of_spread = select i1 %is_positional, i64 OPENS_OWN, i64 0
   ret i64 %of_spread
-joined:
-  %of_joined = select i1 %is_first, i64 OPENS_ITEMS, i64 0
-  ret i64 %of_joined
 any:
   %of_any = select i1 %is_positional, i64 OPENS_BOTH, i64 0
   ret i64 %of_any
@@ -29,7 +26,7 @@ no:
 ; the engine that is not asked
 define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule) {
   %is_spread = icmp eq i64 %rule, RULE_SPREAD
-  %is_joined = icmp eq i64 %rule, RULE_JOINED
+  %is_joined = icmp eq i64 %rule, RULE_FIRST
   %is_asked = or i1 %is_spread, %is_joined
   br i1 %is_asked, label %look, label %yes
 look:

@@ -80,21 +80,6 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
   ret ptr %place
 }
 
-; whether an array of the engine reads its memory as what that is
-define internal i1 @is_uncast(ptr %array) {
-  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
-  %none = call ptr @none()
-  %is_uncast = icmp eq ptr %cast, %none
-  ret i1 %is_uncast
-}
-
-; NumPy's dtype of a code of the engine; null for those that are not known
-define internal ptr @dtype_of(ptr %code) {
-  %dtypes = call ptr @object(i64 T_DTYPES)
-  %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
-  ret ptr %dtype
-}
-
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
 ; where these are not at hand, none or many, and for an exception
 define internal ptr @window(ptr %array) {

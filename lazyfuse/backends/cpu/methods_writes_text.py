@@ -201,20 +201,6 @@ define internal i32 @end_change(i32 %is_done, ptr %given) {
   ret i32 %outcome
 }
 
-; what is assigned, with a reference: a number, or an array that is at hand; null for others
-define internal ptr @assigned_value(ptr %value) {
-  %is_bool = call i1 @is(ptr %value, i64 T_BOOL)
-  %is_long = call i1 @is(ptr %value, i64 T_INT_LONG)
-  %is_more = or i1 %is_bool, %is_long
-  br i1 %is_more, label %same, label %take
-same:
-  call void @Py_IncRef(ptr %value)
-  ret ptr %value
-take:
-  %taken = call ptr @taken(ptr %value)
-  ret ptr %taken
-}
-
 ; whether self[key] = value is done at once, for an array of the engine: 1, 0, or -1 with an
 ; exception. A number whose conversion is an error is not written, so that is left to Python
 define internal i32 @set_in_memory(ptr %self, ptr %key, ptr %value) {

@@ -49,6 +49,67 @@ slow:
   ret ptr %result
 }}
 
+; how many elements a shape has
+define internal i64 @count_in(ptr %shape) {{
+  %axes = call i64 @PyTuple_Size(ptr %shape)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %axis ]
+  %count = phi i64 [ 1, %0 ], [ %product, %axis ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %axis
+axis:
+  %item = call ptr @PyTuple_GetItem(ptr %shape, i64 %i)
+  %extent = call i64 @PyLong_AsLong(ptr %item)
+  %product = mul i64 %count, %extent
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %count
+}}
+
+; whether an array of the engine is a small part of memory whose last operations are many writes in
+; a row, as in a loop: the next may be done at once (`frontend/piecewise.py`)
+define internal i1 @is_loop(ptr %array) {{
+  %none = call ptr @none()
+  %host = call ptr @get(ptr %array, i64 {handle_host})
+  %is_large = icmp eq ptr %host, %none
+  br i1 %is_large, label %begin, label %no
+begin:
+  %last = call ptr @memory(ptr %array)
+  %update = call ptr @object(i64 {UPDATE})
+  %layout = call ptr @get(ptr %array, i64 {handle_layout})
+  %own_shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %shape = call ptr @get(ptr %last, i64 {node_shape})
+  %own = call i64 @count_in(ptr %own_shape)
+  %all = call i64 @count_in(ptr %shape)
+  %pieces = mul i64 %own, {least_pieces}
+  %is_piece = icmp ule i64 %pieces, %all
+  br i1 %is_piece, label %next, label %no
+next:
+  %node = phi ptr [ %last, %begin ], [ %before, %step ]
+  %i = phi i64 [ 0, %begin ], [ %after, %step ]
+  %is_over = icmp eq i64 %i, {most_in_a_row}
+  br i1 %is_over, label %yes, label %look
+look:
+  %kind = call ptr @kind(ptr %node)
+  %is_update = icmp eq ptr %kind, %update
+  br i1 %is_update, label %ask, label %no
+ask:
+  %srcs = call ptr @get(ptr %node, i64 {node_srcs})
+  %count = call i64 @PyTuple_Size(ptr %srcs)
+  %has_some = icmp sgt i64 %count, 0
+  br i1 %has_some, label %step, label %no
+step:
+  %before = call ptr @PyTuple_GetItem(ptr %srcs, i64 0)
+  %after = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
 ; an in-place operator, likewise
 define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other,
                                  ptr %function) {{
@@ -59,6 +120,9 @@ define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %othe
   %now = call i32 @changed(ptr %function, ptr %self, ptr %other)
   switch i32 %now, label %fail [ i32 1, label %same  i32 0, label %record ]
 record:
+  %is_loop = call i1 @is_loop(ptr %self)
+  br i1 %is_loop, label %slow, label %write
+write:
   %known = call ptr @object(i64 %recipes)
   %done = call i32 @written_any(ptr %known, ptr %operands, i64 2)
   switch i32 %done, label %fail [ i32 1, label %same  i32 0, label %slow ]

@@ -1,0 +1,49 @@
+"""Arrays that a loop writes piece by piece.
+
+Each write of a few elements that is recorded takes as long as ten that NumPy does where the
+elements lie. So after some in a row the array is computed, and those that follow are done at
+once. Machine code asks before it records more of them (`is_loop` of `record_operators_text.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.memory import look
+from lazyfuse.frontend.shortcuts import FEW
+from lazyfuse.ir.node import Update
+from lazyfuse.ops.shapes import size_of
+
+#: Recorded writes in a row after which an array is computed: of few elements, and of more.
+_IN_A_ROW, MANY_IN_A_ROW = 4, 8
+#: Pieces, at least, of which an array consists: what is larger is the step of a computation that
+#: fuses with others.
+PIECES = 4
+
+
+def is_written_piecewise(array: Any, size: int) -> bool:
+    """Whether the last operations on an array are writes of small parts of it, as in a loop in
+    which a part of `size` elements is written next."""
+    if array._host is not None or array._storage.device != "cpu":
+        return False
+    node = array._storage.node
+    most = size_of(node.shape) // PIECES
+    if size > FEW and size > min(most, eager_size()):
+        return False
+    for _ in range(_IN_A_ROW if size <= FEW else MANY_IN_A_ROW):
+        srcs = node.srcs  # asked once: another thread may compute meanwhile
+        if not isinstance(node, Update) or not srcs:
+            return False
+        if len(srcs) == 2 and size_of(node.layout.shape) > max(most, FEW):
+            return False
+        node = srcs[0]
+    return True
+
+
+def compute(*values: Any) -> None:
+    """Compute those that are arrays, and give nothing away."""
+    for each in values:
+        if isinstance(each, Handle):
+            look(each, lambda values: None)

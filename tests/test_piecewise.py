@@ -1,0 +1,127 @@
+"""Loops that write arrays piece by piece: what is pending is computed, then NumPy writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+N = 300
+
+
+@pytest.fixture(autouse=True)
+def small() -> Iterator[None]:
+    """Small operations are done at once."""
+    with lf.options(eager_size=1000):
+        yield
+
+
+def in_place(a: Any, key: Any, other: Any) -> None:
+    a[key] += other
+
+
+LOOPS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "one row": lambda xp, a, i: in_place(a, 7, 1.0),
+    "rows": lambda xp, a, i: in_place(a, i, 1.0),
+    "column by column": lambda xp, a, i: in_place(a, (slice(None), i), a[:, i - 1]),
+    "element": lambda xp, a, i: in_place(a, (i, 3), 2.0),
+    "region": lambda xp, a, i: a.__setitem__((slice(3), slice(i)), 2.0),
+    "row of NumPy's": lambda xp, a, i: a.__setitem__(i, host.arange(float(N))),
+    "row computed from others": lambda xp, a, i: a.__setitem__(i, a[i - 1] * 0.5 + a[i + 1]),
+    "positions": lambda xp, a, i: in_place(a, xp.array([3, 5, i]), 1.0),
+    "swap": lambda xp, a, i: a.__setitem__([3, i], a[[i, 3]]),
+    "output": lambda xp, a, i: xp.multiply(a[i], 0.5, out=a[i]),
+    "output of own bits": lambda xp, a, i: xp.sqrt(xp.abs(a[i]), out=a[7]),
+    "copied": lambda xp, a, i: xp.copyto(a[i], a[7]),
+}
+
+
+def pending(values: host.ndarray) -> tuple[host.ndarray, Any]:
+    """An array of NumPy's and one of ours that is not computed."""
+    there = lf.array(values) * 2.0
+    assert there._host is None and there._storage.node.buffer is None
+    return values * 2.0, there
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("is_held", [False, True])
+def test_loops_write_at_once(name: str, is_held: bool) -> None:
+    """After some steps nothing is pending any more; what has been read, and others hold, stays."""
+    values, there = pending(host.random.default_rng(2).random((N, N)))
+    read, row, seen = there + 1.0, there[7], None
+    if is_held:
+        seen = host.asarray(there)
+    kept = values.copy()
+    for i in range(10, 40):
+        LOOPS[name](host, values, i)
+        LOOPS[name](lf, there, i)
+        if i == 30:
+            address = there._storage.node.buffer.pointer
+    node = there._storage.node
+    assert node.buffer is not None and node.buffer.pointer == address
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+    host.testing.assert_array_equal(lf.asnumpy(row), values[7])
+    host.testing.assert_array_equal(lf.asnumpy(read), kept + 1.0)
+    if seen is not None:
+        host.testing.assert_array_equal(seen, kept)
+
+
+def test_some_writes_stay_pending() -> None:
+    """As those of boundaries, which fuse with what is computed besides."""
+    values, there = pending(host.random.default_rng(3).random((N, N)))
+    for array in (values, there):
+        array[0] = 0.0
+        array[-1] += 1.0
+        array[:, 0] = array[:, 1]
+    assert there._storage.node.buffer is None
+    large = there[1:-1]
+    for _ in range(20):
+        large += 1.0  # more than is done at once
+        values[1:-1] += 1.0
+    assert there._storage.node.buffer is None
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+def test_what_fuse_records_stays_pending() -> None:
+    """A loop in a fused function is a part of its plan."""
+
+    @lf.fuse
+    def filled(a: Any) -> Any:
+        b = a * 1.0
+        for i in range(20):
+            b[i] += 1.0
+            b[i, 3] = 5.0
+        return b
+
+    values = host.random.default_rng(4).random((N, N))
+    expected = values.copy()
+    expected[:20] += 1.0
+    expected[:20, 3] = 5.0
+    for _ in range(3):
+        host.testing.assert_array_equal(lf.asnumpy(filled(lf.array(values))), expected)
+
+
+def test_faults_leave_the_array() -> None:
+    """Errors are NumPy's, in a loop as well."""
+    values, there = pending(host.random.default_rng(5).random((N, N)))
+    for array in (values, there):
+        for i in range(12):
+            array[i] += 1.0
+            array[[i, 3]] = 2.0
+        for wrong in (
+            lambda a=array: a.__setitem__([3, N], 1.0),
+            lambda a=array: a.__setitem__([3, 4], host.ones((3, N))),
+            lambda a=array: (host if a is values else lf).add(a[3], 1j, out=a[4]),
+            lambda a=array: a.__setitem__(3, [1.0, 2.0]),
+        ):
+            with pytest.raises((IndexError, ValueError, TypeError)):
+                wrong()
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
