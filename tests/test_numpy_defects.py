@@ -149,3 +149,16 @@ def test_assertions_compute_once() -> None:
     with pytest.raises(AssertionError, match="Mismatched elements: 1 / 1000"):
         testing.assert_equal(values, oracle.lf.where(values == 3, 0, values))
     testing.assert_raises(ValueError, lambda: values.reshape(3, 4))
+
+
+@pytest.mark.parametrize("kind", (int, float))
+def test_complex_scalars_become_real(kind: type) -> None:
+    """With NumPy's warning at the line, also where they are pending; an array does not."""
+    with oracle.lf.options(eager_size=0):
+        values = oracle.lf.array([1 + 2j, 3 + 0j]) * 2
+        for scalar in (values.sum(), values[0], values[:1].prod()):
+            with pytest.warns(host.exceptions.ComplexWarning, match="imaginary part") as caught:
+                assert kind(scalar) == kind(host.asarray(scalar).real)
+            assert caught[0].filename == __file__
+        with pytest.raises(TypeError, match="complex"):
+            kind(oracle.lf.array(1j))

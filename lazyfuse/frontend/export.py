@@ -4,7 +4,7 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.caller import call_as_user
+
+Number = TypeVar("Number", int, float)
 
 
 def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -146,12 +148,21 @@ def to_bool(self: Any) -> bool:
 
 def to_int(self: Any) -> int:
     _check_scalar(self)
-    return int(to_array(self))
+    return _real(self, int)
 
 
 def to_float(self: Any) -> float:
     _check_scalar(self)
-    return float(to_array(self))
+    return _real(self, float)
+
+
+def _real(self: Any, kind: type[Number]) -> Number:
+    """An element as a real number: of a complex scalar its real part, with a warning; a complex
+    array is refused. Raises: TypeError."""
+    if self._is_scalar and self._code[0] == "c":
+        found: Number = call_as_user(kind, to_array(self)[()])
+        return found
+    return kind(to_array(self))
 
 
 def to_complex(self: Any) -> complex:
