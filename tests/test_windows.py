@@ -98,7 +98,7 @@ ROWS: dict[str, Callable[[Any, Any], Any]] = {
     "outer": lambda xp, a: xp.outer(a[3, :5], a[4, :7]),
     "tiled": lambda xp, a: xp.tile(a[3], (2, 3)),
     "repeated": lambda xp, a: xp.repeat(a[3], 3),
-    "transformed": lambda xp, a: xp.fft.rfft(a[3], 64),
+    "transformed": lambda xp, a: xp.fft.rfft(a[3]),
     "gradient": lambda xp, a: xp.gradient(a[3]),
     "taken": lambda xp, a: xp.take(a, xp.array([3, -1, 3]), 1),
     "taken by clipping": lambda xp, a: a.take(xp.array([[3], [999]]), 0, mode="clip"),
@@ -140,6 +140,10 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
     "output by position": lambda xp, a: xp.subtract(a[3, 1:], a[3, :-1], a[3, :-1]),
     "output of own bits": lambda xp, a: xp.sin(a[4], out=a[3]),
     "output in a tuple": lambda xp, a: xp.floor(a[3], out=(a[4],)),
+    "output of dot": lambda xp, a: xp.dot(a[5:7], a[3], a[4, :2]),
+    "output of a method": lambda xp, a: a[5:7].dot(a[3], a[4, :2]),
+    "output of clip": lambda xp, a: xp.clip(a[3], 0, 1, a[3]),
+    "output of outer": lambda xp, a: xp.outer(a[3, :3], a[4, :3], a[5:8, :3]),
     "cast output": lambda xp, a: xp.add(xp.arange(N, dtype="i2"), 1, out=a[3]),
     "flat": lambda xp, a: a.flat.__setitem__(slice(3 * N, None, N + 1), 7.0),
     "flat element": lambda xp, a: a.flat.__setitem__(-5, a[3, 4]),
@@ -158,6 +162,10 @@ def augmented(xp: Any, a: Any) -> None:
 
 
 WRITES["augmented"] = augmented
+#: What becomes a new version of the memory.
+BY_THE_ENGINE = {"cast", "view", "repeating", "flat", "flat element"} | {
+    f"output of {name}" for name in ("clip", "dot", "a method", "outer")
+}
 
 
 @pytest.mark.parametrize("name", WRITES)
@@ -182,7 +190,7 @@ def test_writes_into_settled_memory_are_at_once() -> None:
     """It stays where it is, and nothing is pending."""
     _, there = matrix()
     address = there._storage.node.buffer.pointer
-    for name in set(WRITES) - {"cast", "view", "repeating", "flat", "flat element"}:
+    for name in set(WRITES) - BY_THE_ENGINE:
         WRITES[name](lf, there)
         node = there._storage.node
         assert node.buffer is not None and node.buffer.pointer == address, name
@@ -332,6 +340,29 @@ def test_large_results_of_small_operands_wait(name: str) -> None:
     found = LARGE[name](lf, there[:, 3:4], there[3])
     assert found._host is None and found._storage.node.buffer is None
     host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+LARGER: dict[str, Callable[[Any, Any], Any]] = {
+    "padded": lambda xp, row: xp.fft.fft(row, n=50_000),
+    "padded by position": lambda xp, row: xp.fft.rfft(row, 50_000),
+    "another shape": lambda xp, row: xp.zeros_like(row, shape=(50_000,), dtype=host.dtype("f8")),
+    "filled": lambda xp, row: xp.full_like(row, 2, host.dtype("i4"), shape=(50_000,)),
+    "repeated": lambda xp, row: xp.repeat(row, repeats=100),
+    "by counts": lambda xp, row: xp.repeat(row, host.array([100])),
+    "tiled": lambda xp, row: xp.tile(row, host.array([10, 10])),
+    "all pairs": lambda xp, row: xp.inner(row.reshape(-1, 1), row.reshape(-1, 1)),
+    "joined": lambda xp, row: xp.array([row] * 40),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_results_larger_than_the_parts(name: str) -> None:
+    """They belong to the engine; a dtype among the arguments is its own base."""
+    values, there = matrix()
+    for value, own in ((values[3], there[3]), (values[3].copy(), lf.array(values[3]))):
+        expected, found = LARGER[name](host, value), LARGER[name](lf, own)
+        assert found._host is None and found.dtype == expected.dtype
+        host.testing.assert_allclose(lf.asnumpy(found), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["matmul", "vecdot", "matvec", "vecmat"])

@@ -195,13 +195,11 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
         return False
     if any(map(_is_index, key)) if type(key) is tuple else _is_index(key):
         return _are_assigned(array, key, value)
-    layout = _target(array, key, value)
-    if layout is None:
+    found = _target(array, key, value)
+    if found is None:
         return False
-    given = _given(array, value)
-    if given is None:
-        return False
-    if not layout.shape and isinstance(given, np.ndarray | list | tuple):
+    layout, given = found
+    if given is None or not layout.shape and isinstance(given, np.ndarray | list | tuple):
         return False
     if not _settles(array):
         return False
@@ -212,20 +210,23 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     return change(array, layout, np.ndarray.__setitem__, ..., given)
 
 
-def _target(array: Any, key: Any, value: Any) -> Layout | None:
-    """Where the few elements lie that are to be written; None where this cannot be at once."""
+def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
+    """Where the few elements lie that are to be written, and the value for NumPy; None where this
+    cannot be at once."""
     is_pending = array._storage.node.buffer is None and not _is_unfilled(array)
     is_loop = is_pending and is_written_piecewise(array, 0) and not replay_code.is_recording()
-    if not (is_loop if is_pending else _given(array, value) is not None):
+    given = None if is_pending else _given(array, value)
+    if given is None and not is_loop:
         return None
     layout = basic_layout(array._layout, key)
     if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
         return None
-    if is_loop:
-        if not is_written_piecewise(array, size_of(layout.shape)):
-            return None
-        compute(array, value)
-    return layout
+    if not is_loop:
+        return layout, given
+    if not is_written_piecewise(array, size_of(layout.shape)):
+        return None
+    compute(array, value)
+    return layout, _given(array, value)
 
 
 def _are_assigned(array: Any, key: Any, value: Any) -> bool:

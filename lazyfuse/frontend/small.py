@@ -93,9 +93,11 @@ def _as_writeable_as(value: np.ndarray, array: Any) -> Any:
 def root(array: np.ndarray) -> Any:
     """The object whose memory an array is; `as_strided` puts one between that is no array."""
     base: Any = array
-    while getattr(base, "base", None) is not None:
-        base = base.base
-    return base
+    while True:
+        further = getattr(base, "base", None)
+        if further is None or further is base:  # a dtype is its own
+            return base
+        base = further
 
 
 class Large(Exception):

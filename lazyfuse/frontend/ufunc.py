@@ -132,19 +132,13 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     call_as_user = __call__
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
-        out = self._output(args, kwargs)
-        if out is not None and is_pending(out) and self._is_delivered(args, out):
-            return out
         at_once = self._is_exact or small.are_scalars(args)
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
-        is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
-        if found is small.LARGE and self._is_exact and not is_modulus:
-            found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
+        if found is small.LARGE:
+            found = self._on_parts(args, kwargs)
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:
-            if out is not None and self._is_delivered(args, out):
-                return out
             return call(self._name, self._ufunc, args, kwargs)
         noted = on_numbers(self, args) if eager_size() else None
         return elementwise.apply(self._name, args) if noted is None else noted
@@ -158,10 +152,24 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         outs = (*args[nin:], *(given[0] if given and type(given[0]) is tuple else given))
         return outs[0] if len(outs) == 1 and (given or not kwargs) else None
 
-    def _is_delivered(self, args: Sequence[Any], out: Any) -> bool:
+    def _on_parts(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result where operands or the output are small parts of the engine's memory; LARGE
+        where they are not."""
+        out = self._output(args, kwargs)
+        is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
+        is_exact = self._is_exact and not is_modulus
+        if out is None:
+            nin = self._ufunc.nin
+            found = small.LARGE
+            if is_exact:
+                found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
+            return found
+        is_done = self._is_delivered(args[: self._ufunc.nin], out, is_exact=is_exact)
+        return out if is_done else small.LARGE
+
+    def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:
         """Whether the result has been written at once."""
-        inputs = args[: self._ufunc.nin]
-        if self._is_exact and not (self._ufunc is np.absolute and _is_complex(inputs[0])):
+        if is_exact:
             return windows.delivered(self._ufunc, inputs, out)
         found = None if self._at_once is None else self._at_once(inputs)
         return isinstance(found, Handle) and windows.put(found, out)

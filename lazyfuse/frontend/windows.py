@@ -175,11 +175,17 @@ class _Opened(small.Lowering):
         given = []
         for number, arg in enumerate(args[:most]):
             may_be_list = rule in (Rule.FIRST, Rule.ANY)
-            is_opened = number == 0 or rule is not Rule.FIRST
+            is_opened = number < _OPENED.get(rule, most)
             self.opens = is_opened and (may_be_list or type(arg) not in (list, tuple))
             given.append(self.lower(arg))
         self.opens = False
         return given + [self.lower(arg) for arg in args[most:]]
+
+
+#: How many arguments by position may have windows: what stands behind may be written.
+_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2}
+#: Keywords that say how large a result is.
+_SIZES = frozenset(("shape", "n", "repeats", "reps"))
 
 
 def called(
@@ -203,6 +209,8 @@ def called(
         return LARGE
     if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
+    if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
+        return LARGE
     count(_SAVED)
     found = call_as_user(plain, *given, **named)
     if small.is_output(found, args[1:]):
@@ -218,8 +226,8 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
     if rule is Rule.FIRST and type(first) in (list, tuple):
         return sum(map(np.size, first)) <= limit
     if rule is Rule.TIMES:
-        return math.prod(map(_factor, given)) <= limit
-    return rule is not Rule.SPREAD or _spread_size(given) <= limit
+        return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
+    return rule not in (Rule.SPREAD, Rule.PAIR) or _spread_size(given) <= limit
 
 
 def _spread_size(given: Sequence[Any]) -> int:
@@ -228,10 +236,11 @@ def _spread_size(given: Sequence[Any]) -> int:
     return math.prod(map(max, zip_longest(*shapes, fillvalue=1)))
 
 
-def _factor(value: Any) -> int:
-    """How many times as large an argument may make a result."""
+def _factor(value: Any) -> float:
+    """How many times as large an argument may make a result; infinitely many for one that may be
+    an array of counts."""
     if isinstance(value, np.ndarray):
-        return value.size
+        return math.inf if value.dtype.kind in "iu" else value.size
     if type(value) in (list, tuple):
         return math.prod(map(_factor, value))
     return max(value, 1) if type(value) is int else 1
@@ -260,12 +269,18 @@ def beside(engine: Method, plain: Method, rule: Rule) -> Method:
     return function
 
 
+def _may_be_joined(items: Sequence[Any]) -> bool:
+    """Whether there are arrays of the engine among items, and these are small together."""
+    shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
+    return bool(shapes) and sum(map(size_of, shapes)) <= largest()
+
+
 def _may_be_at_hand(args: Sequence[Any]) -> bool:
     """Whether the first argument, where it is an array of the engine, is computed; or one is among
     its items."""
     first: Any = args[0] if args else None
     if type(first) in (list, tuple):
-        return any(type(item) in ARRAYS for item in first) or len(args) > 1
+        return _may_be_joined(first) or len(args) > 1
     if type(first) not in ARRAYS or first._host is not None:
         return True
     return first._storage.node.buffer is not None

@@ -17,12 +17,16 @@ class Rule(IntEnum):
     #: The first, or its items where it is a list; no larger than that, or than these together, or
     #: as long as another one, which is small.
     FIRST = 1
-    #: Those by position; as large as they and the keywords are broadcast to, or twice that.
+    #: The first three by position; as large as they and the keywords are broadcast to.
     SPREAD = 2
-    #: Those by position; as large as the product of their sizes and of the integers among them.
-    TIMES = 3
+    #: The first two by position; as large as they are broadcast to, whether that can be or not, or
+    #: twice that.
+    PAIR = 3
+    #: The first two by position; as large as the product of their sizes, and of the integers among
+    #: them and the keywords.
+    TIMES = 4
     #: Any by position: NumPy would be asked at once anyway, or the result is as large as a few.
-    ANY = 4
+    ANY = 5
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -34,14 +38,15 @@ FUNCTIONS = _table(
     FIRST="sum prod max min amax amin any all mean var std argmax argmin ptp cumsum cumprod "
     "cumulative_sum cumulative_prod nansum nanprod nanmax nanmin nanmean nanvar nanstd "
     "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round "
-    "around diff trace flatnonzero nonzero argwhere copy linalg.norm roll "
-    "gradient unwrap ediff1d fix sort_complex trapezoid lexsort array asarray "
-    "concatenate concat stack hstack vstack column_stack dstack empty_like zeros_like "
-    "ones_like full_like fft.fftshift fft.ifftshift linalg.vector_norm linalg.matrix_norm "
-    "linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh linalg.eigvalsh "
-    "linalg.cholesky",
-    SPREAD="where clip isclose dot inner vdot convolve correlate linalg.solve",
-    TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft",
+    "around diff trace flatnonzero nonzero argwhere copy linalg.norm roll gradient unwrap "
+    "ediff1d fix sort_complex trapezoid lexsort array asarray concatenate concat stack "
+    "hstack vstack column_stack dstack fft.fftshift fft.ifftshift linalg.vector_norm "
+    "linalg.matrix_norm linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh "
+    "linalg.eigvalsh linalg.cholesky",
+    SPREAD="where clip isclose",
+    PAIR="dot vdot convolve correlate linalg.solve",
+    TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
+    "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append",
 )
 #: Of methods.
@@ -49,7 +54,8 @@ METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
     "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
-    SPREAD="clip dot",
+    SPREAD="clip",
+    PAIR="dot",
     TIMES="repeat",
 )
 #: Of methods of ufuncs.

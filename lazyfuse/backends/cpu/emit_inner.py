@@ -46,7 +46,7 @@ from lazyfuse.ops.body import Instr
 #: Vectors that a phase takes at a time where its folds wait for each other, if its body has no
 #: more than SHORT instructions. Measured with 400,000 doubles in one row to 4,000: one takes 0.9
 #: to 1.5 times as long, four 1.2 to 1.5 times.
-WIDE, SHORT = 2, 12
+WIDE, INDEXED, SHORT = 2, 4, 12
 
 #: The addresses of the parts of each accumulator.
 Places = dict[int, tuple[str, ...]]
@@ -88,17 +88,21 @@ def run_phase(
 
 def _phase_lanes(site: Site, plan: PhasePlan) -> int:
     """Several vectors at a time where folds wait: the extreme of two floats takes three cycles
-    until the next can start."""
+    until the next can start, its index eight."""
     lanes, kernel = site.writer.lanes, site.kernel
-    folds = [acc for _, acc in plan.folds if is_extreme(acc) and is_float(acc)]
+    indexed = [acc for _, acc in plan.folds if is_in_order(kernel, plan, acc)]
+    folds = [acc for _, acc in plan.folds if is_extreme(acc) and is_float(acc)] or indexed
     is_one_by_one = is_strided(kernel) or kernel.gathered or has_steps(kernel)
-    has_others = len(folds) < len(plan.folds) or any(acc.index is not None for acc in folds)
+    has_others = len(folds) < len(plan.folds) or any(
+        acc.index is not None and acc not in indexed for acc in folds
+    )
     if not folds or has_others or plan.stores or is_one_by_one:
         return lanes
     pairs = zip(plan.body, plan.places, strict=True)
     if any(place not in (Place.LANE, None) and instr.op != "const" for instr, place in pairs):
         return lanes  # values of a row are there in `lanes` lanes
-    return lanes if size_of(plan.body).total > SHORT else min(WIDE * lanes, max(lanes, 64))
+    wide = INDEXED if indexed else WIDE
+    return lanes if size_of(plan.body).total > SHORT else min(wide * lanes, max(lanes, 64))
 
 
 def stack_places(writer: FunctionWriter, accumulators: Sequence[Accumulator]) -> Places:

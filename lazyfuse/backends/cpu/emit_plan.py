@@ -110,11 +110,14 @@ def is_ordered(acc: Accumulator) -> bool:
 
 
 def is_in_order(kernel: Kernel, plan: PhasePlan, acc: Accumulator) -> bool:
-    """Whether the index of an argmax grows from step to step: the only inner axis is its index."""
-    if acc.index is None:
+    """Whether the index of an argmax grows from step to step: the only inner axis is its index,
+    counted from a number on."""
+    if acc.index is None or kernel.inner != 1:
         return False
     instr = plan.body[acc.index]
-    return kernel.inner == 1 and instr.op == "index" and instr.attr == kernel.outer
+    parts = [plan.body[place] for place in instr.args] if instr.op == "add" else [instr]
+    counted = [part for part in parts if part.op == "index" and part.attr == kernel.outer]
+    return len(counted) == 1 and all(part.op in ("index", "scalar", "const") for part in parts)
 
 
 def exports(kernel: Kernel) -> list[str]:

@@ -6,15 +6,22 @@ RULES = """
 ; whether an argument may be a part of the engine's memory under a rule, by itself or as an item
 define internal i64 @openings(i64 %rule, i64 %place, i64 %positional) {
   %is_positional = icmp slt i64 %place, %positional
+  %is_of_two = icmp slt i64 %place, 2
+  %is_of_three = icmp slt i64 %place, 3
   %is_first = icmp eq i64 %place, 0
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
-    i64 RULE_ANY, label %any ]
+    i64 RULE_PAIR, label %pair  i64 RULE_ANY, label %any ]
 first:
   %of_first = select i1 %is_first, i64 OPENS_BOTH, i64 0
   ret i64 %of_first
 spread:
-  %of_spread = select i1 %is_positional, i64 OPENS_OWN, i64 0
+  %is_spread = and i1 %is_positional, %is_of_three
+  %of_spread = select i1 %is_spread, i64 OPENS_OWN, i64 0
   ret i64 %of_spread
+pair:
+  %is_in_pair = and i1 %is_positional, %is_of_two
+  %of_pair = select i1 %is_in_pair, i64 OPENS_OWN, i64 0
+  ret i64 %of_pair
 any:
   %of_any = select i1 %is_positional, i64 OPENS_BOTH, i64 0
   ret i64 %of_any
@@ -25,7 +32,9 @@ no:
 ; whether a result is small that is as large as these arguments together make it; where none is of
 ; the engine that is not asked
 define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule) {
-  %is_spread = icmp eq i64 %rule, RULE_SPREAD
+  %is_of_all = icmp eq i64 %rule, RULE_SPREAD
+  %is_of_pair = icmp eq i64 %rule, RULE_PAIR
+  %is_spread = or i1 %is_of_all, %is_of_pair
   %is_joined = icmp eq i64 %rule, RULE_FIRST
   %is_asked = or i1 %is_spread, %is_joined
   br i1 %is_asked, label %look, label %yes
