@@ -42,6 +42,8 @@ class Function(registry.AtOnce):
     def __init__(self, name: str, engine: Method, plain: Method, rule: Rule = Rule.NONE) -> None:
         update_wrapper(self, engine)
         self.__module__, self.__qualname__ = "lazyfuse", name
+        if hasattr(plain, "__signature__"):  # of C functions
+            self.__signature__ = plain.__signature__
         is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
         self._exact = plain if is_at_once else None
         self._recipes = getattr(engine, "recipes", None)
