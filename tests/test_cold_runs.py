@@ -10,8 +10,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.runtime import cold as cold_runs
-from lazyfuse.runtime import session
+from lazyfuse.runtime import met, session
 from tests import oracle
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -95,7 +94,7 @@ def test_the_first_time_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = host.random.default_rng(1)
     x, y = lf.asarray(rng.random(4000)), lf.asarray(rng.random(4000))
     seen = []
-    monkeypatch.setattr(cold_runs, "PLAN_NS", 1)
+    monkeypatch.setattr(met, "PLAN_NS", 1)
     for turn in range(3):
         lf.reset_stats()
         seen.append([lf.asnumpy(value) for value in _told(_chain(lf, x, y))])
@@ -160,7 +159,7 @@ def test_functions_whose_bits_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -
     x, y = rng.random(4000), rng.random(4000)
     seen = []
     for spent in (1e15, 0):
-        monkeypatch.setattr(cold_runs, "PLAN_NS", spent)
+        monkeypatch.setattr(met, "PLAN_NS", spent)
         lf.cache_clear()
         lf.reset_stats()
         found = _told(_functions(lf, lf.asarray(x), lf.asarray(y)))
@@ -168,7 +167,7 @@ def test_functions_whose_bits_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -
         seen.append([(lf.asnumpy(z).tobytes(), z.strides, z.dtype) for z in found])
     assert seen[0] == seen[1]
     lazy = lf.asarray(x)
-    monkeypatch.setattr(cold_runs, "PLAN_NS", 1e15)
+    monkeypatch.setattr(met, "PLAN_NS", 1e15)
     lf.materialize(lf.exp(lazy * 2))
     lf.reset_stats()
     lf.materialize(lf.exp(-lazy) / (1 + lf.exp(lazy)))
@@ -260,9 +259,48 @@ def test_what_takes_longer_than_estimated_is_planned_sooner(
 ) -> None:
     """The first run, which makes kernels of single operations, does not count for that."""
     clock = iter(range(0, 10**18, 10_000_000))
-    monkeypatch.setattr(cold_runs, "thread_time_ns", lambda: next(clock))
+    monkeypatch.setattr(met, "thread_time_ns", lambda: next(clock))
     x = lf.asarray(host.arange(1000.0))
     lf.reset_stats()
     for _ in range(6):
         lf.materialize((x * 3 + 1) / (x + 5))
     assert lf.stats().cold_runs == 3 and lf.stats().plans_built == 1
+
+
+def test_other_shapes_are_planned_sooner() -> None:
+    """Kernels of one structure serve others of the same operations, so planning those costs less;
+    results stay as they are."""
+    lf.cache_clear()
+    runs = []
+    values = host.arange(60_000.0)
+    for size in (50_000, 50_500, 51_000, 51_500):
+        x, count = lf.asarray(values[:size]), 0
+        lf.reset_stats()
+        while not lf.stats().plans_built:
+            found = (x * 3 + 1) / (x + 5)
+            lf.materialize(found)
+            count += 1
+        runs.append(count)
+        host.testing.assert_array_equal(
+            lf.asnumpy(found), (values[:size] * 3 + 1) / (values[:size] + 5)
+        )
+    assert max(runs[1:]) < runs[0] / 2
+
+
+def test_what_had_to_be_compiled_is_planned_later() -> None:
+    """As long as planning took the last time, but never before that took a millisecond."""
+    family = met.Family()
+    assert family.bound is None
+    with family.counted():
+        pass
+    assert family.bound == met._NEXT_NS
+    with family.counted():
+        pass
+    assert family.bound == met._LEAST_NS
+    with family.counted():
+        end = met.thread_time_ns() + 5_000_000
+        while met.thread_time_ns() < end:
+            pass
+    assert family.bound >= 5e6
+    assert met.Met(1.0, family, spent=4e6).is_cold()
+    assert not met.Met(1.0, family, spent=met.PLAN_NS).is_cold()

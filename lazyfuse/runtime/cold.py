@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
-from time import thread_time_ns
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -27,75 +24,10 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Map, Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.conditions import collect
+from lazyfuse.runtime.met import Met, has_own_bits
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 from lazyfuse.runtime.trace import Trace
-
-#: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
-PLAN_NS = 20e6
-#: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
-#: transcendental function's.
-_RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
-
-
-@dataclass(slots=True)
-class Met:
-    """A structure that is interpreted: the nanoseconds that went into it, those of a run, and what
-    a run does, known from the first one on."""
-
-    cost: float
-    spent: float = 0.0
-    steps: list[Step] | None = None
-
-    def is_cold(self) -> bool:
-        """Whether interpreting it once more costs less than planning it."""
-        return self.spent < PLAN_NS
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count what a run costs: the time of this thread where that is more than estimated
-        (memory comes from the system page by page), but for the first one, which makes kernels."""
-        is_first, start = self.steps is None, thread_time_ns()
-        self.spent += self.cost
-        yield
-        if not is_first:
-            self.spent += max(thread_time_ns() - start - self.cost, 0.0)
-
-
-def met(pending: Trace, options: Options, device: str) -> Met | None:
-    """What is to be known of a structure that is interpreted; None where that has not the bits of
-    its kernels, or would take long."""
-    limit = options.cold_size
-    if not limit or device != "cpu":
-        return None
-    is_fine = all(
-        size_of(node.shape) <= limit
-        and (not _has_own_bits(node) or op_kernel(node, device) is not None)
-        for node in pending.nodes
-    )
-    return Met(_cost_ns(pending)) if is_fine else None
-
-
-def _cost_ns(pending: Trace) -> float:
-    """Estimated nanoseconds of interpreting."""
-    return _RUN_NS + sum(
-        _OPERATION_NS + _elements(node) * (_FUNCTION_NS if _has_own_bits(node) else _ELEMENT_NS)
-        for node in pending.nodes
-        if node.buffer is None
-    )
-
-
-def _elements(node: Node) -> int:
-    """How many elements an operation computes or reads."""
-    return max(size_of(each.shape) for each in (node, *node.srcs))
-
-
-def _has_own_bits(node: Node) -> TypeGuard[Map]:
-    """Whether kernels give other bits than NumPy: of complex numbers' modulus, too."""
-    if not isinstance(node, Map) or not node.is_costly:
-        return False
-    return node.op.name != "absolute" or node.loop[0][0] == "c"
-
 
 #: Products that NumPy rounds otherwise where the result lies in an operand's memory: its loops of
 #: vectors have fused multiplications, those for what overlaps have not.
@@ -286,7 +218,7 @@ def _way(node: Node, device: str) -> tuple[Way, Any]:
         return Way.WRITE, None
     if not isinstance(node, Map):
         return Way.VALUE, None
-    kernel = op_kernel(node, device) if _has_own_bits(node) else None
+    kernel = op_kernel(node, device) if has_own_bits(node) else None
     if kernel is not None:
         return Way.KERNEL, kernel
     return (Way.UFUNC, node.op.ufunc) if _is_plain(node) else (Way.VALUE, None)

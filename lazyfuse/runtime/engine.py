@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +25,12 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import is_users, user_frame
-from lazyfuse.runtime.cold import Interpreter, Met, met
+from lazyfuse.runtime.cold import Interpreter
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
+from lazyfuse.runtime.met import met
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, kept, pending_of, trace
@@ -228,22 +230,26 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     options = config.current()
     key = (pending.structure, options, device)
     known: Known | None = session.plans.get(key)
-    nodes = pending.nodes
-    if known is None:
-        found = _met(pending, key)
-        if found is not None and found.is_cold():
-            leaves = [node for node in nodes if node.buffer is not None]
-            interpreter = Interpreter(pending, session.backend(device), options, found)
-            with found.counted():
-                return _complete(pending, leaves, interpreter, interpreter.run)
+    if known is not None:
+        events.add_plan_hit()
+        return _launched(pending, known, options)
+    found = met(pending, key)
+    if found is not None and found.is_cold():
+        leaves = [node for node in pending.nodes if node.buffer is not None]
+        interpreter = Interpreter(pending, session.backend(device), options, found)
+        with found.counted():
+            return _complete(pending, leaves, interpreter, interpreter.run)
+    with nullcontext() if found is None else found.family.counted():
         known = planned(pending, key)
         session.met.pop(key, None)
-        if known is None:
-            return _again(pending, device)
-    else:
-        events.add_plan_hit()
+        return _again(pending, device) if known is None else _launched(pending, known, options)
+
+
+def _launched(pending: Trace, known: Known, options: config.Options) -> list[Finding]:
+    """Run a trace by a plan of its structure."""
     if machines:
         machines[-1].learn(pending, known, options)
+    nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
 
@@ -256,7 +262,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
         return leaves[leaf] in dying
 
     scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
-    executor = Executor(known.plan, session.backend(device), options, scalars, is_dead)
+    executor = Executor(known.plan, session.backend(known.device), options, scalars, is_dead)
     buffers = [leaf.buffer for leaf in leaves]
     return _complete(pending, leaves, executor, lambda: _results(known, executor, buffers))
 
@@ -276,16 +282,6 @@ def _again(pending: Trace, device: str) -> list[Finding]:
     may be gone, and then so are its operands."""
     wanted = pending_of(pending.outputs[: pending.asked])
     return _run(trace(wanted), device) if wanted else []
-
-
-def _met(pending: Trace, key: tuple[object, config.Options, str]) -> Met | None:
-    """What is known of a structure that is interpreted; None for others."""
-    if key not in session.met:
-        if len(session.met) >= session.PLANS:
-            session.met.clear()
-        session.met[key] = met(pending, key[1], key[2])
-    found: Met | None = session.met[key]
-    return found
 
 
 def _complete(

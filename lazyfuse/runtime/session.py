@@ -44,6 +44,8 @@ plans: dict[Hashable, Any] = {}
 ready: dict[Hashable, Any] = {}
 #: Structures that were not worth a plan so far (`cold.Met`); None for those that are planned.
 met: dict[Hashable, Any] = {}
+#: Families of such structures (`cold.Family`).
+families: dict[Hashable, Any] = {}
 #: Kernels of single operations (`runtime/op_kernels.py`).
 op_kernels: dict[Hashable, Any] = {}
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear)
@@ -189,6 +191,7 @@ _on_clear: list[Callable[[], None]] = [
     plans.clear,
     ready.clear,
     met.clear,
+    families.clear,
     op_kernels.clear,
     kernels.clear,
 ]

@@ -130,13 +130,13 @@ def _interpreted(always: bool) -> Iterator[None]:
     if not always or not oracle.IS_ENGINE:
         yield
         return
-    from lazyfuse.runtime import cold
+    from lazyfuse.runtime import met
 
-    normal, cold.PLAN_NS = cold.PLAN_NS, float("inf")
+    normal, met.PLAN_NS = met.PLAN_NS, float("inf")
     try:
         yield
     finally:
-        cold.PLAN_NS = normal
+        met.PLAN_NS = normal
 
 
 @contextmanager
