@@ -364,3 +364,14 @@ def test_methods_of_ufuncs(ufunc: str, name: str) -> None:
     with pytest.warns(RuntimeWarning, match="overflow") as caught:
         getattr(lf.multiply, name)(lf.array([1e300, 1e300]))
     assert caught[0].filename == str(Path(__file__))
+
+
+def test_copies_have_the_arrays_dtype() -> None:
+    """Also large ones, and where another name of the dtype is usual."""
+    for size in (10, 20_000):
+        for dtype in ("q", np.dtype("f8", metadata={"of": 1})):
+            with lf.options(eager_size=30_000):
+                found = np.asarray(lf.array(np.ones(size, dtype)))
+            assert found.dtype.char == np.dtype(dtype).char
+            assert found.dtype.metadata == np.dtype(dtype).metadata
+            assert not found.flags.writeable

@@ -350,9 +350,26 @@ LARGER: dict[str, Callable[[Any, Any], Any]] = {
     "repeated": lambda xp, row: xp.repeat(row, repeats=100),
     "by counts": lambda xp, row: xp.repeat(row, host.array([100])),
     "tiled": lambda xp, row: xp.tile(row, host.array([10, 10])),
+    "tiled by a scalar": lambda xp, row: xp.tile(row, host.int64(100)),
+    "another shape by position": lambda xp, row: xp.ones_like(
+        row, None, "K", True, (host.int64(50), host.int64(700))
+    ),
+    "all pairs of three axes": lambda xp, row: xp.dot(
+        row.reshape(-1, 1, 1), row.reshape(-1, 1, 1)
+    ),
     "all pairs": lambda xp, row: xp.inner(row.reshape(-1, 1), row.reshape(-1, 1)),
     "joined": lambda xp, row: xp.array([row] * 40),
 }
+
+
+def test_calls_that_lack_an_argument() -> None:
+    """Refused as NumPy refuses them."""
+    _, there = matrix()
+    for name in "dot vdot convolve outer repeat tile full_like".split():
+        with pytest.raises(TypeError):
+            getattr(lf, name)(there[3])
+    with pytest.raises(TypeError):
+        there[3].dot()
 
 
 @pytest.mark.parametrize("name", LARGER)

@@ -69,7 +69,7 @@ def _copied(values: np.ndarray) -> np.ndarray:
         return values.copy(order="K")
     buffer = session.backend("cpu").allocate(values.nbytes)
     layout = Layout(values.shape, c_strides(values.shape), 0)
-    copy = elements_at(buffer, code(values.dtype), layout)
+    copy = elements_at(buffer, code(values.dtype), layout).view(values.dtype)
     copy[...] = values
     return copy
 

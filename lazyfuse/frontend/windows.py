@@ -227,6 +227,8 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
         return sum(map(np.size, first)) <= limit
     if rule is Rule.TIMES:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
+    if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
+        return False
     return rule not in (Rule.SPREAD, Rule.PAIR) or _spread_size(given) <= limit
 
 
@@ -243,7 +245,7 @@ def _factor(value: Any) -> float:
         return math.inf if value.dtype.kind in "iu" else value.size
     if type(value) in (list, tuple):
         return math.prod(map(_factor, value))
-    return max(value, 1) if type(value) is int else 1
+    return max(int(value), 1) if isinstance(value, int | np.integer) else 1
 
 
 def _is_new(found: Any, memory: Sequence[int]) -> bool:

@@ -19,8 +19,8 @@ class Rule(IntEnum):
     FIRST = 1
     #: The first three by position; as large as they and the keywords are broadcast to.
     SPREAD = 2
-    #: The first two by position; as large as they are broadcast to, whether that can be or not, or
-    #: twice that.
+    #: The first two by position; where neither has more than two axes as large as they are
+    #: broadcast to, whether that can be or not, or twice that.
     PAIR = 3
     #: The first two by position; as large as the product of their sizes, and of the integers among
     #: them and the keywords.

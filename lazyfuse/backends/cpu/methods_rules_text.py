@@ -42,7 +42,17 @@ look:
   %has_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
   br i1 %has_windows, label %measure, label %yes
 measure:
-  br i1 %is_spread, label %spread, label %joined
+  br i1 %is_spread, label %axes, label %joined
+axes:
+  %first = get ptr %given[0]
+  %first_is_deep = call i1 @is_deep(ptr %first)
+  %has_two = icmp sgt i64 %count, 1
+  %place = zext i1 %has_two to i64
+  %other = get ptr %given[%place]
+  %other_is_deep = call i1 @is_deep(ptr %other)
+  %is_any_deep = or i1 %first_is_deep, %other_is_deep
+  %is_too_deep = and i1 %is_of_pair, %is_any_deep
+  br i1 %is_too_deep, label %no, label %spread
 spread:
   %wide = call i64 @spread_size(ptr %given, i64 %count)
   br label %compare
@@ -57,6 +67,21 @@ compare:
   ret i1 %is_small
 yes:
   ret i1 true
+no:
+  ret i1 false
+}
+
+; whether an object is an array of NumPy's of more than two axes
+define internal i1 @is_deep(ptr %object) {
+  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_array, label %look, label %no
+look:
+  %axes_at = getelementptr i8, ptr %object, i64 24
+  %axes = load i32, ptr %axes_at
+  %is_deep = icmp sgt i32 %axes, 2
+  ret i1 %is_deep
+no:
+  ret i1 false
 }
 
 ; how many elements the arrays among arguments have when they are broadcast, whether that can be or
