@@ -155,17 +155,15 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     def _on_parts(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result where operands or the output are small parts of the engine's memory; LARGE
         where they are not."""
-        out = self._output(args, kwargs)
+        out, nin = self._output(args, kwargs), self._ufunc.nin
         is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
         is_exact = self._is_exact and not is_modulus
-        if out is None:
-            nin = self._ufunc.nin
-            found = small.LARGE
-            if is_exact:
-                found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
-            return found
-        is_done = self._is_delivered(args[: self._ufunc.nin], out, is_exact=is_exact)
-        return out if is_done else small.LARGE
+        if out is not None:
+            is_done = self._is_delivered(args[:nin], out, is_exact=is_exact)
+            return out if is_done else small.LARGE
+        if not is_exact:
+            return small.LARGE
+        return windows.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
     def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:
         """Whether the result has been written at once."""

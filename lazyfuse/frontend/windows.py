@@ -137,19 +137,17 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
 
 def put(result: Any, out: Any) -> bool:
     """Whether a small array has been written into one of its shape and dtype, at once."""
-    if type(out) not in ARRAYS or result._host is None:
-        return False
     values = result._host
-    if out._layout.shape != values.shape if out._host is None else out._host.shape != values.shape:
+    if values is None or type(out) not in ARRAYS:
         return False
-    if out.dtype != values.dtype:
+    if (out.shape, out.dtype) != (values.shape, values.dtype):
         return False
-    if out._host is not None:
-        if not out._host.flags.writeable:
-            return False
-        out._host[...] = values
-        return True
-    return _is_ready(out, ()) and change(out, out._layout, np.ndarray.__setitem__, ..., values)
+    host = out._host
+    if host is None:
+        return _is_ready(out, ()) and change(out, out._layout, np.ndarray.__setitem__, ..., values)
+    if host.flags.writeable:
+        host[...] = values
+    return bool(host.flags.writeable)
 
 
 # ---- functions and methods of any arguments
