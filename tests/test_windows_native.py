@@ -44,9 +44,9 @@ def test_no_reference_is_lost() -> None:
         return [*map(sys.getrefcount, kept), len(gc.get_objects())]
 
     with host.errstate(all="ignore"):
-        counts(20)  # what is kept once is there then
-        before, after = counts(20), counts(40)
-    assert all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)), (
+        counts(40)  # what is kept once is there then, but for what is loaded later
+        before, after = counts(20), counts(60)
+    assert all(abs(now - then) < 50 for now, then in zip(after, before, strict=True)), (
         before,
         after,
     )
