@@ -42,9 +42,9 @@ nested = [0]
 plans: dict[Hashable, Any] = {}
 #: By structure, those of them that machine code runs (`ready.py`), as their last options have it.
 ready: dict[Hashable, Any] = {}
-#: Structures that were not worth a plan so far (`cold.Met`); None for those that are planned.
+#: Structures that were not worth a plan so far (`met.Met`); None for those that are planned.
 met: dict[Hashable, Any] = {}
-#: Families of such structures (`cold.Family`).
+#: Families of such structures (`met.Family`).
 families: dict[Hashable, Any] = {}
 #: Kernels of single operations (`runtime/op_kernels.py`).
 op_kernels: dict[Hashable, Any] = {}

@@ -45,7 +45,8 @@ from lazyfuse.ops.body import Instr
 
 #: Vectors that a phase takes at a time where its folds wait for each other, if its body has no
 #: more than SHORT instructions. Measured with 400,000 doubles in one row to 4,000: one takes 0.9
-#: to 1.5 times as long, four 1.2 to 1.5 times.
+#: to 1.5 times as long, four 1.2 to 1.5 times. INDEXED: likewise where the fold is an index, which
+#: waits longer (not measured apart from the comparison in order).
 WIDE, INDEXED, SHORT = 2, 4, 12
 
 #: The addresses of the parts of each accumulator.
