@@ -26,6 +26,9 @@ PEER_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-5}
 #: Calls at the start of a block only undo what the others left in the caches: times settle after
 #: four to eight calls (measured on a 32 MB third-level cache). Long calls do not need it.
 SETTLE_CALLS, SETTLE_SECONDS = 6, 0.02
+#: And they wait until the threads of the process before are asleep, which look for more work for
+#: some milliseconds (libgomp: 300,000 looks): on two processors they take one from who comes next.
+SETTLE_LEAST = 0.01
 #: Libraries compile in steps: structures that have come often enough, for instance.
 WARM_SECONDS = 0.1
 #: Seconds of small operations before anything is measured, for what they compile of themselves.
@@ -103,16 +106,24 @@ class Worker:
         """Give the seconds of a call, many times, for about `seconds` after settling."""
         assert self.call is not None
         calls = max(1, min(int(SAMPLE_SECONDS / max(self.once, 1e-9)), 1000))
-        end = time.perf_counter() + SETTLE_SECONDS
-        for _ in range(SETTLE_CALLS):
-            if self.once > SETTLE_SECONDS or time.perf_counter() > end:
-                break
-            self.call()
+        if self.once <= SETTLE_SECONDS:
+            self.settle()
         samples = [self.timed(self.call, calls)]
         end = time.perf_counter() + seconds - samples[0] * calls
         while len(samples) < BLOCK_SAMPLES and time.perf_counter() < end:
             samples.append(self.timed(self.call, calls))
         return samples
+
+    def settle(self) -> None:
+        """Call until times are those of calls in a row."""
+        assert self.call is not None
+        start, calls = time.perf_counter(), 0
+        while (
+            (spent := time.perf_counter() - start) < SETTLE_LEAST
+            or (calls < SETTLE_CALLS and spent < SETTLE_SECONDS)
+        ):  # fmt: skip
+            self.call()
+            calls += 1
 
     def facts(self) -> dict[str, Any]:
         """Count what one warm call of lazyfuse does."""
