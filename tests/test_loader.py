@@ -27,10 +27,9 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place compiles nothing", allow_module_level=True)
 
 from lazyfuse.backends.cpu import compiler as compilers  # noqa: E402 - when there is an engine
-from lazyfuse.backends.cpu import object_file, pages  # noqa: E402 - likewise
+from lazyfuse.backends.cpu import linking, loader, object_file, pages  # noqa: E402 - likewise
 from lazyfuse.backends.cpu.compiler import Compiler  # noqa: E402 - likewise
-from lazyfuse.backends.cpu.loader import Image, address_of  # noqa: E402 - likewise
-from lazyfuse.backends.cpu.object_file import Unknown  # noqa: E402 - likewise
+from lazyfuse.backends.cpu.loader import Image, Unknown, address_of, dumped  # noqa: E402 - likewise
 from lazyfuse.runtime import session  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -286,6 +285,35 @@ def test_unknown_relocations_are_refused() -> None:
             Image(code.replace(row.tobytes(), changed.tobytes()))
 
 
+@pytest.mark.parametrize("name", ("weak", "unknown function"))
+def test_what_is_refused_is_kept_for_llvm(name: str) -> None:
+    """A function that this process lacks may be in another one."""
+    code = code_of(REFUSED[name])
+    kept = dumped(code)
+    assert (kept == code) == (name == "weak")
+    with pytest.raises(Unknown):
+        Image(kept)
+
+
+@pytest.mark.parametrize("text", (CONSTANT, OUTSIDE, ADDRESS, STATE, POINTERS, JUMPS))
+def test_what_is_kept(text: str) -> None:
+    """It is linked once: the same memory but for addresses, and none of the object code's
+    tables are read again."""
+    code = code_of(text)
+    kept = dumped(code)
+    assert loader.object_code(kept) == loader.object_code(code) == code
+    assert kept == dumped(code) and loader.piece_of(kept) == loader.piece_of(code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linking, "linked", refuse)
+        image = Image(kept)
+        with pytest.raises(Unknown):
+            Image(code)
+    assert mapped(image["f"]) == "r-xp"
+    for end in range(0, len(kept), 97):
+        with pytest.raises((Unknown, ValueError, EOFError, TypeError)):
+            Image(kept[:end])
+
+
 @pytest.mark.parametrize("content", (b"", b"\x7fELF", b"\x7fELF" * 99, b"x" * 4096), ids=len)
 def test_no_object_file(content: bytes) -> None:
     with pytest.raises(Unknown):
@@ -307,8 +335,9 @@ def test_a_system_without_executable_memory(monkeypatch: pytest.MonkeyPatch) -> 
         raise PermissionError(13, "denied")
 
     monkeypatch.setattr(pages.Pages, "make_code", denied)
-    code = COMPILER.link(code_of(INSIDE), ["f"])
-    assert not isinstance(code.linked, Image) and call({"f": code.address("f")}, 14) == 42
+    for content in (code_of(INSIDE), dumped(code_of(INSIDE))):
+        code = COMPILER.link(content, ["f"])
+        assert not isinstance(code.linked, Image) and call({"f": code.address("f")}, 14) == 42
 
 
 # ---- memory

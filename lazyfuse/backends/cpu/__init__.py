@@ -29,6 +29,7 @@ from lazyfuse.backends.cpu.features import stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
+from lazyfuse.backends.cpu.loader import dumped
 from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.backends.cpu.threads import Workers, default_threads
 from lazyfuse.digests import digest
@@ -122,7 +123,8 @@ class CpuBackend:
     def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
         """Turn a kernel into code. Raises: Unsupported."""
         source = _emitted(kernel, self.compiler)
-        executable = CpuExecutable(self, kernel, name, self.compiler.compile(source))
+        binary = dumped(self.compiler.compile(source))
+        executable = CpuExecutable(self, kernel, name, binary)
         executable.__dict__["source"] = source  # what cached_property would compute
         return executable
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from lazyfuse.backends.cpu.features import feature_names
 from lazyfuse.backends.cpu.host import Kept, host, not_kept
 from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
-from lazyfuse.backends.cpu.loader import Image
-from lazyfuse.backends.cpu.object_file import Unknown
+from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
 
@@ -139,7 +138,7 @@ class Compiler:
 
         def make() -> bytes:
             if compiles:
-                return self.compile(source(), level=level)
+                return dumped(self.compile(source(), level=level))
             raise NotKept(name)
 
         return self._kept(f"{name} {self.version} but {level} {sources(FOLDER)}", make)
@@ -153,11 +152,11 @@ class Compiler:
         return self._llvm().assembly(source)
 
     def link(self, code: bytes, symbols: Sequence[str]) -> Code:
-        """Load object code and find the addresses of `symbols`."""
+        """Load object code, dumped or not, and find the addresses of `symbols`."""
         try:
             linked: Linked = Image(code)
         except (Unknown, OSError):  # another system, or what nobody has written so far
-            linked = self._llvm().link(code, symbols)
+            linked = self._llvm().link(object_code(code), symbols)
         return Code(self, linked)
 
     def _llvm(self) -> Jit:

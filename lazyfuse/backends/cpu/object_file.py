@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.backends.cpu.loader import Unknown
+
 #: e_ident, e_type, e_machine, e_version, e_entry, e_phoff, e_shoff, e_flags, e_ehsize,
 #: e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx.
 _HEADER = struct.Struct("<16s2HI3QI6H")
@@ -42,10 +44,6 @@ UNDEFINED = 0
 _LOCAL, _GLOBAL = 0, 1
 #: No type, an object, a function, a section, a file.
 _TYPES = (0, 1, 2, 3, 4)
-
-
-class Unknown(Exception):
-    """Object code that is not of the kind that is read here."""
 
 
 class _Row(NamedTuple):
