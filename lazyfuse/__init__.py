@@ -31,11 +31,13 @@ from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the mod
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
 from lazyfuse.observe.explain import explain
 from lazyfuse.observe.report import report
+from lazyfuse.runtime.heap import keep as _keep
 from lazyfuse.runtime.session import cache_clear, cache_info
 
 if _TYPE_CHECKING:
     from lazyfuse.frontend.fused import fuse
 
+_keep()
 ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
