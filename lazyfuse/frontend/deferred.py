@@ -76,7 +76,7 @@ def use(code: Code) -> None:
     _put("FLAG_MASK", code.flag_mask)
     _put("LAUNCH", code.launch)
     tune(SMALLEST, HOT)
-    for name, dtype in (("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
+    for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
         _refer(f"DTYPE_{name}", np.dtype(dtype))  # last: other threads put off from here on
     atexit.register(_stop)
 

@@ -195,7 +195,7 @@ def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
 
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     binary: bytes = compiler.module(
-        f"methods {places}", lambda: methods.text(places), compiles=compiles
+        f"methods {places}", lambda: methods.text(places, compiler.triple), compiles=compiles
     )
     return binary
 

@@ -52,8 +52,8 @@ LONG = 96
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
 #: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition.
 STATE = numbered(
-    "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL", "ASK",
-    "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
+    "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
+    "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
     "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "STATE_WORDS",

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 
 from lazyfuse.backends.cpu.workers_text import WAIT, WORK
 
@@ -360,6 +361,12 @@ def is_sse(triple: str) -> bool:
     return triple.startswith(("x86_64", "amd64"))
 
 
+def conditions(triple: str) -> Mapping[str, str]:
+    """How floating point conditions are looked at: %control says what is met before (CONTROL);
+    after OPENS, what is met from there on, which CLOSES gives in %bits. DECLARES them."""
+    return _SSE if is_sse(triple) else _FENV
+
+
 def text(triple: str) -> str:
     """The module, for a target."""
     values = {
@@ -367,7 +374,7 @@ def text(triple: str) -> str:
         "SLOTS": SLOTS, "WORKERS": WORKERS, "WAKES": _WAKES,
         "ROW_WORDS": ROW_WORDS, "LOW_HALF": (1 << 32) - 1,
         "AT_WORK": _AT_WORK, "SLEEPS": _SLEEPS, "LAST": _SLEEPS + 1,
-        **(_WINDOWS if "windows" in triple else _POSIX), **(_SSE if is_sse(triple) else _FENV),
+        **(_WINDOWS if "windows" in triple else _POSIX), **conditions(triple),
     }  # fmt: skip
     source = re.sub(" *;.*", "", "\n".join((_HEAD, WAIT, _RANGES, _CALLER, WORK)))
     return re.sub(r"\b[A-Z][A-Z_]{3,}\b", lambda found: str(values[found[0]]), source)

@@ -42,6 +42,7 @@ from lazyfuse.backends.cpu import (
     methods_parts_text,
     methods_power_text,
     methods_product_text,
+    methods_quick_text,
     methods_recall_text,
     methods_results_text,
     methods_rules_text,
@@ -155,7 +156,7 @@ _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
 _NUMPYS = _PLAIN + len(PLAIN_TYPES)
 
 
-def text(attributes: Mapping[str, int]) -> str:
+def text(attributes: Mapping[str, int], triple: str) -> str:
     """The module, for LLVM. `attributes`: where objects keep theirs (`record.text`)."""
     places = {
         "size": _NUMPYS + len(OPERATORS) + len(NAMED), "none": NONE,
@@ -174,7 +175,8 @@ def text(attributes: Mapping[str, int]) -> str:
         call = f"@compare_{name}(ptr %host, ptr %operand)"
         parts.append(templates.COMPARISON.format(name=name, number=number))
         engine = _record(name, f"compare_{name}")
-        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name)))
+        quick = _quick(name)
+        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), quick))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
         at_once = "absolute_of_reals" if name == "abs" else function
@@ -183,6 +185,7 @@ def text(attributes: Mapping[str, int]) -> str:
             templates.UNARY.format(
                 name=name, function=function, host=HOST, record=engine, method=_method(name),
                 defer=_deferred(name, second="null"),
+                quick=_quick(name, second="%self") if name == "neg" else "",
                 is_other="call i1 @is_complex(ptr %host)" if name == "abs" else "or i1 0, 0",
             )
         )  # fmt: skip
@@ -204,11 +207,11 @@ def text(attributes: Mapping[str, int]) -> str:
             defer=_deferred_method("__pow__"),
         )
     )  # fmt: skip
-    parts += _on_small(objects, attributes)
+    parts += _on_small(objects, attributes, triple)
     return "\n".join(parts)
 
 
-def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list[str]:
+def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple: str) -> list[str]:
     """What calls NumPy's functions on small arrays."""
     words = {name.upper(): place for name, place in attributes.items()}
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
@@ -249,7 +252,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int]) -> list
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
             **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
-    text += methods_parts_text.parts(HOST, OWNER)
+    text += methods_parts_text.parts(HOST, OWNER) + methods_quick_text.text(words, triple)
     return [text] + [
         template.format(
             name=name,
@@ -299,23 +302,25 @@ def _arithmetic(name: str, function: str) -> list[str]:
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
         _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP,
-                _record(name, function), _deferred(name)),
+                _record(name, function), _deferred(name), _quick(name)),
         _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
-                _deferred(name, "%other", "%self")),
+                _deferred(name, "%other", "%self"), _quick(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
                 f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{in_place})",
-                _deferred(name, function="defer_in_place"), any_shape="true"),
+                _deferred(name, function="defer_in_place"), _quick(name, function="quick_i"),
+                any_shape="true"),
     ]  # fmt: skip
 
 
 def _binary(
-    name: str, call: str, done: str, engine: str, defer: str, any_shape: str = "false"
-) -> str:
+    name: str, call: str, done: str, engine: str, defer: str, quick: str,
+    any_shape: str = "false",
+) -> str:  # fmt: skip
     is_in_place = engine.startswith("@large_write")
     mixed = f"@slow(i64 {_method(name)}, ptr %self, ptr %other)" if is_in_place else engine
     return templates.BINARY.format(
         name=name, call=call, done=done, any_shape=any_shape, record=engine, defer=defer,
-        mixed=mixed, host=HOST,
+        mixed=mixed, host=HOST, quick=quick,
     )  # fmt: skip
 
 
@@ -326,6 +331,15 @@ def _deferred(
     code = CODES.get("absolute" if name == "abs" else f"__{name}__")
     call = f"@{function}(i64 {code}, ptr {first}, ptr {second})"
     return "" if code is None else _put_off(call)
+
+
+def _quick(
+    name: str, first: str = "%self", second: str = "%other", function: str = "quick_"
+) -> str:
+    """What does an operator on a few elements, where there is a loop for it."""
+    if name not in {*methods_quick_text.ARITHMETIC, *methods_quick_text.COMPARISONS, "neg"}:
+        return ""
+    return templates.QUICK.format(call=f"@{function}{name}(ptr {first}, ptr {second})")
 
 
 def _record(

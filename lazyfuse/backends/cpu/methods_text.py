@@ -273,8 +273,16 @@ later:
   ret ptr %given_later
 now:"""
 
+QUICK = """
+  %quick = call ptr {call}
+  %is_quick = icmp ne ptr %quick, null
+  br i1 %is_quick, label %at_once, label %not_at_once
+at_once:
+  ret ptr %quick
+not_at_once:"""
+
 BINARY = """
-define ptr @lf_{name}(ptr %self, ptr %other) {{{defer}
+define ptr @lf_{name}(ptr %self, ptr %other) {{{quick}{defer}
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
   br i1 %large, label %engine, label %small
@@ -318,7 +326,7 @@ done:
   ret ptr %self"""
 
 UNARY = """
-define ptr @lf_{name}(ptr %self, ptr %nothing) {{{defer}
+define ptr @lf_{name}(ptr %self, ptr %nothing) {{{quick}{defer}
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
   br i1 %large, label %engine, label %small
