@@ -174,12 +174,12 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     for name, number in COMPARISONS.items():
         call = f"@compare_{name}(ptr %host, ptr %operand)"
         parts.append(templates.COMPARISON.format(name=name, number=number))
-        engine = _record(name, f"compare_{name}")
+        engine = _record(name, f"numpys_{name}")
         quick = _quick(name)
         parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), quick))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
-        at_once = "absolute_of_reals" if name == "abs" else function
+        at_once = "absolute_of_reals" if name == "abs" else _numpys(name, function)
         engine = _record(name, at_once, second="null", other="null")
         parts.append(
             templates.UNARY.format(
@@ -297,16 +297,17 @@ def _method(name: str) -> int:
 def _arithmetic(name: str, function: str) -> list[str]:
     """An operator, reflected and in place too."""
     in_place = function.replace("PyNumber_", "PyNumber_InPlace")
-    reflected = _record(f"r{name}", function, first="%other", second="%self")
+    at_once, changes = _numpys(name, function), _numpys(f"i{name}", in_place)
+    reflected = _record(f"r{name}", at_once, first="%other", second="%self")
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
         _binary(name, f"@{function}(ptr %host, ptr %operand)", templates.WRAP,
-                _record(name, function), _deferred(name), _quick(name)),
+                _record(name, at_once), _deferred(name), _quick(name)),
         _binary(f"r{name}", f"@{function}(ptr %operand, ptr %host)", templates.WRAP, reflected,
                 _deferred(name, "%other", "%self"), _quick(name, "%other", "%self")),
         _binary(f"i{name}", f"@{in_place}(ptr %host, ptr %operand)", templates.SAME,
-                f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{in_place})",
+                f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{changes})",
                 _deferred(name, function="defer_in_place"), _quick(name, function="quick_i"),
                 any_shape="true"),
     ]  # fmt: skip
@@ -331,6 +332,12 @@ def _deferred(
     code = CODES.get("absolute" if name == "abs" else f"__{name}__")
     call = f"@{function}(i64 {code}, ptr {first}, ptr {second})"
     return "" if code is None else _put_off(call)
+
+
+def _numpys(name: str, function: str) -> str:
+    """What does an operator on arrays of NumPy's: a C function, or what is quicker."""
+    is_quick = name.removeprefix("i") in methods_quick_text.FUNCTIONS
+    return f"numpys_{name}" if is_quick else function
 
 
 def _quick(

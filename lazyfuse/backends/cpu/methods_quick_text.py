@@ -23,6 +23,11 @@ ARITHMETIC: Mapping[str, tuple[str, str | None]] = {
     "add": ("fadd", "add"), "sub": ("fsub", "sub"), "mul": ("fmul", "mul"),
     "truediv": ("fdiv", None),
 }  # fmt: skip
+#: CPython's functions for these, and for what is negative.
+FUNCTIONS: Mapping[str, str] = {
+    "add": "PyNumber_Add", "sub": "PyNumber_Subtract", "mul": "PyNumber_Multiply",
+    "truediv": "PyNumber_TrueDivide", "neg": "PyNumber_Negative",
+}  # fmt: skip
 COMPARISONS: Mapping[str, tuple[str, str]] = {
     "lt": ("fcmp olt", "icmp slt"), "le": ("fcmp ole", "icmp sle"), "eq": ("fcmp oeq", "icmp eq"),
     "ne": ("fcmp une", "icmp ne"), "gt": ("fcmp ogt", "icmp sgt"), "ge": ("fcmp oge", "icmp sge"),
@@ -36,13 +41,26 @@ def text(names: Mapping[str, object], triple: str) -> str:
     parts = [_TEXT]
     for name, of_floats in floats.items():
         parts.append(_loops(name, of_floats, integers[name]))
-        parts.append(_FUNCTION.format(name=name, is_asked=0, **_of_kinds(name, integers[name])))
+        parts.append(_function(name, 0, integers[name], FUNCTIONS[name]))
     for name in ARITHMETIC:
-        parts.append(_IN_PLACE.format(name=name, **_of_kinds(name, integers[name])))
+        in_place = FUNCTIONS[name].replace("PyNumber_", "PyNumber_InPlace")
+        parts.append(
+            _IN_PLACE.format(name=name, function=in_place, **_of_kinds(name, integers[name]))
+        )
     for name, (of_floats, of_integers) in COMPARISONS.items():
         parts.append(_loops(name, of_floats, of_integers))
-        parts.append(_FUNCTION.format(name=name, is_asked=1, **_of_kinds(name, of_integers)))
+        parts.append(_function(name, 1, of_integers, f"compare_{name}"))
     return expanded("".join(parts), {**names, **conditions(triple), "QUICK_MOST": QUICK_MOST})
+
+
+def _function(name: str, is_asked: int, of_integers: str | None, function: str) -> str:
+    """The functions of an operator; CPython's `function` is asked where they cannot be quick."""
+    operands, second = ("ptr %a", "%a") if name == "neg" else ("ptr %a, ptr %b", "%b")
+    kinds = _of_kinds(name, of_integers)
+    return _FUNCTION.format(
+        name=name, is_asked=is_asked, function=function, operands=operands,
+        second=second, **kinds,
+    )  # fmt: skip
 
 
 def _of_kinds(name: str, of_integers: str | None) -> Mapping[str, str]:
@@ -121,11 +139,43 @@ define internal ptr @quick_{name}(ptr %a, ptr %b) {{
     @quick(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
   ret ptr %made
 }}
+
+; the same of arrays of NumPy's, by whose function where it cannot be quick
+define internal ptr @numpys_{name}({operands}) {{
+  %made = call ptr
+    @quick_array(ptr %a, ptr {second}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %ask, label %give
+give:
+  ret ptr %made
+ask:
+  %found = call ptr @{function}({operands})
+  ret ptr %found
+}}
 """
 _IN_PLACE = """
 define internal ptr @quick_i{name}(ptr %a, ptr %b) {{
-  %made = call ptr @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long})
-  ret ptr %made
+  %a_array = call ptr @quick_operand(ptr %a)
+  %b_array = call ptr @quick_operand(ptr %b)
+  %is_done = call i1
+    @quick_in_place(ptr %a_array, ptr %b_array, ptr {double}, ptr {single}, ptr {long})
+  br i1 %is_done, label %give, label %no
+give:
+  call void @Py_IncRef(ptr %a)
+  ret ptr %a
+no:
+  ret ptr null
+}}
+
+define internal ptr @numpys_i{name}(ptr %a, ptr %b) {{
+  %is_done = call i1 @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long})
+  br i1 %is_done, label %give, label %ask
+give:
+  call void @Py_IncRef(ptr %a)
+  ret ptr %a
+ask:
+  %found = call ptr @{function}(ptr %a, ptr %b)
+  ret ptr %found
 }}
 """
 
@@ -282,13 +332,11 @@ define internal i1 @quick_run(ptr %loop, ptr %out, ptr %a, ptr %b, ptr %room, i6
   ret i1 %is_told
 }
 
-; the result of an operator on a few elements, in a new array; null where NumPy is to be asked.
-; Comparisons (`is_asked`) give bools, and no conditions are told of them
-define internal ptr @quick(ptr %left, ptr %right, ptr %doubles, ptr %singles, ptr %longs,
-                           i64 %is_asked) {
+; the result of an operator on a few elements, in a new array of NumPy's; null where NumPy is to be
+; asked. Comparisons (`is_asked`) give bools, and no conditions are told of them
+define internal ptr @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
+                                 i64 %is_asked) {
   %room = alloca [16 x i64], align 32
-  %a = call ptr @quick_operand(ptr %left)
-  %b = call ptr @quick_operand(ptr %right)
   %no_a = icmp eq ptr %a, null
   %no_b = icmp eq ptr %b, null
   %is_away = or i1 %no_a, %no_b
@@ -312,18 +360,9 @@ new:
   %is_bool = icmp ne i64 %is_asked, 0
   %bool = get ptr @state[DTYPE_BOOL]
   %out_dtype = select i1 %is_bool, ptr %bool, ptr %dtype
-  %arrays = call ptr @object(i64 T_NDARRAY)
-  %maker = call ptr @object(i64 T_NEW_ARRAY)
-  %nd = get i32 %array[ND]
-  %extents = get ptr %array[DIMENSIONS]
-  call void @Py_IncRef(ptr %out_dtype)
-  %made = call ptr %maker(ptr %arrays, ptr %out_dtype, i32 %nd, ptr %extents, ptr null,
-                          ptr null, i32 0, ptr null)
+  %made = call ptr @quick_new(ptr %array, ptr %out_dtype)
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %clear, label %run
-clear:
-  call void @PyErr_Clear()
-  br label %no
+  br i1 %failed, label %no, label %run
 run:
   %size = call i64 @elements(ptr %array)
   %out = get ptr %made[DATA]
@@ -336,23 +375,57 @@ again:
   call void @Py_DecRef(ptr %made)
   br label %no
 give:
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; a new array of NumPy's, of the shape of another one; null, without an exception, where there is
+; no memory
+define internal ptr @quick_new(ptr %array, ptr %dtype) {
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  %nd = get i32 %array[ND]
+  %extents = get ptr %array[DIMENSIONS]
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr null, ptr null,
+                          i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %clear, label %give
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+give:
+  ret ptr %made
+}
+
+; the result for the user, of operands of ours and numbers
+define internal ptr @quick(ptr %left, ptr %right, ptr %doubles, ptr %singles, ptr %longs,
+                           i64 %is_asked) {
+  %a = call ptr @quick_operand(ptr %left)
+  %b = call ptr @quick_operand(ptr %right)
+  %array = call ptr
+    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+  %is_other = icmp eq ptr %array, null
+  br i1 %is_other, label %no, label %wrap
+wrap:
   %none = call ptr @none()
-  %result = call ptr @wrapped(ptr %made, ptr %none)
+  %result = call ptr @wrapped(ptr %array, ptr %none)
   %is_lost = icmp eq ptr %result, null
   br i1 %is_lost, label %clear, label %done
+clear:
+  call void @PyErr_Clear()
+  br label %no
 done:
   ret ptr %result
 no:
   ret ptr null
 }
 
-; the same in the memory of the first operand, which is given
-define internal ptr @quick_in_place(ptr %left, ptr %right, ptr %doubles, ptr %singles,
-                                    ptr %longs) {
+; an operator in the memory of its first operand, an array of NumPy's; whether that was done
+define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs) {
   %room = alloca [16 x i64], align 32
   %results = alloca [QUICK_MOST x i64], align 32
-  %a = call ptr @quick_operand(ptr %left)
-  %b = call ptr @quick_operand(ptr %right)
   %no_a = icmp eq ptr %a, null
   %no_b = icmp eq ptr %b, null
   %is_away = or i1 %no_a, %no_b
@@ -383,9 +456,8 @@ write:
   %bytes_each = select i1 %is_single, i64 4, i64 8
   %bytes = mul i64 %size, %bytes_each
   call void @llvm.memcpy.p0.p0.i64(ptr %a_data, ptr %results, i64 %bytes, i1 false)
-  call void @Py_IncRef(ptr %left)
-  ret ptr %left
+  ret i1 true
 no:
-  ret ptr null
+  ret i1 false
 }
 """
