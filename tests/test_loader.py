@@ -105,7 +105,11 @@ def test_the_other_modules_by_both(disk: Path) -> None:
 
     recording = native_methods._recording(lf.LazyArray)
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
-    texts = (launch_text.text(COMPILER.triple), methods.text(places, COMPILER.triple), replay.text())
+    texts = (
+        launch_text.text(COMPILER.triple),
+        methods.text(places, COMPILER.triple),
+        replay.text(),
+    )
     for text in texts:
         code = COMPILER.compile(text, level=0)
         image, found = Image(code), object_file.read(code)

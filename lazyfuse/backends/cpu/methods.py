@@ -18,6 +18,8 @@ which NumPy gives at the user's line.
 
 An array of the engine has no array inside: on it they record, by recipes (`record.py`). Operations
 that a program repeats are put off (`defer_text.py`).
+Operators, ufuncs and reductions of a few hundred elements are computed here, without NumPy
+(`methods_quick_text.py`).
 `lf_table` is filled in by whoever loads the code (`runtime/native.py`): addresses of types and
 where a wrapper keeps its parts. Sources: PyArrayObject_fields of NumPy's ndarraytypes.h (data at
 16, nd at 24, dimensions at 32, base at 48, descr at 56, flags at 64), PyArray_Descr of the same
@@ -38,6 +40,7 @@ from lazyfuse.backends.cpu import (
     methods_call_text,
     methods_direct_text,
     methods_elements_text,
+    methods_folds_text,
     methods_functions_text,
     methods_parts_text,
     methods_power_text,
@@ -179,13 +182,13 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), quick))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
-        at_once = "absolute_of_reals" if name == "abs" else _numpys(name, function)
+        at_once = _numpys(name, function)
         engine = _record(name, at_once, second="null", other="null")
         parts.append(
             templates.UNARY.format(
                 name=name, function=function, host=HOST, record=engine, method=_method(name),
                 defer=_deferred(name, second="null"),
-                quick=_quick(name, second="%self") if name == "neg" else "",
+                quick=_quick(name, second="%self"),
                 is_other="call i1 @is_complex(ptr %host)" if name == "abs" else "or i1 0, 0",
             )
         )  # fmt: skip
@@ -194,7 +197,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_call_text.CALL.format(
             method=_method("call"),
             absolute=objects["ABSOLUTE"],
-            defer=_put_off(_CALL),
+            defer=_at_once("quick_call") + _put_off(_CALL),
             rule_none=int(Rule.NONE),
             rule_spread=int(Rule.SPREAD),
             **places,
@@ -204,7 +207,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_power_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
             squares=objects["SQUARES"],
-            defer=_deferred_method("__pow__"),
+            defer=_at_once("quick_power") + _deferred_method("__pow__"),
         )
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
@@ -242,7 +245,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     texts = (
         methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
-            defer=_put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
+            defer=_at_once("quick_call") + _put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),
         methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
@@ -252,7 +255,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
             **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
-    text += methods_parts_text.parts(HOST, OWNER) + methods_quick_text.text(words, triple)
+    text += methods_parts_text.parts(HOST, OWNER) + methods_quick_text.text(words, CODES, triple)
     return [text] + [
         template.format(
             name=name,
@@ -261,7 +264,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
             recipes=_method(name) + len(FUNCTIONS),
             is_reflected=str(name == "rmatmul").lower(),
             rule=_rule(name),
-            defer=_deferred_method(name),
+            defer=_folded(name) + _deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())
     ]
@@ -279,6 +282,21 @@ def _deferred_method(name: str) -> str:
     code = CODES.get(name.removesuffix("_method"))
     call = f"@defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)"
     return "" if code is None else _put_off(call)
+
+
+def _at_once(function: str) -> str:
+    """What calls a function of `methods_quick_text.py` with all arguments."""
+    call = f"@{function}(ptr %self, ptr %args, i64 %count, ptr %names)"
+    return templates.QUICK.format(call=call)
+
+
+def _folded(name: str) -> str:
+    """What reduces a few elements to one."""
+    fold = name.removesuffix("_method")
+    if fold not in methods_folds_text.FOLDS:
+        return ""
+    call = f"@quick_fold(ptr @fold_{fold}, ptr %self, i64 %count, ptr %names)"
+    return templates.QUICK.format(call=call)
 
 
 #: What puts a function off.
@@ -336,15 +354,16 @@ def _deferred(
 
 def _numpys(name: str, function: str) -> str:
     """What does an operator on arrays of NumPy's: a C function, or what is quicker."""
-    is_quick = name.removeprefix("i") in methods_quick_text.FUNCTIONS
-    return f"numpys_{name}" if is_quick else function
+    own = {*methods_quick_text.OPERATORS, *(f"i{name}" for name in methods_quick_text.CHANGING)}
+    return f"numpys_{name}" if name in own else function
 
 
 def _quick(
     name: str, first: str = "%self", second: str = "%other", function: str = "quick_"
 ) -> str:
     """What does an operator on a few elements, where there is a loop for it."""
-    if name not in {*methods_quick_text.ARITHMETIC, *methods_quick_text.COMPARISONS, "neg"}:
+    own = methods_quick_text.CHANGING if function == "quick_i" else methods_quick_text.OPERATORS
+    if name not in own:
         return ""
     return templates.QUICK.format(call=f"@{function}{name}(ptr {first}, ptr {second})")
 

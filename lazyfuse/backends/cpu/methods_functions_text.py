@@ -81,7 +81,12 @@ define ptr @lf_set_item(ptr %self, ptr %args, i64 %count, ptr %names) {
   %is_pair = icmp eq i64 %count, 2
   %has_no_words = icmp eq ptr %names, null
   %is_plain = and i1 %is_pair, %has_no_words
-  br i1 %is_plain, label %take_host, label %slow
+  br i1 %is_plain, label %quick, label %slow
+quick:
+  %quick_key = get ptr %args[0]
+  %quick_value = get ptr %args[1]
+  %is_quick = call i32 @quick_set(ptr %self, ptr %quick_key, ptr %quick_value)
+  switch i32 %is_quick, label %fail [ i32 1, label %done  i32 0, label %take_host ]
 take_host:
   %host = call ptr @small_host(ptr %self)
   %is_large = icmp eq ptr %host, null

@@ -1,137 +1,84 @@
 """Arithmetic of a few hundred elements by loops of its own, as LLVM text; see `methods.py`.
 
 NumPy takes 0.2 us to find out what to do with two arrays of three numbers. Of arrays of one shape
-that are dense, and numbers, with one dtype, that is known: the loops here give the same bits.
-Where a floating point condition is met, NumPy does it again, and says so.
+that are dense, and numbers, with one dtype, that is known: the loops here
+(`methods_loops_text.py`) give the same bits, and so do reductions to one number
+(`methods_folds_text.py`). Where a floating point condition is met, NumPy does it again, and says
+so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu.launch_text import conditions
+from lazyfuse.backends.cpu import methods_folds_text
+from lazyfuse.backends.cpu.launch_text import conditions, is_sse
+from lazyfuse.backends.cpu.methods_at_once_text import TEXT
+from lazyfuse.backends.cpu.methods_loops_text import OF_SSE, ROWS, declarations, loops, of_kinds
 from lazyfuse.backends.cpu.short_forms import expanded
 
-#: The most elements: then NumPy's own loop is most of its time.
-QUICK_MOST = 512
-#: Elements of a step, as long as there are so many.
-_STEPS = (16, 4, 1)
-#: Kinds of elements, by the word of the state that has the dtype: LLVM's type.
-_TYPES = {"DOUBLE": "double", "SINGLE": "float", "LONG": "i64"}
-#: Operators by what LLVM calls them for floats and for integers; None for other loops.
-ARITHMETIC: Mapping[str, tuple[str, str | None]] = {
-    "add": ("fadd", "add"), "sub": ("fsub", "sub"), "mul": ("fmul", "mul"),
-    "truediv": ("fdiv", None),
+#: The most elements, which are fewer than those that are put off: then NumPy's own loop is most of
+#: its time.
+QUICK_MOST = 1024
+#: Operators by CPython's functions for them, which may change their first operand.
+CHANGING: Mapping[str, str] = {
+    "add": "PyNumber_InPlaceAdd", "sub": "PyNumber_InPlaceSubtract",
+    "mul": "PyNumber_InPlaceMultiply", "truediv": "PyNumber_InPlaceTrueDivide",
 }  # fmt: skip
-#: CPython's functions for these, and for what is negative.
-FUNCTIONS: Mapping[str, str] = {
-    "add": "PyNumber_Add", "sub": "PyNumber_Subtract", "mul": "PyNumber_Multiply",
-    "truediv": "PyNumber_TrueDivide", "neg": "PyNumber_Negative",
+OPERATORS: Mapping[str, str] = {
+    **{name: function.replace("InPlace", "") for name, function in CHANGING.items()},
+    "neg": "PyNumber_Negative", "abs": "absolute_of_reals",
+    **{name: f"compare_{name}" for name in ("lt", "le", "eq", "ne", "gt", "ge")},
 }  # fmt: skip
-COMPARISONS: Mapping[str, tuple[str, str]] = {
-    "lt": ("fcmp olt", "icmp slt"), "le": ("fcmp ole", "icmp sle"), "eq": ("fcmp oeq", "icmp eq"),
-    "ne": ("fcmp une", "icmp ne"), "gt": ("fcmp ogt", "icmp sgt"), "ge": ("fcmp oge", "icmp sge"),
+#: Ufuncs by the name of their row, and reductions by theirs; both have codes (`defer.py`).
+_UFUNCS: Mapping[str, str] = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
+    "maximum": "maximum", "minimum": "minimum", "negative": "neg", "absolute": "abs",
+    "sqrt": "sqrt", "square": "square", "less": "lt", "less_equal": "le", "equal": "eq",
+    "not_equal": "ne", "greater": "gt", "greater_equal": "ge",
+}  # fmt: skip
+_FOLDS: Mapping[str, str] = {
+    **{name: name for name in methods_folds_text.FOLDS}, "amax": "max", "amin": "min",
 }  # fmt: skip
 
 
-def text(names: Mapping[str, object], triple: str) -> str:
-    """The functions `quick_NAME`; `names` are those of the state, and of the table's places."""
-    floats = {**{name: own[0] for name, own in ARITHMETIC.items()}, "neg": "fneg"}
-    integers = {name: own[1] for name, own in ARITHMETIC.items()} | {"neg": None}
-    parts = [_TEXT]
-    for name, of_floats in floats.items():
-        parts.append(_loops(name, of_floats, integers[name]))
-        parts.append(_function(name, 0, integers[name], FUNCTIONS[name]))
-    for name in ARITHMETIC:
-        in_place = FUNCTIONS[name].replace("PyNumber_", "PyNumber_InPlace")
-        parts.append(
-            _IN_PLACE.format(name=name, function=in_place, **_of_kinds(name, integers[name]))
-        )
-    for name, (of_floats, of_integers) in COMPARISONS.items():
-        parts.append(_loops(name, of_floats, of_integers))
-        parts.append(_function(name, 1, of_integers, f"compare_{name}"))
-    return expanded("".join(parts), {**names, **conditions(triple), "QUICK_MOST": QUICK_MOST})
+def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> str:
+    """The functions, with `names` of the state, of the table's places and so on; codes are those
+    of `defer.py`."""
+    parts = [TEXT, declarations(), methods_folds_text.text()]
+    for name, row in ROWS.items():
+        parts.append(loops(name))
+        kinds = of_kinds(name)
+        if name in OF_SSE and not is_sse(triple):
+            kinds = dict.fromkeys(kinds, "null")
+        parts.append(_FUNCTION.format(name=name, is_asked=int(row.is_asked), **kinds))
+        if name in OPERATORS:
+            form = _BINARY if row.is_binary else _UNARY
+            function = OPERATORS[name]
+            parts.append(
+                form.format(name=name, is_asked=int(row.is_asked), function=function, **kinds)
+            )
+        if name in CHANGING:
+            parts.append(_IN_PLACE.format(name=name, function=CHANGING[name], **kinds))
+    parts.append(_called(codes))
+    words = {"QUICK_MOST": QUICK_MOST, "QUICK_ROOM": QUICK_MOST}
+    return expanded("".join(parts), {**names, **conditions(triple), **words})
 
 
-def _function(name: str, is_asked: int, of_integers: str | None, function: str) -> str:
-    """The functions of an operator; CPython's `function` is asked where they cannot be quick."""
-    operands, second = ("ptr %a", "%a") if name == "neg" else ("ptr %a, ptr %b", "%b")
-    kinds = _of_kinds(name, of_integers)
-    return _FUNCTION.format(
-        name=name, is_asked=is_asked, function=function, operands=operands,
-        second=second, **kinds,
-    )  # fmt: skip
+def _called(codes: Mapping[str, int]) -> str:
+    """The functions that go by the code of what is called."""
+    arguments = "ptr %first, ptr %second"
+    ufuncs = {codes[name]: f"@quick_{row}({arguments})" for name, row in _UFUNCS.items()}
+    folds = {codes[name]: f"@fold_{row}(ptr %first)" for name, row in _FOLDS.items()}
+    sizes = {codes[name]: 1 + ROWS[row].is_binary for name, row in _UFUNCS.items()}
+    calls = {**ufuncs, **folds}
+    counts = sizes | dict.fromkeys(folds, 1)
+    cases = " ".join(f"i64 {code}, label %by_{code}" for code in calls)
+    blocks = "".join(
+        _CASE.format(code=code, call=call, count=counts[code]) for code, call in calls.items()
+    )
+    return _CALLED.format(cases=cases, blocks=blocks)
 
-
-def _of_kinds(name: str, of_integers: str | None) -> Mapping[str, str]:
-    """The loops of an operator by kind."""
-    found = {kind.lower(): f"@loop_{name}_{kind.lower()}" for kind in _TYPES}
-    return found if of_integers else {**found, "long": "null"}
-
-
-def _loops(name: str, of_floats: str, of_integers: str | None) -> str:
-    """The loops of an operator for each kind of elements."""
-    made = []
-    for kind, type_ in _TYPES.items():
-        operation = of_integers if type_ == "i64" else of_floats
-        if operation is not None:
-            made.append(_loop(f"{name}_{kind.lower()}", type_, operation))
-    return "".join(made)
-
-
-def _loop(name: str, type_: str, operation: str) -> str:
-    """A loop, in steps of fewer and fewer elements."""
-    is_compared = "cmp" in operation
-    steps = []
-    for before, lanes in zip(("0", *_STEPS), _STEPS, strict=False):
-        of_lanes = _STEP.format(
-            lanes=lanes, before=f"over_{before}" if steps else "entry", type_=type_,
-            vector=_vector(type_, lanes), operation=operation, done=_vector("i1", lanes),
-            operands=f"%x_{lanes}" if operation == "fneg" else f"%x_{lanes}, %y_{lanes}",
-            out="i8" if is_compared else type_,
-            result=(_ASKED if is_compared else _COMPUTED).format(
-                lanes=lanes, bits=_vector("i1", lanes), bytes=_vector("i8", lanes),
-                vector=_vector(type_, lanes),
-            ),
-            begin="0" if not steps else f"%i_{before}",
-        )  # fmt: skip
-        steps.append(of_lanes)
-    return _LOOP.format(name=name, steps="".join(steps), last=_STEPS[-1])
-
-
-def _vector(type_: str, lanes: int) -> str:
-    return type_ if lanes == 1 else f"<{lanes} x {type_}>"
-
-
-_LOOP = """
-define internal void @loop_{name}(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step,
-                                  i64 %count) {{
-entry:{steps}
-  ret void
-}}
-"""
-_STEP = """
-  br label %begin_{lanes}
-begin_{lanes}:
-  %i_{lanes} = phi i64 [ {begin}, %{before} ], [ %next_{lanes}, %step_{lanes} ]
-  %next_{lanes} = add i64 %i_{lanes}, {lanes}
-  %fits_{lanes} = icmp sle i64 %next_{lanes}, %count
-  br i1 %fits_{lanes}, label %step_{lanes}, label %over_{lanes}
-step_{lanes}:
-  %a_place_{lanes} = mul i64 %i_{lanes}, %a_step
-  %b_place_{lanes} = mul i64 %i_{lanes}, %b_step
-  %a_at_{lanes} = getelementptr {type_}, ptr %a, i64 %a_place_{lanes}
-  %b_at_{lanes} = getelementptr {type_}, ptr %b, i64 %b_place_{lanes}
-  %out_at_{lanes} = getelementptr {out}, ptr %out, i64 %i_{lanes}
-  %x_{lanes} = load {vector}, ptr %a_at_{lanes}, align 4
-  %y_{lanes} = load {vector}, ptr %b_at_{lanes}, align 4
-  %z_{lanes} = {operation} {vector} {operands}
-  {result}
-  br label %begin_{lanes}
-over_{lanes}:"""
-_COMPUTED = "store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4"
-_ASKED = """%told_{lanes} = zext {bits} %z_{lanes} to {bytes}
-  store {bytes} %told_{lanes}, ptr %out_at_{lanes}, align 1"""
 
 _FUNCTION = """
 define internal ptr @quick_{name}(ptr %a, ptr %b) {{
@@ -140,16 +87,31 @@ define internal ptr @quick_{name}(ptr %a, ptr %b) {{
   ret ptr %made
 }}
 
+"""
+_BINARY = """
 ; the same of arrays of NumPy's, by whose function where it cannot be quick
-define internal ptr @numpys_{name}({operands}) {{
+define internal ptr @numpys_{name}(ptr %a, ptr %b) {{
   %made = call ptr
-    @quick_array(ptr %a, ptr {second}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+    @quick_array(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
   %is_other = icmp eq ptr %made, null
   br i1 %is_other, label %ask, label %give
 give:
   ret ptr %made
 ask:
-  %found = call ptr @{function}({operands})
+  %found = call ptr @{function}(ptr %a, ptr %b)
+  ret ptr %found
+}}
+"""
+_UNARY = """
+define internal ptr @numpys_{name}(ptr %a) {{
+  %made = call ptr
+    @quick_array(ptr %a, ptr %a, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %ask, label %give
+give:
+  ret ptr %made
+ask:
+  %found = call ptr @{function}(ptr %a)
   ret ptr %found
 }}
 """
@@ -179,285 +141,36 @@ ask:
 }}
 """
 
-_TEXT = """
-DECLARES
-
-; the array of an operand that has one at hand, or the object itself; null for others of ours
-define internal ptr @quick_operand(ptr %object) {
-  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %other
-ours:
-  %host = call ptr @part(ptr %object, i64 T_HOST)
-  ret ptr %host
-other:
-  ret ptr %object
-}
-
-; the dtype of a few dense elements, null for what is none
-define internal ptr @quick_dtype(ptr %object) {
-  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %no
-array:
-  %flags = get i32 %object[ARRAY_FLAGS]
-  %plain_flags = and i32 %flags, 257
-  %is_plain = icmp eq i32 %plain_flags, 257
-  %nd = get i32 %object[ND]
-  %has_axes = icmp sgt i32 %nd, 0
-  %can = and i1 %is_plain, %has_axes
-  br i1 %can, label %measure, label %no
-measure:
-  %size = call i64 @elements(ptr %object)
-  %less = sub i64 %size, 1
-  %are_few = icmp ult i64 %less, QUICK_MOST
-  %least = get i64 @state[SMALLEST]
-  %is_no_row = icmp slt i64 %size, %least
-  %fits = and i1 %are_few, %is_no_row
-  br i1 %fits, label %yes, label %no
-yes:
-  %dtype = get ptr %object[DESCR]
-  ret ptr %dtype
-no:
-  ret ptr null
-}
-
-; the loop for a dtype; null where there is none
-define internal ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs) {
-  %double = get ptr @state[DTYPE_DOUBLE]
-  %single = get ptr @state[DTYPE_SINGLE]
-  %long = get ptr @state[DTYPE_LONG]
-  %is_double = icmp eq ptr %dtype, %double
-  %is_single = icmp eq ptr %dtype, %single
-  %is_long = icmp eq ptr %dtype, %long
-  %or_long = select i1 %is_long, ptr %longs, ptr null
-  %or_single = select i1 %is_single, ptr %singles, ptr %or_long
-  %loop = select i1 %is_double, ptr %doubles, ptr %or_single
-  %is_known = icmp ne ptr %dtype, null
-  %found = select i1 %is_known, ptr %loop, ptr null
-  ret ptr %found
-}
-
-; where the elements of an operand are: of an array that is like another one, or a number of its
-; dtype as often as a step takes it. Null for others
-define internal ptr @quick_data(ptr %object, ptr %array, ptr %room) {
-  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
-  br i1 %is_array, label %array_too, label %number
-array_too:
-  %own = call ptr @quick_dtype(ptr %object)
-  %dtype = get ptr %array[DESCR]
-  %is_same = icmp eq ptr %own, %dtype
-  br i1 %is_same, label %shape, label %no
-shape:
-  %is_alike = call i1 @alike(ptr %object, ptr %array)
-  br i1 %is_alike, label %give, label %no
-give:
-  %data = get ptr %object[DATA]
-  ret ptr %data
-number:
-  %wanted = get ptr %array[DESCR]
-  %long = get ptr @state[DTYPE_LONG]
-  %is_long = icmp eq ptr %wanted, %long
-  br i1 %is_long, label %integer, label %real
-integer:
-  %is_int = call i1 @is(ptr %object, i64 T_INT)
-  br i1 %is_int, label %value, label %no
-value:
-  %overflow_at = alloca i32
-  %whole = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
-  %overflow = load i32, ptr %overflow_at
-  %is_within = icmp eq i32 %overflow, 0
-  br i1 %is_within, label %spread_whole, label %no
-spread_whole:
-  %whole_one = insertelement <16 x i64> poison, i64 %whole, i64 0
-  %wholes = shufflevector <16 x i64> %whole_one, <16 x i64> poison, <16 x i32> zeroinitializer
-  store <16 x i64> %wholes, ptr %room, align 8
-  ret ptr %room
-real:
-  %number_at = alloca double
-  %is_weak = call i1 @number_in(ptr %object, ptr %number_at)
-  br i1 %is_weak, label %read, label %strong
-strong:
-  %double = get ptr @state[DTYPE_DOUBLE]
-  %is_double = icmp eq ptr %wanted, %double
-  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
-  %is_numpys = and i1 %is_double, %is_strong
-  br i1 %is_numpys, label %convert, label %no
-convert:
-  %converted = call double @PyFloat_AsDouble(ptr %object)
-  store double %converted, ptr %number_at
-  br label %read
-read:
-  %found = load double, ptr %number_at
-  %single = get ptr @state[DTYPE_SINGLE]
-  %is_single = icmp eq ptr %wanted, %single
-  br i1 %is_single, label %narrow, label %spread
-spread:
-  %one = insertelement <16 x double> poison, double %found, i64 0
-  %all = shufflevector <16 x double> %one, <16 x double> poison, <16 x i32> zeroinitializer
-  store <16 x double> %all, ptr %room, align 8
-  ret ptr %room
-narrow:
-  %magnitude = call double @llvm.fabs.f64(double %found)
-  %is_small = fcmp ole double %magnitude, 1.0e38
-  br i1 %is_small, label %spread_narrow, label %no
-spread_narrow:
-  %short = fptrunc double %found to float
-  %short_one = insertelement <16 x float> poison, float %short, i64 0
-  %shorts = shufflevector <16 x float> %short_one, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %shorts, ptr %room, align 8
-  ret ptr %room
-no:
-  ret ptr null
-}
-
-; what conditions are cleared with
-define internal i32 @quick_control() alwaysinline {
-  CONTROL
-  ret i32 %control
-}
-
-; runs a loop; whether somebody wants to hear of its conditions
-define internal i1 @quick_run(ptr %loop, ptr %out, ptr %a, ptr %b, ptr %room, i64 %count) {
-  %is_number_first = icmp eq ptr %a, %room
-  %is_number_last = icmp eq ptr %b, %room
-  %a_step = select i1 %is_number_first, i64 0, i64 1
-  %b_step = select i1 %is_number_last, i64 0, i64 1
-  %control = call i32 @quick_control()
-  OPENS
-  call void %loop(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step, i64 %count)
-  CLOSES
-  %met = zext i32 %bits to i64
-  %mask = get i64 @state[FLAG_MASK]
-  %told = and i64 %met, %mask
-  %is_told = icmp ne i64 %told, 0
-  ret i1 %is_told
-}
-
-; the result of an operator on a few elements, in a new array of NumPy's; null where NumPy is to be
-; asked. Comparisons (`is_asked`) give bools, and no conditions are told of them
-define internal ptr @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
-                                 i64 %is_asked) {
-  %room = alloca [16 x i64], align 32
-  %no_a = icmp eq ptr %a, null
-  %no_b = icmp eq ptr %b, null
-  %is_away = or i1 %no_a, %no_b
-  br i1 %is_away, label %no, label %look
+_CALLED = """
+; a ufunc or a reduction by its code, without keywords; null where NumPy is to be asked
+define internal ptr @quick_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %has_none = icmp eq ptr %names, null
+  %less = sub i64 %count, 1
+  %are_few = icmp ult i64 %less, 2
+  %can = and i1 %has_none, %are_few
+  br i1 %can, label %look, label %no
 look:
-  %a_is_array = call i1 @is(ptr %a, i64 T_NDARRAY)
-  %array = select i1 %a_is_array, ptr %a, ptr %b
-  %dtype = call ptr @quick_dtype(ptr %array)
-  %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
-  %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %no, label %first
-first:
-  %a_data = call ptr @quick_data(ptr %a, ptr %array, ptr %room)
-  %a_is_other = icmp eq ptr %a_data, null
-  br i1 %a_is_other, label %no, label %last
-last:
-  %b_data = call ptr @quick_data(ptr %b, ptr %array, ptr %room)
-  %b_is_other = icmp eq ptr %b_data, null
-  br i1 %b_is_other, label %no, label %new
-new:
-  %is_bool = icmp ne i64 %is_asked, 0
-  %bool = get ptr @state[DTYPE_BOOL]
-  %out_dtype = select i1 %is_bool, ptr %bool, ptr %dtype
-  %made = call ptr @quick_new(ptr %array, ptr %out_dtype)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %no, label %run
-run:
-  %size = call i64 @elements(ptr %array)
-  %out = get ptr %made[DATA]
-  %is_told = call i1
-    @quick_run(ptr %loop, ptr %out, ptr %a_data, ptr %b_data, ptr %room, i64 %size)
-  %is_arithmetic = xor i1 %is_bool, true
-  %is_heard = and i1 %is_told, %is_arithmetic
-  br i1 %is_heard, label %again, label %give
-again:
-  call void @Py_DecRef(ptr %made)
-  br label %no
-give:
-  ret ptr %made
-no:
+  %first = get ptr %args[0]
+  %second = get ptr %args[%less]
+  %is_ours = call i1 @is(ptr %first, i64 T_CLASS)
+  %is_second = call i1 @is(ptr %second, i64 T_CLASS)
+  %has_ours = or i1 %is_ours, %is_second
+  br i1 %has_ours, label %known, label %no
+known:
+  %code_object = call ptr @part(ptr %self, i64 T_CODE)
+  %has_code = icmp ne ptr %code_object, null
+  br i1 %has_code, label %which, label %no
+which:
+  %code = call i64 @PyLong_AsLongLong(ptr %code_object)
+  switch i64 %code, label %no [ {cases} ]
+{blocks}no:
   ret ptr null
-}
-
-; a new array of NumPy's, of the shape of another one; null, without an exception, where there is
-; no memory
-define internal ptr @quick_new(ptr %array, ptr %dtype) {
-  %arrays = call ptr @object(i64 T_NDARRAY)
-  %maker = call ptr @object(i64 T_NEW_ARRAY)
-  %nd = get i32 %array[ND]
-  %extents = get ptr %array[DIMENSIONS]
-  call void @Py_IncRef(ptr %dtype)
-  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr null, ptr null,
-                          i32 0, ptr null)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %clear, label %give
-clear:
-  call void @PyErr_Clear()
-  ret ptr null
-give:
-  ret ptr %made
-}
-
-; the result for the user, of operands of ours and numbers
-define internal ptr @quick(ptr %left, ptr %right, ptr %doubles, ptr %singles, ptr %longs,
-                           i64 %is_asked) {
-  %a = call ptr @quick_operand(ptr %left)
-  %b = call ptr @quick_operand(ptr %right)
-  %array = call ptr
-    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
-  %is_other = icmp eq ptr %array, null
-  br i1 %is_other, label %no, label %wrap
-wrap:
-  %none = call ptr @none()
-  %result = call ptr @wrapped(ptr %array, ptr %none)
-  %is_lost = icmp eq ptr %result, null
-  br i1 %is_lost, label %clear, label %done
-clear:
-  call void @PyErr_Clear()
-  br label %no
-done:
-  ret ptr %result
-no:
-  ret ptr null
-}
-
-; an operator in the memory of its first operand, an array of NumPy's; whether that was done
-define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs) {
-  %room = alloca [16 x i64], align 32
-  %results = alloca [QUICK_MOST x i64], align 32
-  %no_a = icmp eq ptr %a, null
-  %no_b = icmp eq ptr %b, null
-  %is_away = or i1 %no_a, %no_b
-  br i1 %is_away, label %no, label %look
-look:
-  %dtype = call ptr @quick_dtype(ptr %a)
-  %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
-  %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %no, label %may_write
-may_write:
-  %flags = get i32 %a[ARRAY_FLAGS]
-  %flag = and i32 %flags, WRITEABLE_FLAG
-  %is_fixed = icmp eq i32 %flag, 0
-  br i1 %is_fixed, label %no, label %last
-last:
-  %b_data = call ptr @quick_data(ptr %b, ptr %a, ptr %room)
-  %b_is_other = icmp eq ptr %b_data, null
-  br i1 %b_is_other, label %no, label %run
-run:
-  %size = call i64 @elements(ptr %a)
-  %a_data = get ptr %a[DATA]
-  %is_told = call i1
-    @quick_run(ptr %loop, ptr %results, ptr %a_data, ptr %b_data, ptr %room, i64 %size)
-  br i1 %is_told, label %no, label %write
-write:
-  %single = get ptr @state[DTYPE_SINGLE]
-  %is_single = icmp eq ptr %dtype, %single
-  %bytes_each = select i1 %is_single, i64 4, i64 8
-  %bytes = mul i64 %size, %bytes_each
-  call void @llvm.memcpy.p0.p0.i64(ptr %a_data, ptr %results, i64 %bytes, i1 false)
-  ret i1 true
-no:
-  ret i1 false
-}
+}}
+"""
+_CASE = """by_{code}:
+  %fits_{code} = icmp eq i64 %count, {count}
+  br i1 %fits_{code}, label %run_{code}, label %no
+run_{code}:
+  %made_{code} = call ptr {call}
+  ret ptr %made_{code}
 """

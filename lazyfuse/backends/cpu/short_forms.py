@@ -22,8 +22,9 @@ def numbered(*names: str) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def expanded(source: str, names: Mapping[str, int]) -> str:
-    """A text without short forms and names. Raises: KeyError for an unknown name."""
+def expanded(source: str, names: Mapping[str, object]) -> str:
+    """A text without short forms and names, which stand for numbers or texts. Raises: KeyError for
+    an unknown name."""
     source = re.sub(";.*", "", source)
     source = _NAME.sub(lambda found: str(names[found[0]]), source)
     source = _GET.sub(

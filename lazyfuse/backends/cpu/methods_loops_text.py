@@ -1,0 +1,158 @@
+"""Loops over a few hundred elements as LLVM text; see `methods_quick_text.py`.
+
+    loop_NAME_KIND(out, a, a_step, b, b_step, count)
+
+A step is 1, or 0 for a number, which lies there as often as a step takes elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+#: Elements of a step, as long as there are so many.
+STEPS = (16, 4, 1)
+#: Kinds of elements, by the word of the state that has the dtype: LLVM's type, and its intrinsics'
+#: name for it.
+_TYPES = {"DOUBLE": ("double", "f64"), "SINGLE": ("float", "f32"), "LONG": ("i64", "i64")}
+
+
+class Row(NamedTuple):
+    """An operation: what its loops do to floats, and to integers, None for no loop; whether it
+    has two operands, and gives bools."""
+
+    floats: str
+    integers: str | None
+    is_binary: bool = True
+    is_asked: bool = False
+
+
+def _compared(floats: str, integers: str) -> Row:
+    return Row(
+        f"{{z}} = fcmp {floats} {{v}} {{x}}, {{y}}",
+        f"{{z}} = icmp {integers} {{v}} {{x}}, {{y}}",
+        is_asked=True,
+    )
+
+
+def _extreme(floats: str, integers: str) -> Row:
+    """NaN wins, equal zeros give the second: `ops/extremes.py`."""
+    chosen = "select {b} {t}, {v} {x}, {v} {y}"
+    return Row(
+        f"{{t}} = fcmp {floats} {{v}} {{x}}, {{y}}\n  {{u}} = {chosen}\n"
+        "  {w} = fcmp ord {v} {x}, {x}\n  {z} = select {b} {w}, {v} {u}, {v} {x}",
+        f"{{t}} = icmp {integers} {{v}} {{x}}, {{y}}\n  {{z}} = {chosen}",
+    )
+
+
+ROWS: Mapping[str, Row] = {
+    "add": Row("{z} = fadd {v} {x}, {y}", "{z} = add {v} {x}, {y}"),
+    "sub": Row("{z} = fsub {v} {x}, {y}", "{z} = sub {v} {x}, {y}"),
+    "mul": Row("{z} = fmul {v} {x}, {y}", "{z} = mul {v} {x}, {y}"),
+    "truediv": Row("{z} = fdiv {v} {x}, {y}", None),
+    "maximum": _extreme("ogt", "sgt"),
+    "minimum": _extreme("olt", "slt"),
+    "neg": Row("{z} = fneg {v} {x}", None, is_binary=False),
+    "abs": Row("{z} = call {v} @llvm.fabs.{s}({v} {x})", None, is_binary=False),
+    "sqrt": Row("{z} = call {v} @llvm.sqrt.{s}({v} {x})", None, is_binary=False),
+    "square": Row("{z} = fmul {v} {x}, {x}", "{z} = mul {v} {x}, {x}", is_binary=False),
+    "lt": _compared("olt", "slt"),
+    "le": _compared("ole", "sle"),
+    "eq": _compared("oeq", "eq"),
+    "ne": _compared("une", "ne"),
+    "gt": _compared("ogt", "sgt"),
+    "ge": _compared("oge", "sge"),
+}
+#: Those whose loops of NumPy's differ from processor to processor.
+OF_SSE = frozenset(("maximum", "minimum"))
+
+
+def loops(name: str) -> str:
+    """The loops of an operation for each kind of elements."""
+    row = ROWS[name]
+    made = []
+    for kind, (type_, intrinsic) in _TYPES.items():
+        operation = row.integers if type_ == "i64" else row.floats
+        if operation is not None:
+            made.append(_loop(f"{name}_{kind.lower()}", type_, intrinsic, operation, row.is_asked))
+    return "".join(made)
+
+
+def of_kinds(name: str) -> Mapping[str, str]:
+    """The loops of an operation by kind, null for none."""
+    found = {kind.lower(): f"@loop_{name}_{kind.lower()}" for kind in _TYPES}
+    return found if ROWS[name].integers else {**found, "long": "null"}
+
+
+def declarations() -> str:
+    """Of intrinsics that are not declared elsewhere in the module."""
+    names = []
+    for type_, intrinsic in (("double", "f64"), ("float", "f32")):
+        for lanes in STEPS:
+            vector, suffix = _vector(type_, lanes), _suffix(intrinsic, lanes)
+            names += [f"declare {vector} @llvm.sqrt.{suffix}({vector})"]
+            if suffix != "f64":
+                names += [f"declare {vector} @llvm.fabs.{suffix}({vector})"]
+    return "\n".join(names)
+
+
+def _loop(name: str, type_: str, intrinsic: str, operation: str, is_asked: bool) -> str:
+    """A loop, in steps of fewer and fewer elements."""
+    steps = []
+    for before, lanes in zip((0, *STEPS), STEPS, strict=False):
+        values = {letter: f"%{letter}_{lanes}" for letter in "xyztuw"}
+        vector = _vector(type_, lanes)
+        parts = {
+            "lanes": lanes, "type_": type_, "vector": vector, "out": "i8" if is_asked else type_,
+            "bits": _vector("i1", lanes), "bytes": _vector("i8", lanes),
+        }  # fmt: skip
+        operated = operation.format(
+            v=vector, b=parts["bits"], s=_suffix(intrinsic, lanes), **values
+        )
+        result = (_ASKED if is_asked else _COMPUTED).format(**parts)
+        steps.append(
+            _STEP.format(
+                before=f"over_{before}" if before else "entry", operated=operated, result=result,
+                begin=f"%i_{before}" if before else "0", **parts,
+            )
+        )  # fmt: skip
+    return _LOOP.format(name=name, steps="".join(steps))
+
+
+def _vector(type_: str, lanes: int) -> str:
+    return type_ if lanes == 1 else f"<{lanes} x {type_}>"
+
+
+def _suffix(intrinsic: str, lanes: int) -> str:
+    return intrinsic if lanes == 1 else f"v{lanes}{intrinsic}"
+
+
+_LOOP = """
+define internal void @loop_{name}(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step,
+                                  i64 %count) {{
+entry:{steps}
+  ret void
+}}
+"""
+_STEP = """
+  br label %begin_{lanes}
+begin_{lanes}:
+  %i_{lanes} = phi i64 [ {begin}, %{before} ], [ %next_{lanes}, %step_{lanes} ]
+  %next_{lanes} = add i64 %i_{lanes}, {lanes}
+  %fits_{lanes} = icmp sle i64 %next_{lanes}, %count
+  br i1 %fits_{lanes}, label %step_{lanes}, label %over_{lanes}
+step_{lanes}:
+  %a_place_{lanes} = mul i64 %i_{lanes}, %a_step
+  %b_place_{lanes} = mul i64 %i_{lanes}, %b_step
+  %a_at_{lanes} = getelementptr {type_}, ptr %a, i64 %a_place_{lanes}
+  %b_at_{lanes} = getelementptr {type_}, ptr %b, i64 %b_place_{lanes}
+  %out_at_{lanes} = getelementptr {out}, ptr %out, i64 %i_{lanes}
+  %x_{lanes} = load {vector}, ptr %a_at_{lanes}, align 4
+  %y_{lanes} = load {vector}, ptr %b_at_{lanes}, align 4
+  {operated}
+  {result}
+  br label %begin_{lanes}
+over_{lanes}:"""
+_COMPUTED = "store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4"
+_ASKED = """%told_{lanes} = zext {bits} %z_{lanes} to {bytes}
+  store {bytes} %told_{lanes}, ptr %out_at_{lanes}, align 1"""

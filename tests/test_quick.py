@@ -1,0 +1,325 @@
+"""Operators, ufuncs and reductions of a few elements by loops of machine code: the bits, dtypes,
+warnings and errors of NumPy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from lazyfuse.backends.cpu.methods_quick_text import QUICK_MOST  # noqa: E402 - with an engine
+from lazyfuse.frontend import deferred  # noqa: E402 - likewise
+from tests.deferring import deferring  # noqa: E402 - likewise
+
+pytestmark = pytest.mark.engine
+SIZES = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 100, 127, 128, 129, 136, 137, 255, 257, 511, 999)
+DTYPES = ("f8", "f4", "i8", "?", "i4", "c16")
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, host.inf, -host.inf, host.nan, 5e-324, 1e308, -1e-310, 3.0]
+
+
+@pytest.fixture(autouse=True)
+def small() -> Iterator[None]:
+    """Small arrays, by machine code; of a thousand elements, they are put off only in places that
+    are hot."""
+    with deferring(smallest=deferred.SMALLEST, hot=deferred.HOT), lf.options(eager_size=30_000):
+        yield
+
+
+def values(dtype: str, size: int, seed: int = 1) -> host.ndarray:
+    """Numbers of every kind, but few that conditions come of."""
+    draw = host.random.default_rng(seed + size)
+    drawn = draw.normal(size=size) * 10
+    return (drawn > 0) if dtype == "?" else drawn.astype(dtype)
+
+
+def same(program: Callable[[Any], Any]) -> None:
+    """NumPy's answer: values, bits, dtypes, warnings, errors; twice, since the first call may be
+    another one's."""
+    wanted = told(program, host)
+    for _ in range(2):
+        given = told(program, lf)
+        assert given[1:] == wanted[1:]
+        assert [*oracle.compare("result", wanted[0], given[0])] == []
+
+
+def told(program: Callable[[Any], Any], np: Any) -> tuple[Any, str, list[str]]:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            found, error = program(np), ""
+        except Exception as raised:  # noqa: BLE001 - any exception is an answer here
+            found, error = (
+                None,
+                next(
+                    kind.__name__
+                    for kind in type(raised).__mro__
+                    if "_core" not in kind.__module__
+                ),
+            )
+    return (
+        read(found, oracle.observe if np is lf else None),
+        error,
+        [str(each.message) for each in heard],
+    )
+
+
+def read(value: Any, reader: Callable[[Any], Any] | None) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [read(each, reader) for each in value]
+    return value if reader is None else reader(value)
+
+
+BINARY: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "+": lambda np, a, b: a + b, "-": lambda np, a, b: a - b, "*": lambda np, a, b: a * b,
+    "/": lambda np, a, b: a / b, "<": lambda np, a, b: a < b, "<=": lambda np, a, b: a <= b,
+    "==": lambda np, a, b: a == b, "!=": lambda np, a, b: a != b, ">": lambda np, a, b: a > b,
+    ">=": lambda np, a, b: a >= b, "maximum": lambda np, a, b: np.maximum(a, b),
+    "minimum": lambda np, a, b: np.minimum(a, b), "add": lambda np, a, b: np.add(a, b),
+    "divide": lambda np, a, b: np.divide(a, b), "less": lambda np, a, b: np.less(a, b),
+    "where": lambda np, a, b: np.where(a < b, a, b),
+}  # fmt: skip
+UNARY: dict[str, Callable[[Any, Any], Any]] = {
+    "-": lambda np, a: -a, "abs": lambda np, a: abs(a), "sqrt": lambda np, a: np.sqrt(abs(a)),
+    "square": lambda np, a: np.square(a), "** 2": lambda np, a: a**2,
+    "** 2.0": lambda np, a: a**2.0, "negative": lambda np, a: np.negative(a),
+    "absolute": lambda np, a: np.absolute(a),
+}  # fmt: skip
+FOLDS = ("sum", "mean", "max", "min", "var", "std", "any", "all")
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "a float": lambda np: 2.5, "an int": lambda np: 3, "a large int": lambda np: 2**60,
+    "a huge int": lambda np: 2**70, "a bool": lambda np: True, "nan": lambda np: host.nan,
+    "inf": lambda np: host.inf, "a large float": lambda np: 1e200, "-0.0": lambda np: -0.0,
+    "float64": lambda np: host.float64(2.5), "int64": lambda np: host.int64(3),
+    "float32": lambda np: host.float32(2.5), "a complex number": lambda np: 1j,
+    "one element": lambda np: np.array([2.0]), "0-d": lambda np: np.array(2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_two_arrays(dtype: str, size: int) -> None:
+    a, b = values(dtype, size), values(dtype, size, 2)
+    for operation in BINARY.values():
+        same(lambda np, f=operation: f(np, np.array(a), np.array(b)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("other", OTHERS)
+def test_an_array_and_a_number(other: str, dtype: str) -> None:
+    """On either side; and with others that are no arrays of its kind."""
+    a = values(dtype, 21)
+    for operation in BINARY.values():
+        same(lambda np, f=operation: f(np, np.array(a), OTHERS[other](np)))
+        same(lambda np, f=operation: f(np, OTHERS[other](np), np.array(a)))
+
+
+@pytest.mark.parametrize("one", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_two_dtypes(one: str, other: str) -> None:
+    for operation in BINARY.values():
+        same(lambda np, f=operation: f(np, np.array(values(one, 9)), np.array(values(other, 9))))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_array(dtype: str, size: int) -> None:
+    a = values(dtype, size)
+    for operation in UNARY.values():
+        same(lambda np, f=operation: f(np, np.array(a)))
+
+
+@pytest.mark.parametrize("size", (*SIZES, *range(1, 300, 3)))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions(dtype: str, size: int) -> None:
+    """As methods and functions; of matrices, which are reduced as one row."""
+    a = values(dtype, size)
+    for name in FOLDS:
+        same(lambda np, f=name: getattr(np.array(a), f)())
+        same(lambda np, f=name: getattr(np, f)(np.array(a)))
+    if size % 3 == 0:
+        for name in FOLDS:
+            same(lambda np, f=name: getattr(np.array(a.reshape(3, -1)), f)())
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4"))
+def test_special_values(dtype: str) -> None:
+    """Every pair of them, and with each of them among others: conditions warn as NumPy says."""
+    with host.errstate(all="ignore"):
+        special = host.array(SPECIAL).astype(dtype)
+    a, b = host.repeat(special, len(special)), host.tile(special, len(special))
+    for operation in BINARY.values():
+        same(lambda np, f=operation: f(np, np.array(a), np.array(b)))
+        for value in special:
+            both = host.array([2.0, value], dtype)
+            same(lambda np, f=operation, x=both: f(np, np.array(x), np.array(x[::-1].copy())))
+    for operation in UNARY.values():
+        same(lambda np, f=operation: f(np, np.array(special)))
+    for name in FOLDS:
+        for value in special:
+            for size in (1, 5, 40):
+                row = host.full(size, 2.0, dtype)
+                row[size // 2] = value
+                same(lambda np, f=name, x=row: getattr(np.array(x), f)())
+        same(lambda np, f=name: getattr(np.array(special[:2]), f)())
+
+
+@pytest.mark.parametrize("kind", ("warn", "raise", "ignore"))
+def test_conditions(kind: str) -> None:
+    def program(np: Any) -> Any:
+        with np.errstate(all=kind):
+            return np.array([1.0, 0.0]) / np.array([0.0, 0.0]), np.array([1e308]) * 10.0
+
+    same(program)
+
+    def underflow(np: Any) -> Any:
+        with np.errstate(under=kind):
+            return np.array([1e-308, 1.0]) * 1e-10
+
+    same(underflow)
+
+
+def test_conditions_before_do_not_count() -> None:
+    """Flags that something else has left are not told."""
+    with host.errstate(all="ignore"):
+        host.array([0.0]) / host.array([0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (lf.array([1.0, 2.0]) + 1.0).tolist() == [2.0, 3.0]
+
+
+def test_warnings_are_at_the_line_of_the_user() -> None:
+    a = lf.array([1.0, 0.0])
+    with pytest.warns(RuntimeWarning, match="divide by zero") as heard:
+        a / lf.array([0.0, 1.0])
+    assert heard[0].filename == __file__
+
+
+SHAPES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "a row and a matrix": lambda np: (np.ones((3, 4)), np.arange(4.0)),
+    "a column": lambda np: (np.ones((3, 4)), np.ones((3, 1)) * 2),
+    "no elements": lambda np: (np.ones(0), np.ones(0)),
+    "transposed": lambda np: (np.array(values("f8", 12)).reshape(3, 4).T, np.ones((4, 3))),
+    "both transposed": lambda np: (np.ones((3, 4)).T, np.ones((3, 4)).T),
+    "every second": lambda np: (np.arange(20.0)[::2], np.ones(10)),
+    "backwards": lambda np: (np.arange(10.0)[::-1], np.arange(10.0)),
+    "a slice": lambda np: (np.arange(20.0)[3:13], np.ones(10)),
+    "unlike": lambda np: (np.ones(3), np.ones(4)),
+    "more than one axis": lambda np: (np.ones((2, 3, 4)), np.ones((2, 3, 4))),
+    "too many": lambda np: (np.ones(QUICK_MOST + 1), np.ones(QUICK_MOST + 1)),
+    "another order of bytes": lambda np: (np.arange(3.0).astype(">f8"), np.ones(3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes(name: str) -> None:
+    for operation in BINARY.values():
+        same(lambda np, f=operation: f(np, *SHAPES[name](np)))
+    for operation in UNARY.values():
+        same(lambda np, f=operation: f(np, SHAPES[name](np)[0]))
+    for fold in FOLDS:
+        same(lambda np, f=fold: getattr(SHAPES[name](np)[0], f)())
+
+
+def changed(np: Any, dtype: str) -> list[Any]:
+    """Operators that change their first operand, which others see."""
+    a = np.array(values(dtype, 20))
+    view, rest = a[2:], a[:5]
+    found = [a, view, rest]
+    a += a
+    a *= 3
+    a -= a[::-1].copy()
+    a[1:] += a[:-1]
+    a[:-1] *= a[1:]
+    view -= 2
+    rest += rest[::-1]
+    if dtype[0] == "f":
+        a /= 7
+        a /= host.float64(3.0)
+    a += np.array(values("f8", 20))
+    return found
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_in_place(dtype: str) -> None:
+    same(lambda np: changed(np, dtype))
+
+
+def test_in_place_where_that_is_refused() -> None:
+    """And where a condition is an error nothing has been written."""
+
+    def fixed(np: Any) -> Any:
+        a = np.arange(3.0)
+        a.flags.writeable = False
+        a += 1
+        return a
+
+    def raised(np: Any) -> Any:
+        a = np.array([1.0, 2.0, 0.0])
+        try:
+            with np.errstate(all="raise"):
+                a /= np.array([1.0, 2.0, 0.0])
+        except FloatingPointError:
+            return a
+        return None
+
+    same(fixed)
+    same(raised)
+
+
+def test_other_operands() -> None:
+    """NumPy's arrays give arrays of ours; two of them, too, in a function of ours."""
+    theirs = host.arange(3.0)
+    a = lf.arange(3.0)
+    for made in (a + theirs, theirs + a, lf.add(a, theirs), lf.add(theirs, theirs), lf.sqrt(a)):
+        assert type(made) is lf.LazyArray
+    assert type(a.sum()) is type(lf.sum(a))
+
+    class Mine(host.ndarray):
+        pass
+
+    mine = theirs.view(Mine)
+    assert type(a + mine) is type(theirs + mine) or type(a + mine) is lf.LazyArray
+    with pytest.raises(TypeError):
+        a + None  # type: ignore[operator]
+
+
+def test_written_elements() -> None:
+    def program(np: Any) -> list[Any]:
+        a = np.zeros((3, 4))
+        a[0, 1] = 1
+        a[1] = 2.5
+        a[1:, 2] = host.float64(3.0)
+        a[..., -1] = np.arange(3.0)
+        a[2][0] = 7
+        a[0] = a[1]
+        a[:, 0] = a[0, 0]
+        errors = []
+        for key, value in ((5, 1.0), ((0, 0, 0), 1.0), (0, np.ones(3)), (slice(None), "x")):
+            try:
+                a[key] = value
+            except Exception as error:  # noqa: BLE001 - any exception is an answer here
+                errors.append(str(error))
+        return [a, len(errors)]
+
+    same(program)
+
+
+def test_what_is_put_off_comes_first() -> None:
+    """An operand without contents so far is computed by the one who asks."""
+    with deferring(smallest=1):
+        a = lf.arange(10.0)
+        later = a + 1.0
+        later = later * 2.0
+        assert (later + a).sum() == host.sum((host.arange(10.0) + 1) * 2 + host.arange(10.0))
+        later += 1.0
+        assert later.max() == 21.0
