@@ -4,6 +4,8 @@ warnings and errors of NumPy.
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,6 +24,8 @@ from lazyfuse.frontend import deferred  # noqa: E402 - likewise
 from tests.deferring import deferring  # noqa: E402 - likewise
 
 pytestmark = pytest.mark.engine
+#: FE_DIVBYZERO of x86's fenv.h.
+_DIVIDED = 4
 SIZES = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 100, 127, 128, 129, 136, 137, 255, 257, 511, 999)
 DTYPES = ("f8", "f4", "i8", "?", "i4", "c16")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, host.inf, -host.inf, host.nan, 5e-324, 1e308, -1e-310, 3.0]
@@ -95,6 +99,15 @@ UNARY: dict[str, Callable[[Any, Any], Any]] = {
     "absolute": lambda np, a: np.absolute(a),
 }  # fmt: skip
 FOLDS = ("sum", "mean", "max", "min", "var", "std", "any", "all")
+USED: dict[str, Callable[[Any], Any]] = {
+    **{name: lambda a, f=function: f(lf, a, a) for name, function in BINARY.items()},
+    **{f"unary {name}": lambda a, f=function: f(lf, a) for name, function in UNARY.items()},
+    **{f".{name}()": lambda a, f=name: getattr(a, f)() for name in FOLDS[:6]},
+    **{f"{name}()": lambda a, f=name: getattr(lf, f)(a) for name in FOLDS[:6]},
+    "+=": lambda a: a.__iadd__(a), "*=": lambda a: a.__imul__(2.0), "2 * a": lambda a: 2 * a,
+    "a row": lambda a: a.reshape(1, -1) + a, "any": lambda a: (a > 0).any(),
+    "apart": lambda a: a[::2] * 2.0, "a column": lambda a: a.reshape(-1, 1) + a[:1],
+}  # fmt: skip
 OTHERS: dict[str, Callable[[Any], Any]] = {
     "a float": lambda np: 2.5, "an int": lambda np: 3, "a large int": lambda np: 2**60,
     "a huge int": lambda np: 2**70, "a bool": lambda np: True, "nan": lambda np: host.nan,
@@ -103,6 +116,20 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "float32": lambda np: host.float32(2.5), "a complex number": lambda np: 1j,
     "one element": lambda np: np.array([2.0]), "0-d": lambda np: np.array(2.0),
 }  # fmt: skip
+
+
+@pytest.mark.skipif(platform.platform()[:5] != "Linux", reason="of its libm")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="of SSE's flags")
+@pytest.mark.parametrize("name", USED)
+def test_numpy_is_not_asked(name: str) -> None:
+    """Its loops clear the flags of the processor; these leave them as they were."""
+    library = ctypes.CDLL("libm.so.6")
+    a = lf.array([1.0, 2.0, 3.0, 4.0])
+    USED[name](a)
+    library.feraiseexcept(_DIVIDED)
+    USED[name](a)
+    assert library.fetestexcept(_DIVIDED) == _DIVIDED
+    library.feclearexcept(_DIVIDED)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -207,6 +234,21 @@ def test_warnings_are_at_the_line_of_the_user() -> None:
 SHAPES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "a row and a matrix": lambda np: (np.ones((3, 4)), np.arange(4.0)),
     "a column": lambda np: (np.ones((3, 4)), np.ones((3, 1)) * 2),
+    "a row of a matrix": lambda np: (np.arange(12.0).reshape(3, 4), np.arange(4.0)[None]),
+    "a column and a row": lambda np: (np.arange(3.0)[:, None], np.arange(4.0)),
+    "one element": lambda np: (np.arange(12.0).reshape(3, 4), np.array([2.0])),
+    "one element of a matrix": lambda np: (np.arange(12.0).reshape(3, 4), np.array([[2.0]])),
+    "a row of three axes": lambda np: (np.arange(24.0).reshape(2, 3, 4), np.arange(4.0)),
+    "a matrix of three axes": lambda np: (np.arange(24.0).reshape(2, 3, 4), np.ones((3, 4))),
+    "more axes of one element": lambda np: (np.arange(4.0), np.ones((1, 4))),
+    "a column that lies apart": lambda np: (np.arange(12.0).reshape(3, 4)[:, 1], np.ones(3)),
+    "two that lie apart": lambda np: (np.arange(12.0).reshape(3, 4)[:, 1], np.arange(9.0)[::3]),
+    "many that lie apart": lambda np: (np.arange(600.0)[::3], np.ones(200)),
+    "a tall matrix": lambda np: (np.ones((100, 1)), np.ones((100, 1)) * 2),
+    "a tall matrix and a number": lambda np: (np.arange(99.0).reshape(99, 1), np.ones(1)),
+    "many rows": lambda np: (np.arange(900.0).reshape(90, 10), np.arange(10.0)),
+    "many columns": lambda np: (np.arange(900.0).reshape(10, 90), np.arange(10.0)[:, None]),
+    "a broadcast row": lambda np: (np.ones((3, 4)), np.broadcast_to(np.arange(4.0), (3, 4))),
     "no elements": lambda np: (np.ones(0), np.ones(0)),
     "transposed": lambda np: (np.array(values("f8", 12)).reshape(3, 4).T, np.ones((4, 3))),
     "both transposed": lambda np: (np.ones((3, 4)).T, np.ones((3, 4)).T),
@@ -218,6 +260,82 @@ SHAPES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "too many": lambda np: (np.ones(QUICK_MOST + 1), np.ones(QUICK_MOST + 1)),
     "another order of bytes": lambda np: (np.arange(3.0).astype(">f8"), np.ones(3)),
 }  # fmt: skip
+
+
+CHOICES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "two floats": lambda np, a, b: (1.0, -0.0),
+    "two ints": lambda np, a, b: (1, 0),
+    "an int and a float": lambda np, a, b: (1, 0.5),
+    "an array and a float": lambda np, a, b: (a, 2.0),
+    "a float and an array": lambda np, a, b: (host.nan, b),
+    "an int and an array": lambda np, a, b: (1, b),
+    "a huge int": lambda np, a, b: (2**70, a),
+    "a bool": lambda np, a, b: (True, a),
+    "float32": lambda np, a, b: (a.astype("f4"), 2.0),
+    "two dtypes": lambda np, a, b: (a.astype("f4"), b),
+    "int64": lambda np, a, b: (a.astype("i8"), 2),
+    "ints and a float": lambda np, a, b: (a.astype("i8"), 2.5),
+    "NumPy's float": lambda np, a, b: (host.float64(2.0), 1.0),
+    "bools": lambda np, a, b: (a < b, a > b),
+    "an element": lambda np, a, b: (a[:1], b),
+    "complex": lambda np, a, b: (a, 1j),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_where(choice: str) -> None:
+    for size in (1, 3, 20, 300):
+        a, b = values("f8", size), values("f8", size, 2)
+
+        def program(np: Any, a: Any = a, b: Any = b) -> Any:
+            a, b = np.array(a), np.array(b)
+            return np.where(a < b, *CHOICES[choice](np, a, b)), np.where(a, 1.0, b)
+
+        same(program)
+
+
+def test_where_of_other_conditions() -> None:
+    same(lambda np: np.where(np.array([True, False, True])[::-1], np.arange(3.0), 1.0))
+    same(lambda np: np.where(np.eye(3, dtype=bool), np.arange(3.0), np.arange(3.0)[:, None]))
+    same(lambda np: np.where(np.arange(3) > 1, np.ones((3, 3)), 0.0))
+    same(lambda np: np.where(np.array([True, False])))
+    same(lambda np: np.where(np.array([True, False]), 1.0))
+
+
+PRODUCTS: dict[str, Callable[[Any], Any]] = {
+    "vectors": lambda np: np.arange(3.0) @ np.ones(3),
+    "a matrix and a vector": lambda np: np.ones((4, 3)) @ np.arange(3.0),
+    "a vector and a matrix": lambda np: np.arange(3.0) @ np.ones((3, 4)),
+    "matrices": lambda np: np.arange(12.0).reshape(4, 3) @ np.arange(6.0).reshape(3, 2),
+    "transposed": lambda np: np.arange(12.0).reshape(4, 3) @ np.arange(12.0).reshape(4, 3).T,
+    "ints": lambda np: np.arange(12).reshape(4, 3) @ np.arange(3),
+    "a large result": lambda np: np.ones((400, 1)) @ np.ones((1, 400)),
+    "stacks": lambda np: np.ones((2, 3, 3)) @ np.ones((3, 3)),
+    "of other sizes": lambda np: np.ones(3) @ np.ones(4),
+    "0-d": lambda np: np.array(2.0) @ np.ones(4),
+    "with NumPy's": lambda np: np.ones((2, 2)) @ host.ones(2),
+    "reflected": lambda np: host.ones((2, 2)) @ np.ones(2),
+    "nothing": lambda np: np.ones((0, 3)) @ np.ones((3, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str) -> None:
+    same(PRODUCTS[name])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_in_place(name: str) -> None:
+    def program(np: Any) -> Any:
+        a, b = SHAPES[name](np)
+        a = a.copy()
+        view = a[1:]
+        a += b
+        a *= b
+        view -= 1
+        return a, view, b
+
+    same(program)
 
 
 @pytest.mark.parametrize("name", SHAPES)

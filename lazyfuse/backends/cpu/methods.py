@@ -264,6 +264,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
             recipes=_method(name) + len(FUNCTIONS),
             is_reflected=str(name == "rmatmul").lower(),
             rule=_rule(name),
+            quick=_put_off("@quick_matmul(ptr %self, ptr %other)") if name == "matmul" else "",
             defer=_folded(name) + _deferred_method(name),
         )
         for number, (name, template) in enumerate(made.items())

@@ -90,22 +90,26 @@ other:
   ret ptr %object
 }
 
-; the dtype of a few dense elements, null for what is none
+; the dtype of a few elements in rows, or of fewer along one axis; null for what is none
 define internal ptr @quick_dtype(ptr %object) {
   %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
   br i1 %is_array, label %array, label %no
 array:
   %flags = get i32 %object[ARRAY_FLAGS]
-  %plain_flags = and i32 %flags, 257
-  %is_plain = icmp eq i32 %plain_flags, 257
+  %aligned = and i32 %flags, ALIGNED_FLAG
+  %is_aligned = icmp ne i32 %aligned, 0
   %nd = get i32 %object[ND]
   %has_axes = icmp sgt i32 %nd, 0
-  %can = and i1 %is_plain, %has_axes
+  %can = and i1 %is_aligned, %has_axes
   br i1 %can, label %measure, label %no
 measure:
   %size = call i64 @elements(ptr %object)
+  %is_dense = call i1 @is_in_rows(ptr %object)
+  %is_line = icmp eq i32 %nd, 1
+  %most_apart = select i1 %is_line, i64 PACKED_MOST, i64 0
+  %most = select i1 %is_dense, i64 QUICK_MOST, i64 %most_apart
   %less = sub i64 %size, 1
-  %are_few = icmp ult i64 %less, QUICK_MOST
+  %are_few = icmp ult i64 %less, %most
   %least = get i64 @state[SMALLEST]
   %is_no_row = icmp slt i64 %size, %least
   %fits = and i1 %are_few, %is_no_row
@@ -115,6 +119,13 @@ yes:
   ret ptr %dtype
 no:
   ret ptr null
+}
+
+define internal i1 @is_in_rows(ptr %array) alwaysinline {
+  %flags = get i32 %array[ARRAY_FLAGS]
+  %flag = and i32 %flags, 1
+  %is = icmp ne i32 %flag, 0
+  ret i1 %is
 }
 
 ; the loop for a dtype; null where there is none
@@ -133,24 +144,20 @@ define internal ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %lon
   ret ptr %found
 }
 
-; where the elements of an operand are: of an array that is like another one, or a number of its
-; dtype as often as a step takes it. Null for others
-define internal ptr @quick_data(ptr %object, ptr %array, ptr %room) {
+; where the elements of an operand are, in rows of the shape of an array: they may be copied to
+; `pack`. A number is in `room`, as often as a step takes it. Null for what has not this dtype, or
+; another shape
+define internal ptr @quick_data(ptr %object, ptr %array, ptr %wanted, ptr %room, ptr %pack) {
   %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
   br i1 %is_array, label %array_too, label %number
 array_too:
   %own = call ptr @quick_dtype(ptr %object)
-  %dtype = get ptr %array[DESCR]
-  %is_same = icmp eq ptr %own, %dtype
+  %is_same = icmp eq ptr %own, %wanted
   br i1 %is_same, label %shape, label %no
 shape:
-  %is_alike = call i1 @alike(ptr %object, ptr %array)
-  br i1 %is_alike, label %give, label %no
-give:
-  %data = get ptr %object[DATA]
-  ret ptr %data
+  %packed = call ptr @quick_packed(ptr %object, ptr %array, ptr %pack)
+  ret ptr %packed
 number:
-  %wanted = get ptr %array[DESCR]
   %long = get ptr @state[DTYPE_LONG]
   %is_long = icmp eq ptr %wanted, %long
   br i1 %is_long, label %integer, label %real
@@ -234,23 +241,25 @@ define internal i1 @quick_run(ptr %loop, ptr %out, ptr %a, ptr %b, ptr %room, i6
 define internal ptr @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
                                  i64 %is_asked) {
   %room = alloca [16 x i64], align 32
+  %a_pack = alloca [QUICK_MOST x i64], align 32
+  %b_pack = alloca [QUICK_MOST x i64], align 32
   %no_a = icmp eq ptr %a, null
   %no_b = icmp eq ptr %b, null
   %is_away = or i1 %no_a, %no_b
   br i1 %is_away, label %no, label %look
 look:
   %a_is_array = call i1 @is(ptr %a, i64 T_NDARRAY)
-  %array = select i1 %a_is_array, ptr %a, ptr %b
+  %array = call ptr @quick_larger(ptr %a, ptr %b, i1 %a_is_array)
   %dtype = call ptr @quick_dtype(ptr %array)
   %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
   %is_unknown = icmp eq ptr %loop, null
   br i1 %is_unknown, label %no, label %first
 first:
-  %a_data = call ptr @quick_data(ptr %a, ptr %array, ptr %room)
+  %a_data = call ptr @quick_data(ptr %a, ptr %array, ptr %dtype, ptr %room, ptr %a_pack)
   %a_is_other = icmp eq ptr %a_data, null
   br i1 %a_is_other, label %no, label %last
 last:
-  %b_data = call ptr @quick_data(ptr %b, ptr %array, ptr %room)
+  %b_data = call ptr @quick_data(ptr %b, ptr %array, ptr %dtype, ptr %room, ptr %b_pack)
   %b_is_other = icmp eq ptr %b_data, null
   br i1 %b_is_other, label %no, label %new
 new:
@@ -323,6 +332,7 @@ no:
 define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs) {
   %room = alloca [16 x i64], align 32
   %results = alloca [QUICK_MOST x i64], align 32
+  %pack = alloca [QUICK_MOST x i64], align 32
   %no_a = icmp eq ptr %a, null
   %no_b = icmp eq ptr %b, null
   %is_away = or i1 %no_a, %no_b
@@ -331,14 +341,16 @@ look:
   %dtype = call ptr @quick_dtype(ptr %a)
   %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
   %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %no, label %may_write
-may_write:
+  br i1 %is_unknown, label %no, label %rows
+rows:
   %flags = get i32 %a[ARRAY_FLAGS]
   %flag = and i32 %flags, WRITEABLE_FLAG
-  %is_fixed = icmp eq i32 %flag, 0
-  br i1 %is_fixed, label %no, label %last
+  %is_open = icmp ne i32 %flag, 0
+  %is_dense = call i1 @is_in_rows(ptr %a)
+  %may_write = and i1 %is_open, %is_dense
+  br i1 %may_write, label %last, label %no
 last:
-  %b_data = call ptr @quick_data(ptr %b, ptr %a, ptr %room)
+  %b_data = call ptr @quick_data(ptr %b, ptr %a, ptr %dtype, ptr %room, ptr %pack)
   %b_is_other = icmp eq ptr %b_data, null
   br i1 %b_is_other, label %no, label %run
 run:

@@ -66,6 +66,12 @@ ours:
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %no, label %look
 look:
+  %is_array = call i1 @is(ptr %host, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %no
+array:
+  %is_dense = call i1 @is_in_rows(ptr %host)
+  br i1 %is_dense, label %kind, label %no
+kind:
   %dtype = call ptr @quick_dtype(ptr %host)
   %bool = get ptr @state[DTYPE_BOOL]
   %is_bool = icmp eq ptr %dtype, %bool
@@ -203,7 +209,7 @@ define internal i1 @mean_{type_}(ptr %data, i64 %count, ptr %out) {{
 }}
 
 define internal i1 @var_{type_}(ptr %data, i64 %count, ptr %out) {{
-  %squares = alloca [QUICK_ROOM x {type_}], align 64
+  %squares = alloca [QUICK_MOST x {type_}], align 64
   %known = call i1 @mean_{type_}(ptr %data, i64 %count, ptr %out)
   %mean = load {type_}, ptr %out
   %one_mean = insertelement <8 x {type_}> poison, {type_} %mean, i64 0

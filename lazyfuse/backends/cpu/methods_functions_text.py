@@ -274,7 +274,7 @@ engine:
 
 #: An operator whose operands need not have one shape.
 OPERATOR = """
-define ptr @lf_{name}(ptr %self, ptr %other) {{
+define ptr @lf_{name}(ptr %self, ptr %other) {{{quick}
   %args = alloca [1 x ptr]
   store ptr %other, ptr %args
   %plain = call ptr @object(i64 {plain})

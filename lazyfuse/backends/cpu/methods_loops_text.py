@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from lazyfuse.backends.cpu.methods_packed_text import CHOICE, CHOICE_STEP
+
 #: Elements of a step, as long as there are so many.
 STEPS = (16, 4, 1)
 #: Kinds of elements, by the word of the state that has the dtype: LLVM's type, and its intrinsics'
@@ -75,6 +77,25 @@ def loops(name: str) -> str:
         operation = row.integers if type_ == "i64" else row.floats
         if operation is not None:
             made.append(_loop(f"{name}_{kind.lower()}", type_, intrinsic, operation, row.is_asked))
+    return "".join(made)
+
+
+def choices() -> str:
+    """The loops of `where` for each kind of elements."""
+    made = []
+    for kind, (type_, _) in _TYPES.items():
+        steps = []
+        for before, lanes in zip((0, *STEPS), STEPS, strict=False):
+            steps.append(
+                CHOICE_STEP.format(
+                    lanes=lanes, type_=type_, vector=_vector(type_, lanes),
+                    bits=_vector("i1", lanes), bytes=_vector("i8", lanes),
+                    zero="0" if lanes == 1 else "zeroinitializer",
+                    before=f"over_{before}" if before else "entry",
+                    begin=f"%i_{before}" if before else "0",
+                )
+            )  # fmt: skip
+        made.append(CHOICE.format(kind=kind.lower(), steps="".join(steps)))
     return "".join(made)
 
 

@@ -14,12 +14,22 @@ from collections.abc import Mapping
 from lazyfuse.backends.cpu import methods_folds_text
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
-from lazyfuse.backends.cpu.methods_loops_text import OF_SSE, ROWS, declarations, loops, of_kinds
+from lazyfuse.backends.cpu.methods_loops_text import (
+    OF_SSE,
+    ROWS,
+    choices,
+    declarations,
+    loops,
+    of_kinds,
+)
+from lazyfuse.backends.cpu.methods_packed_text import PACKED
 from lazyfuse.backends.cpu.short_forms import expanded
 
 #: The most elements, which are fewer than those that are put off: then NumPy's own loop is most of
 #: its time.
 QUICK_MOST = 1024
+#: The most that lie apart, which are copied first.
+_PACKED_MOST = 128
 #: Operators by CPython's functions for them, which may change their first operand.
 CHANGING: Mapping[str, str] = {
     "add": "PyNumber_InPlaceAdd", "sub": "PyNumber_InPlaceSubtract",
@@ -45,7 +55,7 @@ _FOLDS: Mapping[str, str] = {
 def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> str:
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`."""
-    parts = [TEXT, declarations(), methods_folds_text.text()]
+    parts = [TEXT, PACKED, declarations(), choices(), methods_folds_text.text()]
     for name, row in ROWS.items():
         parts.append(loops(name))
         kinds = of_kinds(name)
@@ -61,7 +71,7 @@ def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> 
         if name in CHANGING:
             parts.append(_IN_PLACE.format(name=name, function=CHANGING[name], **kinds))
     parts.append(_called(codes))
-    words = {"QUICK_MOST": QUICK_MOST, "QUICK_ROOM": QUICK_MOST}
+    words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100}
     return expanded("".join(parts), {**names, **conditions(triple), **words})
 
 
@@ -71,8 +81,9 @@ def _called(codes: Mapping[str, int]) -> str:
     ufuncs = {codes[name]: f"@quick_{row}({arguments})" for name, row in _UFUNCS.items()}
     folds = {codes[name]: f"@fold_{row}(ptr %first)" for name, row in _FOLDS.items()}
     sizes = {codes[name]: 1 + ROWS[row].is_binary for name, row in _UFUNCS.items()}
-    calls = {**ufuncs, **folds}
-    counts = sizes | dict.fromkeys(folds, 1)
+    choice = {codes["where"]: "@quick_where(ptr %args)"}
+    calls = {**ufuncs, **folds, **choice}
+    counts = sizes | dict.fromkeys(folds, 1) | dict.fromkeys(choice, 3)
     cases = " ".join(f"i64 {code}, label %by_{code}" for code in calls)
     blocks = "".join(
         _CASE.format(code=code, call=call, count=counts[code]) for code, call in calls.items()
@@ -146,12 +157,14 @@ _CALLED = """
 define internal ptr @quick_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
   %has_none = icmp eq ptr %names, null
   %less = sub i64 %count, 1
-  %are_few = icmp ult i64 %less, 2
+  %are_few = icmp ult i64 %less, 3
   %can = and i1 %has_none, %are_few
   br i1 %can, label %look, label %no
 look:
   %first = get ptr %args[0]
-  %second = get ptr %args[%less]
+  %last = icmp sgt i64 %less, 0
+  %second_place = zext i1 %last to i64
+  %second = get ptr %args[%second_place]
   %is_ours = call i1 @is(ptr %first, i64 T_CLASS)
   %is_second = call i1 @is(ptr %second, i64 T_CLASS)
   %has_ours = or i1 %is_ours, %is_second

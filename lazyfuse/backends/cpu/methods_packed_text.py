@@ -1,0 +1,334 @@
+"""Operands that do not lie as the result does, `where`, and products of small matrices, as LLVM
+text; see `methods_quick_text.py`.
+"""
+
+from __future__ import annotations
+
+PACKED = """
+; the one of two operands whose shape the result may have: an array, the larger one
+define internal ptr @quick_larger(ptr %a, ptr %b, i1 %a_is_array) {
+  %b_is_array = call i1 @is(ptr %b, i64 T_NDARRAY)
+  %are_arrays = and i1 %a_is_array, %b_is_array
+  br i1 %are_arrays, label %compare, label %only
+compare:
+  %a_size = call i64 @elements(ptr %a)
+  %b_size = call i64 @elements(ptr %b)
+  %a_is_small = icmp slt i64 %a_size, %b_size
+  %larger = select i1 %a_is_small, ptr %b, ptr %a
+  ret ptr %larger
+only:
+  %found = select i1 %a_is_array, ptr %a, ptr %b
+  ret ptr %found
+}
+
+define internal i64 @quick_bytes(ptr %array) {
+  %dtype = get ptr %array[DESCR]
+  %single = get ptr @state[DTYPE_SINGLE]
+  %bool = get ptr @state[DTYPE_BOOL]
+  %is_single = icmp eq ptr %dtype, %single
+  %is_bool = icmp eq ptr %dtype, %bool
+  %or_bool = select i1 %is_bool, i64 1, i64 8
+  %bytes = select i1 %is_single, i64 4, i64 %or_bool
+  ret i64 %bytes
+}
+
+; where the elements of an array lie in rows of the shape of another one, its own or to which it is
+; broadcast: in its own memory, or copied; null for other shapes
+define internal ptr @quick_packed(ptr %object, ptr %array, ptr %pack) {
+  %bytes = call i64 @quick_bytes(ptr %object)
+  %is_dense = call i1 @is_in_rows(ptr %object)
+  %is_alike = call i1 @alike(ptr %object, ptr %array)
+  %is_plain = and i1 %is_dense, %is_alike
+  br i1 %is_plain, label %own, label %look
+own:
+  %data = get ptr %object[DATA]
+  ret ptr %data
+look:
+  %is_line = call i1 @pack_line(ptr %object, i1 %is_alike, i64 %bytes, ptr %pack)
+  br i1 %is_line, label %give, label %rows
+rows:
+  %array_is_dense = call i1 @is_in_rows(ptr %array)
+  %are_dense = and i1 %is_dense, %array_is_dense
+  br i1 %are_dense, label %broadcast, label %no
+broadcast:
+  %is_done = call i1 @pack_rows(ptr %object, ptr %array, i64 %bytes, ptr %pack)
+  br i1 %is_done, label %give, label %no
+give:
+  ret ptr %pack
+no:
+  ret ptr null
+}
+
+; copies elements along one axis; whether that was asked for
+define internal i1 @pack_line(ptr %object, i1 %is_alike, i64 %bytes, ptr %pack) {
+  %nd = get i32 %object[ND]
+  %is_line = icmp eq i32 %nd, 1
+  %can = and i1 %is_line, %is_alike
+  br i1 %can, label %begin, label %no
+begin:
+  %data = get ptr %object[DATA]
+  %count = call i64 @elements(ptr %object)
+  %strides = get ptr %object[STRIDES]
+  %stride = get i64 %strides[0]
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %copy ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %copy
+copy:
+  %skipped = mul i64 %i, %stride
+  %from = getelementptr i8, ptr %data, i64 %skipped
+  %place = mul i64 %i, %bytes
+  %to = getelementptr i8, ptr %pack, i64 %place
+  call void @copy_one(ptr %to, ptr %from, i64 %bytes)
+  %after = add i64 %i, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal void @copy_one(ptr %to, ptr %from, i64 %bytes) alwaysinline {
+  switch i64 %bytes, label %eight [ i64 4, label %four  i64 1, label %one ]
+eight:
+  %wide = load i64, ptr %from, align 4
+  store i64 %wide, ptr %to, align 4
+  ret void
+four:
+  %half = load i32, ptr %from, align 4
+  store i32 %half, ptr %to, align 4
+  ret void
+one:
+  %byte = load i8, ptr %from, align 1
+  store i8 %byte, ptr %to, align 1
+  ret void
+}
+
+; broadcasts a row, a column or an element; whether it is one of these
+define internal i1 @pack_rows(ptr %object, ptr %array, i64 %bytes, ptr %pack) {
+  %nd = get i32 %array[ND]
+  %own_nd = get i32 %object[ND]
+  %is_row = icmp eq i32 %own_nd, 1
+  %is_matrix = icmp eq i32 %own_nd, 2
+  %of_matrix = icmp eq i32 %nd, 2
+  %both_matrices = and i1 %is_matrix, %of_matrix
+  %has_axes = icmp sge i32 %nd, %own_nd
+  %of_rows = or i1 %is_row, %both_matrices
+  %can = and i1 %of_rows, %has_axes
+  br i1 %can, label %look, label %no
+look:
+  %inner = call i64 @extent(ptr %array, i32 0)
+  %own_inner = call i64 @extent(ptr %object, i32 0)
+  %outer = call i64 @extent(ptr %array, i32 1)
+  %own_outer = call i64 @extent(ptr %object, i32 1)
+  %is_whole = icmp eq i64 %inner, %own_inner
+  %is_single = icmp eq i64 %own_inner, 1
+  %is_each = icmp eq i64 %outer, %own_outer
+  %is_once = icmp eq i64 %own_outer, 1
+  %fits_inner = or i1 %is_whole, %is_single
+  %fits_outer = or i1 %is_each, %is_once
+  %fits = and i1 %fits_inner, %fits_outer
+  br i1 %fits, label %begin, label %no
+begin:
+  %data = get ptr %object[DATA]
+  %size = call i64 @elements(ptr %array)
+  %rows = udiv i64 %size, %inner
+  %own_step = mul i64 %own_inner, %bytes
+  %row_step = select i1 %is_once, i64 0, i64 %own_step
+  %row_bytes = mul i64 %inner, %bytes
+  br label %next
+next:
+  %r = phi i64 [ 0, %begin ], [ %r_after, %row_done ]
+  %is_over = icmp sge i64 %r, %rows
+  br i1 %is_over, label %yes, label %row
+row:
+  %skipped = mul i64 %r, %row_step
+  %from = getelementptr i8, ptr %data, i64 %skipped
+  %place = mul i64 %r, %row_bytes
+  %to = getelementptr i8, ptr %pack, i64 %place
+  br i1 %is_whole, label %copy, label %fill
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %row_bytes, i1 false)
+  br label %row_done
+fill:
+  %i = phi i64 [ 0, %row ], [ %i_after, %fill_one ]
+  %is_full = icmp sge i64 %i, %inner
+  br i1 %is_full, label %row_done, label %fill_one
+fill_one:
+  %element = mul i64 %i, %bytes
+  %element_to = getelementptr i8, ptr %to, i64 %element
+  call void @copy_one(ptr %element_to, ptr %from, i64 %bytes)
+  %i_after = add i64 %i, 1
+  br label %fill
+row_done:
+  %r_after = add i64 %r, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; where(condition, x, y) of a few elements; null where NumPy is to be asked
+define internal ptr @quick_where(ptr %args) {
+  %x_room = alloca [16 x i64], align 32
+  %y_room = alloca [16 x i64], align 32
+  %x_pack = alloca [QUICK_MOST x i64], align 32
+  %y_pack = alloca [QUICK_MOST x i64], align 32
+  %first = get ptr %args[0]
+  %second = get ptr %args[1]
+  %third = get ptr %args[2]
+  %condition = call ptr @quick_operand(ptr %first)
+  %x = call ptr @quick_operand(ptr %second)
+  %y = call ptr @quick_operand(ptr %third)
+  %no_condition = icmp eq ptr %condition, null
+  %no_x = icmp eq ptr %x, null
+  %no_y = icmp eq ptr %y, null
+  %no_value = or i1 %no_x, %no_y
+  %is_away = or i1 %no_condition, %no_value
+  br i1 %is_away, label %no, label %look
+look:
+  %own = call ptr @quick_dtype(ptr %condition)
+  %bool = get ptr @state[DTYPE_BOOL]
+  %is_bool = icmp eq ptr %own, %bool
+  br i1 %is_bool, label %rows, label %no
+rows:
+  %is_dense = call i1 @is_in_rows(ptr %condition)
+  br i1 %is_dense, label %choose, label %no
+choose:
+  %dtype = call ptr @where_dtype(ptr %x, ptr %y)
+  %loop = call ptr @quick_loop(ptr %dtype, ptr @where_double, ptr @where_single, ptr @where_long)
+  %is_unknown = icmp eq ptr %loop, null
+  br i1 %is_unknown, label %no, label %left
+left:
+  %x_data = call ptr
+    @quick_data(ptr %x, ptr %condition, ptr %dtype, ptr %x_room, ptr %x_pack)
+  %x_is_other = icmp eq ptr %x_data, null
+  br i1 %x_is_other, label %no, label %right
+right:
+  %y_data = call ptr
+    @quick_data(ptr %y, ptr %condition, ptr %dtype, ptr %y_room, ptr %y_pack)
+  %y_is_other = icmp eq ptr %y_data, null
+  br i1 %y_is_other, label %no, label %new
+new:
+  %made = call ptr @quick_new(ptr %condition, ptr %dtype)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %run
+run:
+  %count = call i64 @elements(ptr %condition)
+  %out = get ptr %made[DATA]
+  %chosen = get ptr %condition[DATA]
+  %x_is_number = icmp eq ptr %x_data, %x_room
+  %y_is_number = icmp eq ptr %y_data, %y_room
+  %x_step = select i1 %x_is_number, i64 0, i64 1
+  %y_step = select i1 %y_is_number, i64 0, i64 1
+  call void %loop(ptr %out, ptr %chosen, ptr %x_data, i64 %x_step, ptr %y_data, i64 %y_step,
+                  i64 %count)
+  %none = call ptr @none()
+  %result = call ptr @wrapped(ptr %made, ptr %none)
+  %is_lost = icmp eq ptr %result, null
+  br i1 %is_lost, label %clear, label %done
+clear:
+  call void @PyErr_Clear()
+  br label %no
+done:
+  ret ptr %result
+no:
+  ret ptr null
+}
+
+; the dtype of what is chosen: that of the arrays, or of floats, or of ints; null for others
+define internal ptr @where_dtype(ptr %x, ptr %y) {
+  %x_is_array = call i1 @is(ptr %x, i64 T_NDARRAY)
+  br i1 %x_is_array, label %of_x, label %not_x
+of_x:
+  %x_dtype = get ptr %x[DESCR]
+  ret ptr %x_dtype
+not_x:
+  %y_is_array = call i1 @is(ptr %y, i64 T_NDARRAY)
+  br i1 %y_is_array, label %of_y, label %numbers
+of_y:
+  %y_dtype = get ptr %y[DESCR]
+  ret ptr %y_dtype
+numbers:
+  %x_is_int = call i1 @is(ptr %x, i64 T_INT)
+  %y_is_int = call i1 @is(ptr %y, i64 T_INT)
+  %are_ints = and i1 %x_is_int, %y_is_int
+  %long = get ptr @state[DTYPE_LONG]
+  %double = get ptr @state[DTYPE_DOUBLE]
+  %dtype = select i1 %are_ints, ptr %long, ptr %double
+  ret ptr %dtype
+}
+
+; x @ y of small matrices and vectors with a small result: null for others, 1 for an exception
+define internal ptr @quick_matmul(ptr %self, ptr %other) {
+  %is_ours = call i1 @is(ptr %other, i64 T_CLASS)
+  br i1 %is_ours, label %hosts, label %no
+hosts:
+  %a = call ptr @part(ptr %self, i64 T_HOST)
+  %b = call ptr @part(ptr %other, i64 T_HOST)
+  %no_a = icmp eq ptr %a, null
+  %no_b = icmp eq ptr %b, null
+  %is_away = or i1 %no_a, %no_b
+  br i1 %is_away, label %no, label %axes
+axes:
+  %a_nd = get i32 %a[ND]
+  %b_nd = get i32 %b[ND]
+  %a_flat = icmp ule i32 %a_nd, 2
+  %b_flat = icmp ule i32 %b_nd, 2
+  %are_flat = and i1 %a_flat, %b_flat
+  br i1 %are_flat, label %measure, label %no
+measure:
+  %a_rows = call i64 @extent(ptr %a, i32 1)
+  %b_columns = call i64 @extent(ptr %b, i32 0)
+  %size = mul i64 %a_rows, %b_columns
+  %is_small = icmp ult i64 %size, QUICK_MOST
+  br i1 %is_small, label %run, label %no
+run:
+  call void @Py_IncRef(ptr %a)
+  call void @Py_IncRef(ptr %b)
+  %value = call ptr @PyNumber_MatrixMultiply(ptr %a, ptr %b)
+  call void @Py_DecRef(ptr %b)
+  call void @Py_DecRef(ptr %a)
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  %failed = icmp eq ptr %made, null
+  %found = select i1 %failed, ptr inttoptr (i64 1 to ptr), ptr %made
+  ret ptr %found
+no:
+  ret ptr null
+}
+declare ptr @PyNumber_MatrixMultiply(ptr, ptr)
+"""
+
+#: A loop of `where` over one kind of elements.
+CHOICE = """
+define internal void @where_{kind}(ptr %out, ptr %condition, ptr %x, i64 %x_step, ptr %y,
+                                   i64 %y_step, i64 %count) {{
+entry:{steps}
+  ret void
+}}
+"""
+CHOICE_STEP = """
+  br label %begin_{lanes}
+begin_{lanes}:
+  %i_{lanes} = phi i64 [ {begin}, %{before} ], [ %next_{lanes}, %step_{lanes} ]
+  %next_{lanes} = add i64 %i_{lanes}, {lanes}
+  %fits_{lanes} = icmp sle i64 %next_{lanes}, %count
+  br i1 %fits_{lanes}, label %step_{lanes}, label %over_{lanes}
+step_{lanes}:
+  %x_place_{lanes} = mul i64 %i_{lanes}, %x_step
+  %y_place_{lanes} = mul i64 %i_{lanes}, %y_step
+  %condition_at_{lanes} = getelementptr i8, ptr %condition, i64 %i_{lanes}
+  %x_at_{lanes} = getelementptr {type_}, ptr %x, i64 %x_place_{lanes}
+  %y_at_{lanes} = getelementptr {type_}, ptr %y, i64 %y_place_{lanes}
+  %out_at_{lanes} = getelementptr {type_}, ptr %out, i64 %i_{lanes}
+  %bytes_{lanes} = load {bytes}, ptr %condition_at_{lanes}, align 1
+  %is_{lanes} = icmp ne {bytes} %bytes_{lanes}, {zero}
+  %x_{lanes} = load {vector}, ptr %x_at_{lanes}, align 4
+  %y_{lanes} = load {vector}, ptr %y_at_{lanes}, align 4
+  %z_{lanes} = select {bits} %is_{lanes}, {vector} %x_{lanes}, {vector} %y_{lanes}
+  store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4
+  br label %begin_{lanes}
+over_{lanes}:"""
