@@ -504,6 +504,23 @@ def test_functions_of_many_writes_are_recorded() -> None:
     assert fused.replays > 0
 
 
+@pytest.mark.parametrize("name", ("zeros", "ones", "arange", "full"))
+def test_elements_of_what_is_filled(name: str) -> None:
+    """The first one has the array written: each would be a kernel of its own else."""
+    made = {"full": lambda: lf.full(100_000, 2.5)}.get(name, lambda: getattr(lf, name)(100_000))
+    wanted = {"zeros": 0.0, "ones": 1.0, "arange": 7, "full": 2.5}[name]
+    array = made()
+    assert array._storage.node.buffer is None
+    element = array[7]
+    assert isinstance(element, host.generic) and element == wanted
+    assert element.dtype == array.dtype and array._storage.node.buffer is not None
+    array[7] = 3
+    assert element == wanted and array[7] == 3
+    with lf.options(eager_size=0):
+        later = made()
+        assert type(later[7]) is lf.LazyScalar and later._storage.node.buffer is None
+
+
 def test_what_fuse_records_is_recorded() -> None:
     """A row is not taken for a constant, and neither is an element, which is asked for."""
     values, _ = matrix()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import export, pieces
+from lazyfuse.frontend import export, pieces, windows
 from lazyfuse.frontend.convert import (
     ForeignError,
     assigned_scalar,
@@ -23,6 +23,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
+from lazyfuse.frontend.piecewise import compute
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -41,6 +42,8 @@ from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 
+#: Elements of zeros, ones or a range that are written out where one of them is asked for.
+_FILLED = 1 << 22
 #: What machine code saves of a view or an element (`rerecord.count`).
 _SAVED = 3
 
@@ -99,6 +102,9 @@ def _element(array: Any, layout: Layout) -> Any:
     """One element as a value of its own: later writes to the array do not change it. It is NumPy's
     scalar where the array is computed in host memory, else pending."""
     current = array._storage.current()  # asked once: another thread may write meanwhile
+    if isinstance(current, Fill) and 0 < size_of(current.shape) <= _FILLED and windows.largest():
+        compute(array)  # else the next element would be a kernel of its own, too
+        current = array._storage.current()
     if current.buffer is not None and array._storage.device == "cpu":
         return export.element(current, array._reading, layout.offset)
     node = view(array, layout)._read()
