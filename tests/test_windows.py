@@ -521,6 +521,44 @@ def test_elements_of_what_is_filled(name: str) -> None:
         assert type(later[7]) is lf.LazyScalar and later._storage.node.buffer is None
 
 
+PARTS: dict[str, Callable[[Any, Any], Any]] = {
+    "a row": lambda np, a: a[3] + 1, "a slice": lambda np, a: a[3, 2:9] * a[4, 2:9],
+    "rows": lambda np, a: a[[3, 5, 7]], "places": lambda np, a: a[np.array([1, 2]), 5],
+    "taken": lambda np, a: np.take(a, np.array([1, 2]), 0), "a column": lambda np, a: -a[:, 3],
+    "an element": lambda np, a: a[3, 3], "a row in place": lambda np, a: a[3].__iadd__(1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("filled", ("zeros", "ones", "full"))
+def test_parts_of_what_is_filled(filled: str, name: str) -> None:
+    """They are at hand: the array is written when the first one is wanted; not where a recording
+    has to see it, nor where nothing is done at once."""
+
+    def make(np: Any) -> Any:
+        return np.full((N, N), 2.5) if filled == "full" else getattr(np, filled)((N, N))
+
+    expected, array = make(host), make(lf)
+    wanted, found = PARTS[name](host, expected), PARTS[name](lf, array)
+    assert array._storage.node.buffer is not None
+    host.testing.assert_array_equal(lf.asnumpy(found), wanted)
+    host.testing.assert_array_equal(lf.asnumpy(array), expected)
+    with lf.options(eager_size=0):
+        later = make(lf)
+        PARTS[name](lf, later)
+        assert later._storage.node.buffer is None or name in ("taken", "places")
+
+    def program(x: Any) -> Any:
+        a = make(lf)
+        return PARTS[name](lf, a) * x[0, 0], a * x
+
+    fused = lf.fuse(program)
+    for step in range(4):
+        x = host.full((N, N), float(step))
+        given = fused(lf.array(x))
+        host.testing.assert_array_equal(lf.asnumpy(given[1]), expected * x)
+
+
 def test_what_fuse_records_is_recorded() -> None:
     """A row is not taken for a constant, and neither is an element, which is asked for."""
     values, _ = matrix()

@@ -23,7 +23,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
-from lazyfuse.frontend.piecewise import compute
+from lazyfuse.frontend.piecewise import write_out
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -42,8 +42,6 @@ from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
 from lazyfuse.runtime.caller import call_as_user
 
-#: Elements of zeros, ones or a range that are written out where one of them is asked for.
-_FILLED = 1 << 22
 #: What machine code saves of a view or an element (`rerecord.count`).
 _SAVED = 3
 
@@ -102,8 +100,8 @@ def _element(array: Any, layout: Layout) -> Any:
     """One element as a value of its own: later writes to the array do not change it. It is NumPy's
     scalar where the array is computed in host memory, else pending."""
     current = array._storage.current()  # asked once: another thread may write meanwhile
-    if isinstance(current, Fill) and 0 < size_of(current.shape) <= _FILLED and windows.largest():
-        compute(array)  # else the next element would be a kernel of its own, too
+    if isinstance(current, Fill) and windows.largest():
+        write_out(array, 1)
         current = array._storage.current()
     if current.buffer is not None and array._storage.device == "cpu":
         return export.element(current, array._reading, layout.offset)

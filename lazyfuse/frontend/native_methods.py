@@ -13,7 +13,7 @@ from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.pieces import AT_ONCE
-from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES
+from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import OWN_WORDS, enter, lift
 from lazyfuse.ir.storage import Storage
@@ -109,7 +109,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage, _elementwise(),
+        replay_code.recordings, Storage, _elementwise(), write_out,
     )  # fmt: skip
 
 

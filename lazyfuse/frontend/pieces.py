@@ -12,7 +12,7 @@ from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.memory import change, is_settled
-from lazyfuse.frontend.piecewise import compute, is_written_piecewise
+from lazyfuse.frontend.piecewise import compute, is_filled, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
@@ -39,15 +39,17 @@ def picked(array: Any, key: Any) -> Any:
         return None
     if type(key) in ARRAYS and key._host is None and key._code == "b1":
         return _filtered(array, key, limit)
-    if array._storage.node.buffer is None:
+    if array._storage.node.buffer is None and not is_filled(array):
         return None
     keys = key if type(key) is tuple else (key,)
     parts = [_part(item, limit) for item in keys]
     if any(part is _UNKNOWN for part in parts):
         return None
     shape = array._layout.shape
-    if _count(shape, parts) > limit:
+    count = _count(shape, parts)
+    if count > limit:
         return None
+    write_out(array, int(count))
     memory = window(array, max(limit, size_of(shape)))
     if memory is None:
         return None
@@ -113,6 +115,7 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
         return None
     if np.size(index) * size_of(shape) > limit * shape[axis]:
         return None
+    write_out(array, np.size(index) * size_of(shape) // max(shape[axis], 1))
     memory = window(array, max(limit, size_of(shape)))
     if memory is None:
         return None

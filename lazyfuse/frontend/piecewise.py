@@ -1,8 +1,10 @@
-"""Arrays that a loop writes piece by piece.
+"""Arrays that a loop writes or reads piece by piece.
 
 Each write of a few elements that is recorded takes as long as ten that NumPy does where the
 elements lie. So after some in a row the array is computed, and those that follow are done at
 once. Machine code asks before it records more of them (`is_loop` of `record_operators_text.py`).
+Zeros, ones and ranges are written out when a part of them is wanted, which would be computed by
+itself each time.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import look
 from lazyfuse.frontend.shortcuts import FEW
-from lazyfuse.ir.node import Update
+from lazyfuse.ir.node import Fill, Update
 from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import replay_code
 
 #: Recorded writes in a row after which an array is computed: of few elements, and of more.
 _IN_A_ROW, MANY_IN_A_ROW = 4, 8
 #: Pieces, at least, of which an array consists: what is larger is the step of a computation that
 #: fuses with others.
 PIECES = 4
+#: The most elements of what is written out.
+_FILLED = 1 << 22
 
 
 def is_written_piecewise(array: Any, size: int) -> bool:
@@ -47,3 +52,21 @@ def compute(*values: Any) -> None:
     for each in values:
         if isinstance(each, Handle):
             look(each, lambda values: None)
+
+
+def is_filled(array: Any) -> bool:
+    """Whether an array is, or is a part of, zeros, ones or a range that have not been written."""
+    storage = array._storage
+    node = storage.node
+    return isinstance(node, Fill) and node.buffer is None and storage.device == "cpu"
+
+
+def write_out(array: Any, size: int | None = None) -> None:
+    """Have such an array written where fewer elements are wanted than it has, the array itself or
+    `size` of its elements, unless a recording has to see what is done to it.
+    Raises: MemoryError."""
+    if is_filled(array):
+        wanted = size_of(array._layout.shape) if size is None else size
+        is_part = wanted < size_of(array._storage.node.shape) <= _FILLED
+        if is_part and not replay_code.is_recording():
+            compute(array)

@@ -23,7 +23,7 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, readable
-from lazyfuse.frontend.piecewise import compute, is_written_piecewise
+from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.rules import Rule
@@ -46,11 +46,11 @@ def largest() -> int:
 def window(array: Handle, limit: int) -> Any:
     """The elements of an array of the engine, for NumPy to read; a scalar's value. None where they
     are pending, on another device, none, or more than `limit`."""
-    storage = array._storage
-    if storage.node.buffer is None or storage.device != "cpu":
-        return None
-    layout = array._layout
+    storage, layout = array._storage, array._layout
     if not 0 < size_of(layout.shape) <= limit:
+        return None
+    write_out(array)
+    if storage.node.buffer is None or storage.device != "cpu":
         return None
     node = storage.current()
     if node.buffer is None:  # another thread has written
@@ -97,9 +97,12 @@ def operated(plain: Method, *values: Any) -> Any:
 def changed(plain: Method, array: Any, other: Any) -> bool:
     """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
     it is settled, or is now since a loop writes it. Raises: what it does."""
+    limit = largest()
+    if size_of(array._layout.shape) <= limit:
+        write_out(array)
     if not _is_ready(array, (other,)):
         return False
-    theirs = at_hand(other, largest())
+    theirs = at_hand(other, limit)
     if theirs is None:
         return False
     count(_SAVED)

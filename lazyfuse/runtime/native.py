@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
 from lazyfuse.runtime.native_parts import (
@@ -62,7 +63,7 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
     vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
     are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
-    of lazyfuse by NumPy's."""
+    of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part."""
 
     wrapper: Any
     array: np.ndarray
@@ -80,6 +81,7 @@ class Sample(NamedTuple):
     recordings: dict[object, int]
     storage: Any
     ufuncs: Mapping[Any, Any]
+    write_out: Callable[[Any], None]
 
 
 class Code(NamedTuple):
@@ -296,7 +298,8 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
-        "BOOL": bool, "RENEW": sample.storage.renew,
+        "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
+        "WRITE_OUT": sample.write_out,
         "STORAGE_WEAK": _Place(sample.storage.__weakrefoffset__),
         "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,

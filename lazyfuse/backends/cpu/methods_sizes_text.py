@@ -183,4 +183,32 @@ none:
 failed:
   ret i64 -1
 }
+
+; whether an array is a part, of at most so many elements, of zeros, ones or a range that have not
+; been written (`frontend/piecewise.py`)
+define internal i1 @is_filled(ptr %array, i64 %most) {
+  %none = call ptr @none()
+  %at = call ptr @host_at(ptr %array)
+  %host = load ptr, ptr %at
+  %is_engines = icmp eq ptr %host, %none
+  br i1 %is_engines, label %engines, label %no
+engines:
+  %node = call ptr @memory(ptr %array)
+  %kind = call ptr @kind(ptr %node)
+  %fill = call ptr @object(i64 T_FILL)
+  %is_fill = icmp eq ptr %kind, %fill
+  br i1 %is_fill, label %measure, label %no
+measure:
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %own_shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %shape = call ptr @get(ptr %node, i64 NODE_SHAPE)
+  %own = call i64 @count_in(ptr %own_shape)
+  %all = call i64 @count_in(ptr %shape)
+  %is_small = icmp sle i64 %own, %most
+  %is_part = icmp slt i64 %own, %all
+  %is_wanted = and i1 %is_small, %is_part
+  ret i1 %is_wanted
+no:
+  ret i1 false
+}
 """

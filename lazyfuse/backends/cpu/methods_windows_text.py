@@ -101,9 +101,22 @@ define internal ptr @window_of(ptr %array, i64 %most) {
 memory:
   %buffer = call ptr @settled_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null
-  br i1 %is_away, label %no, label %make
+  br i1 %is_away, label %pending, label %make
+pending:
+  %is_filled = call i1 @is_filled(ptr %array, i64 %most)
+  br i1 %is_filled, label %write_out, label %no
+write_out:
+  call void @aside(i64 T_WRITE_OUT, ptr %array)
+  %error_then = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %error_then, null
+  br i1 %has_raised, label %no, label %again
+again:
+  %written = call ptr @settled_memory(ptr %array)
+  %is_still_away = icmp eq ptr %written, null
+  br i1 %is_still_away, label %no, label %make
 make:
-  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 0)
+  %memory_of = phi ptr [ %buffer, %memory ], [ %written, %again ]
+  %made = call ptr @elements_in(ptr %array, ptr %memory_of, i64 %most, i32 0)
   ret ptr %made
 no:
   ret ptr null

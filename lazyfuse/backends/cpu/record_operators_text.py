@@ -121,7 +121,10 @@ define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %othe
   switch i32 %now, label %fail [ i32 1, label %same  i32 0, label %record ]
 record:
   %is_loop = call i1 @is_loop(ptr %self)
-  br i1 %is_loop, label %slow, label %write
+  %most = call i64 @eager_size()
+  %is_filled = call i1 @is_filled(ptr %self, i64 %most)
+  %is_at_once = or i1 %is_loop, %is_filled
+  br i1 %is_at_once, label %slow, label %write
 write:
   %known = call ptr @object(i64 %recipes)
   %done = call i32 @written_any(ptr %known, ptr %operands, i64 2)
