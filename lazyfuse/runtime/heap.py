@@ -7,6 +7,9 @@ depending on what else lies there. The limit grows with the largest piece that w
 freed; in programs of NumPy's that is soon a large array. Here large arrays come from a pool, so
 such a piece is freed once.
 
+Arrays of NumPy's of 128 KiB to 2 MB come from the heap then, too, for the whole process:
+`np.zeros` clears memory that is there instead of getting new pages.
+
 Source: glibc's manual, `mallopt`, M_MMAP_THRESHOLD ("dynamic"); malloc/malloc.c: `__libc_free`
 makes the limit twice the size of the piece. Who has set a limit (MALLOC_TRIM_THRESHOLD_) keeps it.
 """

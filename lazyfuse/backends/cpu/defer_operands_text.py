@@ -171,7 +171,7 @@ no:
 ; stores the value of an int; whether a float holds it
 define internal i1 @exact_integer(ptr %int, ptr %at) {
   %overflow_at = alloca i32
-  %value = call i64 @PyLong_AsLongAndOverflow(ptr %int, ptr %overflow_at)
+  %value = call i64 @PyLong_AsLongLongAndOverflow(ptr %int, ptr %overflow_at)
   store i64 %value, ptr %at
   %overflow = load i32, ptr %overflow_at
   %is_within = icmp eq i32 %overflow, 0

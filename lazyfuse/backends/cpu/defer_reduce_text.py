@@ -99,7 +99,7 @@ look:
   br i1 %is_int, label %value, label %no
 value:
   %overflow_at = alloca i32
-  %number = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
+  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow_at)
   %overflow = load i32, ptr %overflow_at
   %is_within = icmp eq i32 %overflow, 0
   %nd = get i32 %shape[ND]

@@ -362,8 +362,9 @@ def is_sse(triple: str) -> bool:
 
 
 def conditions(triple: str) -> Mapping[str, str]:
-    """How floating point conditions are looked at: %control says what is met before (CONTROL);
-    after OPENS, what is met from there on, which CLOSES gives in %bits. DECLARES them."""
+    """How floating point conditions are looked at: CONTROL reads how the processor computes into
+    %control; OPENS has it compute so with no condition met so far, and CLOSES gives those that are
+    met from there on in %bits. DECLARES declares what these call."""
     return _SSE if is_sse(triple) else _FENV
 
 

@@ -43,7 +43,7 @@ other:
   br i1 %is_int, label %int, label %no
 int:
   %overflow_at = alloca i32
-  %number = call i64 @PyLong_AsLongAndOverflow(ptr %exponent, ptr %overflow_at)
+  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %exponent, ptr %overflow_at)
   %is_two = icmp eq i64 %number, 2
   br i1 %is_two, label %of_all, label %no
 of_all:
@@ -79,7 +79,8 @@ no:
   ret i32 0
 }
 
-; the array of an operand that has one at hand, or the object itself; null for others of ours
+; the array of an operand of ours that has one at hand, or the object itself; null for others of
+; ours, and for arrays of NumPy's, of which the options decide where they go
 define internal ptr @quick_operand(ptr %object) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
@@ -87,7 +88,9 @@ ours:
   %host = call ptr @part(ptr %object, i64 T_HOST)
   ret ptr %host
 other:
-  ret ptr %object
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  %found = select i1 %is_numpys, ptr null, ptr %object
+  ret ptr %found
 }
 
 ; the dtype of a few elements in rows, or of fewer along one axis; null for what is none
@@ -166,7 +169,7 @@ integer:
   br i1 %is_int, label %value, label %no
 value:
   %overflow_at = alloca i32
-  %whole = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow_at)
+  %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow_at)
   %overflow = load i32, ptr %overflow_at
   %is_within = icmp eq i32 %overflow, 0
   br i1 %is_within, label %spread_whole, label %no
@@ -344,8 +347,8 @@ look:
   br i1 %is_unknown, label %no, label %rows
 rows:
   %flags = get i32 %a[ARRAY_FLAGS]
-  %flag = and i32 %flags, WRITEABLE_FLAG
-  %is_open = icmp ne i32 %flag, 0
+  %flag = and i32 %flags, WRITE_FLAGS
+  %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
   %is_dense = call i1 @is_in_rows(ptr %a)
   %may_write = and i1 %is_open, %is_dense
   br i1 %may_write, label %last, label %no

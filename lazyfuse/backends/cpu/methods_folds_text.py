@@ -1,7 +1,8 @@
 """Reductions of a few hundred elements to one, as LLVM text; see `methods_quick_text.py`.
 
-Each gives NumPy's bits: sums are pairwise, in its tree. Where an extreme is a NaN or a zero,
-which has two signs, and where a floating point condition is met, NumPy is asked. Means and
+Each gives NumPy's bits: sums are pairwise, in its tree. Where the result is a NaN, or an extreme
+is a zero, both of which have two signs, and where a floating point condition is met, NumPy is
+asked. Means and
 variances take the steps of NumPy's `_methods.py`.
 
 Source: numpy/_core/src/umath/loops_utils.h.src, `pairwise_sum`.
@@ -197,7 +198,8 @@ define internal {type_} @total_{type_}(ptr %data, i64 %count) {{
 define internal i1 @sum_{type_}(ptr %data, i64 %count, ptr %out) {{
   %sum = call {type_} @total_{type_}(ptr %data, i64 %count)
   store {type_} %sum, ptr %out
-  ret i1 true
+  %is_number = fcmp ord {type_} %sum, %sum
+  ret i1 %is_number
 }}
 
 define internal i1 @mean_{type_}(ptr %data, i64 %count, ptr %out) {{
@@ -205,7 +207,8 @@ define internal i1 @mean_{type_}(ptr %data, i64 %count, ptr %out) {{
   %size = sitofp i64 %count to {type_}
   %mean = fdiv {type_} %sum, %size
   store {type_} %mean, ptr %out
-  ret i1 true
+  %is_number = fcmp ord {type_} %mean, %mean
+  ret i1 %is_number
 }}
 
 define internal i1 @var_{type_}(ptr %data, i64 %count, ptr %out) {{
@@ -243,16 +246,16 @@ one:
   %after = add i64 %j, 1
   br label %tail
 done:
-  %is_var = call i1 @mean_{type_}(ptr %squares, i64 %count, ptr %out)
-  ret i1 true
+  %is_number = call i1 @mean_{type_}(ptr %squares, i64 %count, ptr %out)
+  ret i1 %is_number
 }}
 
 define internal i1 @std_{type_}(ptr %data, i64 %count, ptr %out) {{
-  %known = call i1 @var_{type_}(ptr %data, i64 %count, ptr %out)
+  %is_number = call i1 @var_{type_}(ptr %data, i64 %count, ptr %out)
   %var = load {type_}, ptr %out
   %std = call {type_} @llvm.sqrt.{intrinsic}({type_} %var)
   store {type_} %std, ptr %out
-  ret i1 true
+  ret i1 %is_number
 }}
 """
 

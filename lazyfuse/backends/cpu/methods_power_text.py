@@ -80,7 +80,7 @@ define internal ptr @squared(ptr %self, ptr %exponent) {{
   br i1 %is_int, label %value, label %no
 value:
   %overflow_at = alloca i32
-  %number = call i64 @PyLong_AsLongAndOverflow(ptr %exponent, ptr %overflow_at)
+  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %exponent, ptr %overflow_at)
   %is_two = icmp eq i64 %number, 2
   br i1 %is_two, label %record, label %no
 record:
@@ -103,7 +103,7 @@ other:
   br i1 %is_int, label %int, label %no
 int:
   %overflow_at = alloca i32
-  %integer = call i64 @PyLong_AsLongAndOverflow(ptr %exponent, ptr %overflow_at)
+  %integer = call i64 @PyLong_AsLongLongAndOverflow(ptr %exponent, ptr %overflow_at)
   %as_float = sitofp i64 %integer to double
   %overflow = load i32, ptr %overflow_at
   %is_within = icmp eq i32 %overflow, 0

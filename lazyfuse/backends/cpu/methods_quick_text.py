@@ -25,11 +25,14 @@ from lazyfuse.backends.cpu.methods_loops_text import (
 from lazyfuse.backends.cpu.methods_packed_text import PACKED
 from lazyfuse.backends.cpu.short_forms import expanded
 
-#: The most elements, which are fewer than those that are put off: then NumPy's own loop is most of
-#: its time.
+#: The most elements there is room for. They are also fewer than are put off
+#: (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
 QUICK_MOST = 1024
 #: The most that lie apart, which are copied first.
 _PACKED_MOST = 128
+#: NumPy's flags of arrays: that one may be written, and that it warns of that (numpyconfig's
+#: NPY_ARRAY_WARN_ON_WRITE).
+_WRITE_FLAGS = 0x400 - (1 << 31)
 #: Operators by CPython's functions for them, which may change their first operand.
 CHANGING: Mapping[str, str] = {
     "add": "PyNumber_InPlaceAdd", "sub": "PyNumber_InPlaceSubtract",
@@ -71,7 +74,8 @@ def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> 
         if name in CHANGING:
             parts.append(_IN_PLACE.format(name=name, function=CHANGING[name], **kinds))
     parts.append(_called(codes))
-    words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100}
+    words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100,
+             "WRITE_FLAGS": _WRITE_FLAGS}  # fmt: skip
     return expanded("".join(parts), {**names, **conditions(triple), **words})
 
 

@@ -37,6 +37,14 @@ tuple:
                                         i64 %limit)
   ret ptr %results
 dtype:
+  %given_back = call ptr @object_of(ptr %value, ptr %objects, ptr %given, i64 %count)
+  %is_new_value = icmp eq ptr %given_back, null
+  br i1 %is_new_value, label %kind_of_value, label %given_itself
+given_itself:
+  call void @Py_IncRef(ptr %given_back)
+  call void @Py_DecRef(ptr %value)
+  ret ptr %given_back
+kind_of_value:
   %is_known = call i1 @has_known_dtype(ptr %value)
   br i1 %is_known, label %find, label %foreign
 foreign:
@@ -57,14 +65,7 @@ compare:
   br i1 %is_wrapped, label %ours, label %another
 ours:
   %is_class = call i1 @is(ptr %object, i64 T_CLASS)
-  br i1 %is_class, label %memory, label %another
-memory:
-  %is_same = icmp eq ptr %value, %host
-  br i1 %is_same, label %same, label %share
-same:
-  call void @Py_IncRef(ptr %object)
-  call void @Py_DecRef(ptr %value)
-  ret ptr %object
+  br i1 %is_class, label %share, label %another
 share:
   %has_none = icmp eq ptr %base, null
   %host_base = get ptr %host[BASE]
@@ -132,6 +133,28 @@ fresh:
 lift:
   %lifted = call ptr @lifted(ptr %value, ptr %objects, i64 %count)
   ret ptr %lifted
+}
+
+; the argument of ours whose array a result is, as an output is; null for none
+define internal ptr @object_of(ptr %value, ptr %objects, ptr %given, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %compare ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %compare
+compare:
+  %host = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %is_same = icmp eq ptr %host, %value
+  br i1 %is_same, label %look, label %next
+look:
+  %object = get ptr %objects[%i]
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %give, label %next
+give:
+  ret ptr %object
+no:
+  ret ptr null
 }
 
 ; whether a base is an array that has its own memory, and is not the user's

@@ -83,7 +83,7 @@ no:
 ; the value of an int from 0 to a million; -1 for others
 define internal i64 @extent_of(ptr %int) {
   %overflow_at = alloca i32
-  %value = call i64 @PyLong_AsLongAndOverflow(ptr %int, ptr %overflow_at)
+  %value = call i64 @PyLong_AsLongLongAndOverflow(ptr %int, ptr %overflow_at)
   %overflow = load i32, ptr %overflow_at
   %is_within = icmp eq i32 %overflow, 0
   %is_short = icmp ult i64 %value, 1048576

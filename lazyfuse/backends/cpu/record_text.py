@@ -11,7 +11,7 @@ functions have done nothing, and the Python ones go on. Words in braces that are
 HEAD = """\
 declare i64 @PyThread_get_thread_ident()
 declare i64 @PyLong_AsLong(ptr)
-declare i64 @PyLong_AsLongAndOverflow(ptr, ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare i64 @PyLong_AsUnsignedLong(ptr)
 declare double @PyLong_AsDouble(ptr)
 declare double @PyFloat_AsDouble(ptr)
@@ -52,7 +52,7 @@ define internal ptr @get(ptr %object, i64 %offset) alwaysinline {{
 ; an integer, at most 2**60: the bytes under a node count every path to them
 define internal i64 @bounded(ptr %object) noinline {{
   %overflow = alloca i32
-  %value = call i64 @PyLong_AsLongAndOverflow(ptr %object, ptr %overflow)
+  %value = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
   %sign = load i32, ptr %overflow
   %beyond = icmp ne i32 %sign, 0
   %large = icmp sgt i64 %value, 1152921504606846976
