@@ -45,7 +45,8 @@ def largest() -> int:
 
 def window(array: Handle, limit: int) -> Any:
     """The elements of an array of the engine, for NumPy to read; a scalar's value. None where they
-    are pending, on another device, none, or more than `limit`."""
+    are pending, on another device, none, or more than `limit`. A part of zeros, ones or a range
+    has them written."""
     storage, layout = array._storage, array._layout
     if not 0 < size_of(layout.shape) <= limit:
         return None

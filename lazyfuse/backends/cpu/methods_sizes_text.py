@@ -186,7 +186,7 @@ failed:
 
 ; whether an array is a part, of at most so many elements, of zeros, ones or a range that have not
 ; been written (`frontend/piecewise.py`)
-define internal i1 @is_filled(ptr %array, i64 %most) {
+define internal i1 @is_unwritten_part(ptr %array, i64 %most) {
   %none = call ptr @none()
   %at = call ptr @host_at(ptr %array)
   %host = load ptr, ptr %at

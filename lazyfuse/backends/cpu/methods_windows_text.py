@@ -93,7 +93,8 @@ no:
   ret ptr null
 }
 
-; the same of at most so many elements
+; the same of at most so many elements. What has not been written, of zeros for instance, is then
+; (`frontend/piecewise.py`)
 define internal ptr @window_of(ptr %array, i64 %most) {
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
@@ -103,7 +104,7 @@ memory:
   %is_away = icmp eq ptr %buffer, null
   br i1 %is_away, label %pending, label %make
 pending:
-  %is_filled = call i1 @is_filled(ptr %array, i64 %most)
+  %is_filled = call i1 @is_unwritten_part(ptr %array, i64 %most)
   br i1 %is_filled, label %write_out, label %no
 write_out:
   call void @aside(i64 T_WRITE_OUT, ptr %array)

@@ -122,7 +122,7 @@ define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %othe
 record:
   %is_loop = call i1 @is_loop(ptr %self)
   %most = call i64 @eager_size()
-  %is_filled = call i1 @is_filled(ptr %self, i64 %most)
+  %is_filled = call i1 @is_unwritten_part(ptr %self, i64 %most)
   %is_at_once = or i1 %is_loop, %is_filled
   br i1 %is_at_once, label %slow, label %write
 write:
