@@ -115,7 +115,8 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
         return None
     if np.size(index) * size_of(shape) > limit * shape[axis]:
         return None
-    write_out(array, np.size(index) * size_of(shape) // max(shape[axis], 1))
+    size = np.size(index) * size_of(shape) // max(shape[axis], 1)
+    write_out(array, size)
     memory = window(array, max(limit, size_of(shape)))
     if memory is None:
         return None

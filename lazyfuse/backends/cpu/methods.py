@@ -255,7 +255,9 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
             **dict.fromkeys(NAMED, methods_functions_text.NAMED)}  # fmt: skip
-    text += methods_parts_text.parts(HOST, OWNER) + methods_quick_text.text(words, CODES, triple)
+    text += methods_parts_text.parts(HOST, OWNER) + methods_quick_text.text(
+        words, CODES, _numpys_own(), triple
+    )
     return [text] + [
         template.format(
             name=name,
@@ -315,7 +317,7 @@ def _method(name: str) -> int:
 
 def _arithmetic(name: str, function: str) -> list[str]:
     """An operator, reflected and in place too."""
-    in_place = function.replace("PyNumber_", "PyNumber_InPlace")
+    in_place = _numpys_own()[f"i{name}"]
     at_once, changes = _numpys(name, function), _numpys(f"i{name}", in_place)
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
     return [
@@ -351,6 +353,16 @@ def _deferred(
     code = CODES.get("absolute" if name == "abs" else f"__{name}__")
     call = f"@{function}(i64 {code}, ptr {first}, ptr {second})"
     return "" if code is None else _put_off(call)
+
+
+def _numpys_own() -> dict[str, str]:
+    """The C functions that apply operators to arrays of NumPy's."""
+    compared = {name: f"compare_{name}" for name in COMPARISONS}
+    changing = {
+        f"i{name}": function.replace("PyNumber_", "PyNumber_InPlace")
+        for name, function in BINARY.items()
+    }
+    return {**BINARY, **UNARY, "abs": "absolute_of_reals", **compared, **changing}
 
 
 def _numpys(name: str, function: str) -> str:

@@ -232,6 +232,12 @@ define internal i1 @quick_run(ptr %loop, ptr %out, ptr %a, ptr %b, ptr %room, i6
   OPENS
   call void %loop(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step, i64 %count)
   CLOSES
+  %is_told = call i1 @is_told(i32 %bits)
+  ret i1 %is_told
+}
+
+; whether there is a condition among flags of the processor
+define internal i1 @is_told(i32 %bits) alwaysinline {
   %met = zext i32 %bits to i64
   %mask = get i64 @state[FLAG_MASK]
   %told = and i64 %met, %mask
@@ -363,9 +369,7 @@ run:
     @quick_run(ptr %loop, ptr %results, ptr %a_data, ptr %b_data, ptr %room, i64 %size)
   br i1 %is_told, label %no, label %write
 write:
-  %single = get ptr @state[DTYPE_SINGLE]
-  %is_single = icmp eq ptr %dtype, %single
-  %bytes_each = select i1 %is_single, i64 4, i64 8
+  %bytes_each = call i64 @quick_bytes(ptr %a)
   %bytes = mul i64 %size, %bytes_each
   call void @llvm.memcpy.p0.p0.i64(ptr %a_data, ptr %results, i64 %bytes, i1 false)
   ret i1 true

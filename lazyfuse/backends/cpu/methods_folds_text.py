@@ -60,26 +60,21 @@ _HEAD = """
 ; one of NumPy's scalars, or null where NumPy is to be asked; a loop gives false for that
 define internal ptr @folded(ptr %self, ptr %doubles, ptr %singles, ptr %longs, ptr %bools) {
   %room = alloca [2 x i64], align 16
-  %is_ours = call i1 @is(ptr %self, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %no
-ours:
-  %host = call ptr @part(ptr %self, i64 T_HOST)
+  %host = call ptr @quick_operand(ptr %self)
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %no, label %look
 look:
-  %is_array = call i1 @is(ptr %host, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %no
+  %dtype = call ptr @quick_dtype(ptr %host)
+  %is_other = icmp eq ptr %dtype, null
+  br i1 %is_other, label %no, label %array
 array:
   %is_dense = call i1 @is_in_rows(ptr %host)
   br i1 %is_dense, label %kind, label %no
 kind:
-  %dtype = call ptr @quick_dtype(ptr %host)
   %bool = get ptr @state[DTYPE_BOOL]
   %is_bool = icmp eq ptr %dtype, %bool
   %other_loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
-  %is_known = icmp ne ptr %dtype, null
-  %is_of_bools = and i1 %is_bool, %is_known
-  %loop = select i1 %is_of_bools, ptr %bools, ptr %other_loop
+  %loop = select i1 %is_bool, ptr %bools, ptr %other_loop
   %is_unknown = icmp eq ptr %loop, null
   br i1 %is_unknown, label %no, label %run
 run:
@@ -89,10 +84,8 @@ run:
   OPENS
   %is_fine = call i1 %loop(ptr %data, i64 %count, ptr %room)
   CLOSES
-  %met = zext i32 %bits to i64
-  %mask = get i64 @state[FLAG_MASK]
-  %told = and i64 %met, %mask
-  %is_quiet = icmp eq i64 %told, 0
+  %is_told = call i1 @is_told(i32 %bits)
+  %is_quiet = xor i1 %is_told, true
   %is_done = and i1 %is_fine, %is_quiet
   br i1 %is_done, label %give, label %no
 give:

@@ -1,16 +1,15 @@
 """Loops over a few hundred elements as LLVM text; see `methods_quick_text.py`.
 
     loop_NAME_KIND(out, a, a_step, b, b_step, count)
+    where_KIND(out, condition, x, x_step, y, y_step, count)
 
 A step is 1, or 0 for a number, which lies there as often as a step takes elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
-
-from lazyfuse.backends.cpu.methods_packed_text import CHOICE, CHOICE_STEP
 
 #: Elements of a step, as long as there are so many.
 STEPS = (16, 4, 1)
@@ -82,21 +81,17 @@ def loops(name: str) -> str:
 
 def choices() -> str:
     """The loops of `where` for each kind of elements."""
-    made = []
-    for kind, (type_, _) in _TYPES.items():
-        steps = []
-        for before, lanes in zip((0, *STEPS), STEPS, strict=False):
-            steps.append(
-                CHOICE_STEP.format(
-                    lanes=lanes, type_=type_, vector=_vector(type_, lanes),
-                    bits=_vector("i1", lanes), bytes=_vector("i8", lanes),
-                    zero="0" if lanes == 1 else "zeroinitializer",
-                    before=f"over_{before}" if before else "entry",
-                    begin=f"%i_{before}" if before else "0",
-                )
-            )  # fmt: skip
-        made.append(CHOICE.format(kind=kind.lower(), steps="".join(steps)))
-    return "".join(made)
+
+    def chosen(type_: str) -> Callable[[int], str]:
+        return lambda lanes: _CHOSEN.format(
+            lanes=lanes, type_=type_, vector=_vector(type_, lanes), bits=_vector("i1", lanes),
+            bytes=_vector("i8", lanes), zero="0" if lanes == 1 else "zeroinitializer",
+        )  # fmt: skip
+
+    return "".join(
+        _CHOICE.format(kind=kind.lower(), steps=_steps(chosen(type_)))
+        for kind, (type_, _) in _TYPES.items()
+    )
 
 
 def of_kinds(name: str) -> Mapping[str, str]:
@@ -118,26 +113,32 @@ def declarations() -> str:
 
 
 def _loop(name: str, type_: str, intrinsic: str, operation: str, is_asked: bool) -> str:
-    """A loop, in steps of fewer and fewer elements."""
-    steps = []
-    for before, lanes in zip((0, *STEPS), STEPS, strict=False):
+    """A loop of an operation."""
+
+    def operated(lanes: int) -> str:
         values = {letter: f"%{letter}_{lanes}" for letter in "xyztuw"}
-        vector = _vector(type_, lanes)
-        parts = {
-            "lanes": lanes, "type_": type_, "vector": vector, "out": "i8" if is_asked else type_,
-            "bits": _vector("i1", lanes), "bytes": _vector("i8", lanes),
-        }  # fmt: skip
-        operated = operation.format(
-            v=vector, b=parts["bits"], s=_suffix(intrinsic, lanes), **values
-        )
-        result = (_ASKED if is_asked else _COMPUTED).format(**parts)
-        steps.append(
-            _STEP.format(
-                before=f"over_{before}" if before else "entry", operated=operated, result=result,
-                begin=f"%i_{before}" if before else "0", **parts,
-            )
+        vector, bits = _vector(type_, lanes), _vector("i1", lanes)
+        return _OPERATED.format(
+            lanes=lanes, type_=type_, vector=vector, out="i8" if is_asked else type_,
+            operated=operation.format(
+                v=vector, b=bits, s=_suffix(intrinsic, lanes), **values
+            ),
+            result=(_ASKED if is_asked else _COMPUTED).format(
+                lanes=lanes, vector=vector, bits=bits, bytes=_vector("i8", lanes)
+            ),
         )  # fmt: skip
-    return _LOOP.format(name=name, steps="".join(steps))
+
+    return _LOOP.format(name=name, steps=_steps(operated))
+
+
+def _steps(body: Callable[[int], str]) -> str:
+    """The rest of a loop, in steps of fewer and fewer elements."""
+    parts = []
+    before, begin = "entry", "0"
+    for lanes in STEPS:
+        parts.append(_STEP.format(lanes=lanes, before=before, begin=begin, body=body(lanes)))
+        before, begin = f"over_{lanes}", f"%i_{lanes}"
+    return "".join(parts)
 
 
 def _vector(type_: str, lanes: int) -> str:
@@ -155,6 +156,13 @@ entry:{steps}
   ret void
 }}
 """
+_CHOICE = """
+define internal void @where_{kind}(ptr %out, ptr %condition, ptr %x, i64 %x_step, ptr %y,
+                                   i64 %y_step, i64 %count) {{
+entry:{steps}
+  ret void
+}}
+"""
 _STEP = """
   br label %begin_{lanes}
 begin_{lanes}:
@@ -162,7 +170,10 @@ begin_{lanes}:
   %next_{lanes} = add i64 %i_{lanes}, {lanes}
   %fits_{lanes} = icmp sle i64 %next_{lanes}, %count
   br i1 %fits_{lanes}, label %step_{lanes}, label %over_{lanes}
-step_{lanes}:
+step_{lanes}:{body}
+  br label %begin_{lanes}
+over_{lanes}:"""
+_OPERATED = """
   %a_place_{lanes} = mul i64 %i_{lanes}, %a_step
   %b_place_{lanes} = mul i64 %i_{lanes}, %b_step
   %a_at_{lanes} = getelementptr {type_}, ptr %a, i64 %a_place_{lanes}
@@ -171,9 +182,20 @@ step_{lanes}:
   %x_{lanes} = load {vector}, ptr %a_at_{lanes}, align 4
   %y_{lanes} = load {vector}, ptr %b_at_{lanes}, align 4
   {operated}
-  {result}
-  br label %begin_{lanes}
-over_{lanes}:"""
+  {result}"""
+_CHOSEN = """
+  %x_place_{lanes} = mul i64 %i_{lanes}, %x_step
+  %y_place_{lanes} = mul i64 %i_{lanes}, %y_step
+  %condition_at_{lanes} = getelementptr i8, ptr %condition, i64 %i_{lanes}
+  %x_at_{lanes} = getelementptr {type_}, ptr %x, i64 %x_place_{lanes}
+  %y_at_{lanes} = getelementptr {type_}, ptr %y, i64 %y_place_{lanes}
+  %out_at_{lanes} = getelementptr {type_}, ptr %out, i64 %i_{lanes}
+  %bytes_{lanes} = load {bytes}, ptr %condition_at_{lanes}, align 1
+  %is_{lanes} = icmp ne {bytes} %bytes_{lanes}, {zero}
+  %x_{lanes} = load {vector}, ptr %x_at_{lanes}, align 4
+  %y_{lanes} = load {vector}, ptr %y_at_{lanes}, align 4
+  %z_{lanes} = select {bits} %is_{lanes}, {vector} %x_{lanes}, {vector} %y_{lanes}
+  store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4"""
 _COMPUTED = "store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4"
 _ASKED = """%told_{lanes} = zext {bits} %z_{lanes} to {bytes}
   store {bytes} %told_{lanes}, ptr %out_at_{lanes}, align 1"""

@@ -301,34 +301,3 @@ no:
 }
 declare ptr @PyNumber_MatrixMultiply(ptr, ptr)
 """
-
-#: A loop of `where` over one kind of elements.
-CHOICE = """
-define internal void @where_{kind}(ptr %out, ptr %condition, ptr %x, i64 %x_step, ptr %y,
-                                   i64 %y_step, i64 %count) {{
-entry:{steps}
-  ret void
-}}
-"""
-CHOICE_STEP = """
-  br label %begin_{lanes}
-begin_{lanes}:
-  %i_{lanes} = phi i64 [ {begin}, %{before} ], [ %next_{lanes}, %step_{lanes} ]
-  %next_{lanes} = add i64 %i_{lanes}, {lanes}
-  %fits_{lanes} = icmp sle i64 %next_{lanes}, %count
-  br i1 %fits_{lanes}, label %step_{lanes}, label %over_{lanes}
-step_{lanes}:
-  %x_place_{lanes} = mul i64 %i_{lanes}, %x_step
-  %y_place_{lanes} = mul i64 %i_{lanes}, %y_step
-  %condition_at_{lanes} = getelementptr i8, ptr %condition, i64 %i_{lanes}
-  %x_at_{lanes} = getelementptr {type_}, ptr %x, i64 %x_place_{lanes}
-  %y_at_{lanes} = getelementptr {type_}, ptr %y, i64 %y_place_{lanes}
-  %out_at_{lanes} = getelementptr {type_}, ptr %out, i64 %i_{lanes}
-  %bytes_{lanes} = load {bytes}, ptr %condition_at_{lanes}, align 1
-  %is_{lanes} = icmp ne {bytes} %bytes_{lanes}, {zero}
-  %x_{lanes} = load {vector}, ptr %x_at_{lanes}, align 4
-  %y_{lanes} = load {vector}, ptr %y_at_{lanes}, align 4
-  %z_{lanes} = select {bits} %is_{lanes}, {vector} %x_{lanes}, {vector} %y_{lanes}
-  store {vector} %z_{lanes}, ptr %out_at_{lanes}, align 4
-  br label %begin_{lanes}
-over_{lanes}:"""

@@ -33,16 +33,9 @@ _PACKED_MOST = 128
 #: NumPy's flags of arrays: that one may be written, and that it warns of that (numpyconfig's
 #: NPY_ARRAY_WARN_ON_WRITE).
 _WRITE_FLAGS = 0x400 - (1 << 31)
-#: Operators by CPython's functions for them, which may change their first operand.
-CHANGING: Mapping[str, str] = {
-    "add": "PyNumber_InPlaceAdd", "sub": "PyNumber_InPlaceSubtract",
-    "mul": "PyNumber_InPlaceMultiply", "truediv": "PyNumber_InPlaceTrueDivide",
-}  # fmt: skip
-OPERATORS: Mapping[str, str] = {
-    **{name: function.replace("InPlace", "") for name, function in CHANGING.items()},
-    "neg": "PyNumber_Negative", "abs": "absolute_of_reals",
-    **{name: f"compare_{name}" for name in ("lt", "le", "eq", "ne", "gt", "ge")},
-}  # fmt: skip
+#: Operators, and those that may change their first operand.
+CHANGING = ("add", "sub", "mul", "truediv")
+OPERATORS = (*CHANGING, "neg", "abs", "lt", "le", "eq", "ne", "gt", "ge")
 #: Ufuncs by the name of their row, and reductions by theirs; both have codes (`defer.py`).
 _UFUNCS: Mapping[str, str] = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
@@ -55,9 +48,15 @@ _FOLDS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> str:
+def text(
+    names: Mapping[str, object],
+    codes: Mapping[str, int],
+    functions: Mapping[str, str],
+    triple: str,
+) -> str:
     """The functions, with `names` of the state, of the table's places and so on; codes are those
-    of `defer.py`."""
+    of `defer.py`, `functions` are C functions for the operators, with an i before the names of
+    those that change their first operand."""
     parts = [TEXT, PACKED, declarations(), choices(), methods_folds_text.text()]
     for name, row in ROWS.items():
         parts.append(loops(name))
@@ -66,13 +65,15 @@ def text(names: Mapping[str, object], codes: Mapping[str, int], triple: str) -> 
             kinds = dict.fromkeys(kinds, "null")
         parts.append(_FUNCTION.format(name=name, is_asked=int(row.is_asked), **kinds))
         if name in OPERATORS:
-            form = _BINARY if row.is_binary else _UNARY
-            function = OPERATORS[name]
+            operands = ("ptr %a", "ptr %b") if row.is_binary else ("ptr %a",)
             parts.append(
-                form.format(name=name, is_asked=int(row.is_asked), function=function, **kinds)
-            )
+                _OF_NUMPYS.format(
+                    name=name, is_asked=int(row.is_asked), function=functions[name],
+                    operands=", ".join(operands), last=operands[-1], **kinds,
+                )
+            )  # fmt: skip
         if name in CHANGING:
-            parts.append(_IN_PLACE.format(name=name, function=CHANGING[name], **kinds))
+            parts.append(_IN_PLACE.format(name=name, function=functions[f"i{name}"], **kinds))
     parts.append(_called(codes))
     words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100,
              "WRITE_FLAGS": _WRITE_FLAGS}  # fmt: skip
@@ -103,30 +104,17 @@ define internal ptr @quick_{name}(ptr %a, ptr %b) {{
 }}
 
 """
-_BINARY = """
+_OF_NUMPYS = """
 ; the same of arrays of NumPy's, by whose function where it cannot be quick
-define internal ptr @numpys_{name}(ptr %a, ptr %b) {{
+define internal ptr @numpys_{name}({operands}) {{
   %made = call ptr
-    @quick_array(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+    @quick_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
   %is_other = icmp eq ptr %made, null
   br i1 %is_other, label %ask, label %give
 give:
   ret ptr %made
 ask:
-  %found = call ptr @{function}(ptr %a, ptr %b)
-  ret ptr %found
-}}
-"""
-_UNARY = """
-define internal ptr @numpys_{name}(ptr %a) {{
-  %made = call ptr
-    @quick_array(ptr %a, ptr %a, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
-  %is_other = icmp eq ptr %made, null
-  br i1 %is_other, label %ask, label %give
-give:
-  ret ptr %made
-ask:
-  %found = call ptr @{function}(ptr %a)
+  %found = call ptr @{function}({operands})
   ret ptr %found
 }}
 """
