@@ -14,7 +14,7 @@ What cannot be replayed is called as it stands, with the same answer: see `Fused
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.frontend import registry
 from lazyfuse.frontend.captured import captured
+from lazyfuse.frontend.containers import Spread, Structure, taken_apart
 from lazyfuse.frontend.convert import source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
@@ -89,23 +90,28 @@ class Fused(Itself):
         self._reason = ""
         self._reading: Fused | None = None  # the same with captured arrays among its arguments
         self._is_closed = False  # whether such arrays cannot be told
+        self._spreads: dict[Any, Fused] = {}  # the same of what is in containers
+        self._last = self  # of these, what was called last
 
     @property
     def reason(self) -> str:
         """Why calls of the last signature that was recorded cannot be replayed; empty when they
         can."""
-        return self._reason if self._reading is None else self._reading.reason
+        return self._reason if self._last is self else self._last.reason
 
     @property
     def recordings(self) -> int:
         """Calls that have been recorded."""
-        return self._recorded + (0 if self._reading is None else self._reading.recordings)
+        return self._recorded + sum(inner.recordings for inner in self._inner())
 
     @property
     def replays(self) -> int:
         """Calls for which the function did not have to be called."""
-        inner = 0 if self._reading is None else self._reading.replays
-        return self._replayed + self._machine.replays + inner
+        own = self._replayed + self._machine.replays
+        return own + sum(inner.replays for inner in self._inner())
+
+    def _inner(self) -> list[Fused]:
+        return [*self._spreads.values(), *([] if self._reading is None else [self._reading])]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method; the instance is an argument like others."""
@@ -113,11 +119,9 @@ class Fused(Itself):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments. Raises: what the function raises."""
-        reading = self._reading
-        if reading is not None:
-            arrays = reading._function.values()
-            if arrays is not None:
-                return reading(*arrays, *args, **kwargs)
+        inner = self._with_more(args, kwargs)
+        if inner is not None:
+            return inner()
         if registry.SETTLE and registry.SETTLE[0]():
             return self(*args, **kwargs)  # machine code may know it now
         given = (*args, *kwargs.values()) if kwargs else args
@@ -197,6 +201,37 @@ class Fused(Itself):
             self._reading = Fused(found, self._signatures, found.skip)
         return found is not None
 
+    def _with_more(self, args: Any, kwargs: Any) -> Callable[[], Any] | None:
+        """The call as one with more arguments: with the arrays that the function reads, or with
+        those in containers; None where there are none."""
+        reading = self._reading
+        arrays = None if reading is None else reading._function.values()
+        if reading is not None and arrays is not None:
+            self._last = reading
+            return partial(reading, *arrays, *args, **kwargs)
+        apart = taken_apart(args, kwargs)
+        if apart is None:
+            return None
+        structure, leaves = apart
+        if structure not in self._spreads and None in self._reads.marks() and self._capture():
+            return partial(self, *args, **kwargs)
+        inner = self._spread(structure)
+        if inner is None:
+            return None
+        return partial(inner._function.call, inner, leaves, args, kwargs)
+
+    def _spread(self, structure: Structure) -> Fused | None:
+        """The function of the leaves of calls with a structure; None past the bound of
+        signatures."""
+        inner = self._spreads.get(structure)
+        if inner is None and len(self._spreads) < self._signatures:
+            spread = Spread(self._function, structure, self._instead)
+            inner = self._spreads[structure] = Fused(spread, self._signatures, spread.skip)
+            inner._reads, inner._asks_who = self._reads, asks_who(self._function)
+        if inner is not None:
+            self._last = inner
+        return inner
+
     def _key(self, signature: Any, numbers: Mapping[Path, Any]) -> Key:
         """A signature with its numbers. Past the bound of signatures, they all count."""
         if not numbers:
@@ -273,7 +308,7 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     function itself reads from its module and its closure, and of the attributes of instances), and
     the options in force; `signatures` bounds how many are kept. Arrays of lazyfuse that it reads
     from its module and its closure are read at each call, like arguments, unless a function that
-    it names reads them, too. Results are arrays (in tuples, lists and dicts, too), computed when a
+    it names reads them, too. Results are arrays (in such containers, too), computed when a
     replayed call returns, pending where the function was called.
 
     A number (int, float, complex or NumPy's float64; by itself, or in a tuple, list or dict) that

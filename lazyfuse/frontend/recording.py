@@ -140,11 +140,20 @@ def numbered(result: Any, arrays: list[Any], numbers: list[Varying]) -> Any:
         return _Place(-len(numbers))
     if type(result) in (tuple, list):
         return type(result)(numbered(item, arrays, numbers) for item in result)
+    if is_named(result):
+        return type(result)._make(numbered(item, arrays, numbers) for item in result)
     if type(result) is dict:
         return {name: numbered(item, arrays, numbers) for name, item in result.items()}
     if result is None or type(result) in NUMBERS:
         return result
     raise UnfitError(f"it gives {type(result).__name__}, which is no array")
+
+
+def is_named(value: Any) -> bool:
+    """Whether an object is a named tuple that is nothing else."""
+    kind = type(value)
+    is_tuple = isinstance(value, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make")
+    return is_tuple and not getattr(value, "__dict__", None)
 
 
 def rebuilt(whole: Any, items: Sequence[Any]) -> Any:
@@ -154,6 +163,8 @@ def rebuilt(whole: Any, items: Sequence[Any]) -> Any:
         return items[whole]
     if kind in (tuple, list):
         return kind(rebuilt(item, items) for item in whole)
+    if is_named(whole):
+        return kind._make(rebuilt(item, items) for item in whole)
     if kind is dict:
         return {name: rebuilt(item, items) for name, item in whole.items()}
     return whole
