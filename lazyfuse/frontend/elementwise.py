@@ -35,7 +35,7 @@ from lazyfuse.frontend.outputs import (
 from lazyfuse.frontend.varying import is_varying, known
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue, View
 from lazyfuse.ir.order import c_strides, result_strides
-from lazyfuse.ops.shapes import Shape, broadcast
+from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.ops.types import Loop, OperandType, Types, resolve, resolve_fixed
 from lazyfuse.runtime import session
@@ -77,10 +77,16 @@ def apply(
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
             _check_types(name, operands, out, casting=casting, types=types)
+            broadcast([*_shapes(operands), *([] if out is None else [out.shape])])
         raise
     if out is None and where is True:
         return new(node, device) if name == "where" else result(node, device)
-    return deliver(name, node, device, out=out, where=where, casting=casting, order=order)
+    how = {"where": where, "casting": casting, "order": order, "shapes": _shapes(operands)}
+    return deliver(name, node, device, out=out, **how)
+
+
+def _shapes(operands: Sequence[Operand]) -> list[Shape]:
+    return [() if item.node is None else item.node.shape for item in operands]
 
 
 def _check_types(
@@ -266,7 +272,7 @@ def _call(
     """A recorded NumPy call, for dtypes that kernels have no code for."""
     op = OPS[name]
     function = OutputOf(op.ufunc, op.output, loop.operands) if op.ufunc else getattr(np, name)
-    if name == "power" and loop.operands[1][0] == "i":
+    if name == "power" and loop.operands[1][0] == "i" and size_of(shape):
         _check_integer_power(nodes)
     return Opaque(
         name,

@@ -80,7 +80,15 @@ def _is_basic_item(item: Any) -> bool:
         return bool(item._code[0] in "iu")
     if isinstance(item, bool | np.bool_ | Handle | np.ndarray | list | tuple):
         return False
-    return item is None or item is ... or isinstance(item, slice) or hasattr(item, "__index__")
+    if item is None or item is ... or isinstance(item, slice):
+        return True
+    return is_index(item)
+
+
+def is_index(item: Any) -> bool:
+    """Whether an object that is no array of ours is one integer; arrays of dask have an
+    `__index__`, too."""
+    return hasattr(item, "__index__") and not getattr(item, "ndim", 0)
 
 
 def _integer(item: Any, axis: int, extent: int) -> int:

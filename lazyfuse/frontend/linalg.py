@@ -14,7 +14,7 @@ from lazyfuse.frontend.at_once import product
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
-from lazyfuse.frontend.operators import defers
+from lazyfuse.frontend.operators import has_own_idea, override
 from lazyfuse.frontend.outputs import as_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.order import is_contiguous
@@ -135,14 +135,16 @@ def _einsum_view(subscripts: str, array: Any) -> Any:
 
 
 def matmul_operator(self: Any, other: Any) -> Any:
-    if defers(other):
-        return NotImplemented
+    if has_own_idea(other):
+        return override(np.matmul, (self, other), other)
     found = product(self, other)
     return products.call(np.matmul, (self, other), {}) if found is None else found
 
 
 def reflected_matmul(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else products.call(np.matmul, (other, self), {})
+    if has_own_idea(other):
+        return override(np.matmul, (other, self), other)
+    return products.call(np.matmul, (other, self), {})
 
 
 def in_place_matmul(self: Any, other: Any) -> Any:

@@ -19,7 +19,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, partial, wraps
 from typing import Any
 
@@ -37,6 +37,7 @@ from lazyfuse.frontend import (
     linalg,
     manipulation,
     moves,
+    others,
     picking,
     quantiles,
     ranges,
@@ -201,8 +202,10 @@ def _guarded(name: str, function: Any) -> Any:
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if _is_anothers(name, kwargs) or _dispatches(public, args, kwargs):
+        if _is_anothers(name, kwargs):
             return public(*args, **kwargs)
+        if others.decide(public, args, kwargs):
+            return others.call(public, args, kwargs)
         if args and is_subclass(args[0]):
             return fallback.call(public, *args, **kwargs)
         try:
@@ -246,31 +249,6 @@ def _is_anothers(name: str, kwargs: dict[str, Any]) -> bool:
         return True
     del kwargs["like"]
     return False
-
-
-#: Functions that look for other libraries' arrays inside their lists too.
-_IN_LISTS = frozenset(
-    "block choose column_stack concatenate dstack histogram2d histogramdd hstack lexsort select "
-    "stack vstack".split()
-)
-
-
-def _dispatches(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether another library's array is among the arguments of a function that asks
-    `__array_function__`: NumPy's finds out whose turn it is. Also for a generator in place of a
-    list, which it refuses."""
-    if not hasattr(public, "_implementation"):
-        return False
-    values = [*args, *kwargs.values()]
-    if public.__name__ in _IN_LISTS:
-        if any(isinstance(value, Generator) for value in values):
-            return True
-        lists = [value for value in values if isinstance(value, list | tuple)]
-        values += [item for value in lists for item in value]
-    return any(
-        hasattr(type(value), "__array_function__") and not isinstance(value, Handle | np.ndarray)
-        for value in values
-    )
 
 
 def _takes_more(function: Any, numpys: Any) -> bool:
@@ -363,8 +341,10 @@ def _spared(name: str, public: Any, composed: Any) -> Any:
 
     @wraps(composed)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _is_anothers(name, kwargs) or _dispatches(public, args, kwargs):
+        if _is_anothers(name, kwargs):
             return public(*args, **kwargs)
+        if others.decide(public, args, kwargs):
+            return others.call(public, args, kwargs)
         if args and isinstance(args[0], np.ndarray) and not fallback.is_known(args[0].dtype):
             return fallback.call(public, *args, **kwargs)
         return composed(*args, **kwargs)

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, shortcuts
+from lazyfuse.frontend import fallback, others, shortcuts
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
-from lazyfuse.frontend.varying import asked
+from lazyfuse.frontend.varying import asked, is_varying
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.gpu_arrays import is_cupy
 
@@ -22,8 +22,8 @@ def operator(name: str) -> Callable[[Any, Any], Any]:
     """The method of a binary operator."""
 
     def method(self: Any, other: Any) -> Any:
-        if defers(other):
-            return NotImplemented
+        if has_own_idea(other):
+            return override(OPS[name].ufunc, (self, other), other)
         return apply(name, (self, other))
 
     return _named(binary(method), name)
@@ -38,8 +38,8 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
     """The method of a reflected binary operator."""
 
     def method(self: Any, other: Any) -> Any:
-        if defers(other):
-            return NotImplemented
+        if has_own_idea(other):
+            return override(OPS[name].ufunc, (other, self), other)
         return apply(name, (other, self))
 
     return _named(binary(method, reflected=True), f"reflected_{name}")
@@ -49,9 +49,9 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
 _PLAIN = (Handle, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
-def defers(other: Any) -> bool:
+def has_own_idea(other: Any) -> bool:
     """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask; by priority
-    scipy.sparse): it goes first."""
+    scipy.sparse)."""
     if isinstance(other, _PLAIN):
         return False
     if hasattr(other, "__array_ufunc__"):
@@ -59,13 +59,24 @@ def defers(other: Any) -> bool:
     return getattr(type(other), "__array_priority__", 0.0) > 0.0  # that of ndarray
 
 
+def override(ufunc: Any, operands: tuple[Any, ...], other: Any, out: Any = None) -> Any:
+    """What an operator gives where `other` has its own idea: what `other` makes of the ufunc, or
+    NotImplemented where Python is to ask its reflected operator: of one that takes no ufuncs, but
+    for in-place operators, or goes by priority (binop_should_defer in NumPy's
+    binop_override.h)."""
+    own = getattr(type(other), "__array_ufunc__", ufunc)
+    if own is ufunc or is_varying(other) or own is None and out is None:
+        return NotImplemented
+    return others.of_ufunc(ufunc, "__call__", operands, {} if out is None else {"out": (out,)})
+
+
 def comparison(name: str) -> Callable[[Any, Any], Any]:
     """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
     special = "__eq__" if name == "equal" else "__ne__"
 
     def method(self: Any, other: Any) -> Any:
-        if defers(other):
-            return NotImplemented
+        if has_own_idea(other):
+            return override(OPS[name].ufunc, (self, other), other)
         if other is None or isinstance(other, str):
             return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
         try:
@@ -89,8 +100,10 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
     """The method of an in-place operator: the array is written, all its views see it."""
 
     def method(self: Any, other: Any) -> Any:
-        if self._is_scalar or defers(other):
+        if self._is_scalar:
             return NotImplemented  # Python then rebinds the name to self + other
+        if has_own_idea(other):
+            return override(OPS[name].ufunc, (self, other), other, self)
         return apply(name, (self, other), out=self)
 
     return _named(shortcuts.in_place(method), f"in_place_{name}")
@@ -99,15 +112,19 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
 def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
     """x ** y. Scalar exponents 2, 1, 0.5, -1 are square, positive, sqrt and reciprocal,
     bit for bit as in NumPy."""
-    if modulus is not None or defers(exponent):
+    if modulus is not None:
         return NotImplemented
+    if has_own_idea(exponent):
+        return override(np.power, (self, exponent), exponent)
     shortcut = _power_shortcut(self, exponent)
     return _power(self, exponent) if shortcut is None else _POWERS[shortcut](self)
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:
-    if self._is_scalar or defers(exponent):
+    if self._is_scalar:
         return NotImplemented
+    if has_own_idea(exponent):
+        return override(np.power, (self, exponent), exponent, self)
     shortcut = _power_shortcut(self, exponent)
     if shortcut is None:
         return apply("power", (self, exponent), out=self)
@@ -136,8 +153,12 @@ _power = operator("power")
 
 
 def divmod_operator(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else multiple("divmod", (self, other))
+    if has_own_idea(other):
+        return override(np.divmod, (self, other), other)
+    return multiple("divmod", (self, other))
 
 
 def reflected_divmod(self: Any, other: Any) -> Any:
-    return NotImplemented if defers(other) else multiple("divmod", (other, self))
+    if has_own_idea(other):
+        return override(np.divmod, (other, self), other)
+    return multiple("divmod", (other, self))

@@ -25,17 +25,21 @@ def deliver(
     where: Any,
     casting: str = "same_kind",
     order: str = "K",
+    shapes: Sequence[Shape] = (),
 ) -> Any:
-    """The result of op `name`: a new array, or `out`; only where the mask is true.
+    """The result of op `name`: a new array, or `out`; only where the mask is true. `shapes` are
+    those of the operands, for what is said of outputs and masks that do not fit.
 
     A new array holds zeros where the mask is false (NumPy: whatever the memory held).
     """
     if out is not None:
         check_output(name, node.dtype, out, casting)
     masks = [] if where is True else [mask_node(where)]
-    shape = broadcast([node.shape, *(mask.shape for mask in masks)])
-    if out is not None:
-        _check_shape(shape, out)
+    around = [mask.shape for mask in masks]
+    if out is None:
+        shape = broadcast([*(shapes or [node.shape]), *around])
+    else:
+        _check_shape([*(shapes or [node.shape]), out.shape, *around], out)
         shape = out.shape
     dtype = node.dtype if out is None else out._code
     warn_of_cast(node.dtype, dtype)
@@ -83,12 +87,13 @@ def check_outputs(name: str, nodes: Sequence[Node], outs: Sequence[Any], casting
     for number, (node, out) in enumerate(zip(nodes, outs, strict=True)):
         if out is not None:
             check_output(name, node.dtype, out, casting, number)
-            _check_shape(node.shape, out)
+            _check_shape([node.shape, out.shape], out)
 
 
-def _check_shape(shape: Shape, out: Any) -> None:
+def _check_shape(shapes: Sequence[Shape], out: Any) -> None:
+    """Raises what NumPy raises when an output, whose shape is among `shapes`, does not fit."""
     check_array(out)
-    wide = broadcast([shape, out.shape])
+    wide = broadcast(shapes)
     if wide != out.shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {shape_text(out.shape)} doesn't match "

@@ -12,11 +12,18 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, methods, recorded, reductions, registry
+from lazyfuse.frontend import (
+    elementwise,
+    fallback,
+    methods,
+    others,
+    recorded,
+    reductions,
+    registry,
+)
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.runtime.gpu_arrays import is_cupy
 
 #: What machine code saves of a call (`rerecord.count`).
 _SAVED = 3
@@ -32,8 +39,8 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         own = own_ufuncs().get(ufunc)
         if own is not None:
             return own.call_as_user(*inputs)
-    if any(_is_foreign(value) for value in (*inputs, *(kwargs.get("out") or ()))):
-        return NotImplemented
+    if any(map(others.overrides, (*inputs, *(kwargs.get("out") or ())))):
+        return others.of_ufunc(ufunc, method, inputs, kwargs)
     ufunc = getattr(ufunc, "_ufunc", ufunc)  # one of ours
     if not isinstance(ufunc, np.ufunc):
         if not callable(ufunc) or not hasattr(ufunc, "nin"):  # what Numba makes has it
@@ -69,14 +76,6 @@ def _through_numpy(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> An
     return fallback.call(function, *inputs, **kwargs)
 
 
-def _is_foreign(value: Any) -> bool:
-    """Whether an operand overrides ufuncs itself and should decide."""
-    if isinstance(value, Handle | np.ndarray | np.generic):
-        return False
-    override = getattr(type(value), "__array_ufunc__", None)
-    return override is not None and not is_cupy(value)
-
-
 def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """A NumPy function called on a LazyArray:
     our own of that name, else NumPy's on materialized arrays."""
@@ -85,7 +84,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
     if not isinstance(kwargs, dict):
         raise TypeError("kwargs must be a dict.")
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
-        return NotImplemented
+        return others.of_function(func, types, args, kwargs)
     own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
     if own is not None:
         given = {key: value for key, value in kwargs.items() if value is not np._NoValue}

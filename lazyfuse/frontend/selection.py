@@ -22,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from lazyfuse.frontend import picks
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.keys import is_index
 from lazyfuse.frontend.memory import borrow
 from lazyfuse.frontend.picks import Pick
 from lazyfuse.ir import recast
@@ -129,7 +130,7 @@ def _part(item: Any, device: str) -> Any:
         return item
     if isinstance(item, bool | np.bool_):
         return picks.truth(bool(item))
-    if not isinstance(item, Handle | np.ndarray) and hasattr(item, "__index__"):
+    if not isinstance(item, Handle | np.ndarray) and is_index(item):
         return operator.index(item)
     found = picks.pick(item, device)
     if found is None:

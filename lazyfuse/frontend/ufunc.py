@@ -16,6 +16,7 @@ from lazyfuse.frontend import (
     elementwise,
     fallback,
     folds,
+    others,
     picking,
     products,
     registry,
@@ -94,6 +95,8 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
                 found = windows.called(plain, args, kwargs, OF_UFUNCS.get(name, Rule.NONE))
             if found is not small.LARGE:
                 return found
+        if args and others.overrides(args[0]):
+            return getattr(self._ufunc, name)(*args, **kwargs)  # which asks them
         return engine(self, *args, **kwargs)
 
     return method

@@ -1,0 +1,98 @@
+"""Arrays of other libraries among the operands: pandas, xarray, dask, sparse, polars, pint.
+
+What they make of a ufunc or a function is theirs, as with NumPy's arrays. One that does not know
+LazyArray is given NumPy's arrays instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend import fallback
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime.gpu_arrays import is_cupy
+
+_OWN = (Handle, np.ndarray, np.generic)
+
+
+def overrides(value: Any) -> bool:
+    """Whether an operand overrides ufuncs itself and should decide."""
+    override = getattr(type(value), "__array_ufunc__", None)
+    return override is not None and not isinstance(value, _OWN) and not is_cupy(value)
+
+
+def of_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What other libraries' operands make of a ufunc. Raises: what they raise."""
+    for value in filter(overrides, (*inputs, *(kwargs.get("out") or ()))):
+        with suppress(TypeError):  # it may want NumPy's arrays
+            found = value.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+            if found is not NotImplemented:
+                return found
+    return fallback.run(getattr(ufunc, method), *inputs, **kwargs)
+
+
+def of_function(function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What other libraries' arguments make of a function that NumPy has dispatched;
+    NotImplemented where there are none. Raises: what they raise."""
+    theirs = [value for value in _values(args, kwargs) if _overrides_functions(value)]
+    for value in theirs:
+        with suppress(TypeError):  # it may want NumPy's arrays
+            found = value.__array_function__(function, types, args, kwargs)
+            if found is not NotImplemented:
+                return found
+    return fallback.run(function, *args, **kwargs) if theirs else NotImplemented
+
+
+def call(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function of NumPy's that others decide on. Raises: what they raise."""
+    has_methods = args and overrides(args[0]) and not _overrides_functions(args[0])
+    try:  # NumPy does not ask what only has methods: we would be asked, again
+        return (public._implementation if has_methods else public)(*args, **kwargs)
+    except TypeError:  # it may want NumPy's arrays
+        return fallback.run(public, *args, **kwargs)
+
+
+#: Functions that look for other libraries' arrays inside their lists too.
+_IN_LISTS = frozenset(
+    "block choose column_stack concatenate dstack histogram2d histogramdd hstack lexsort select "
+    "stack vstack".split()
+)
+
+#: Functions that are methods of what they are given first (`_wrapfunc` and `_wrapreduction` of
+#: NumPy's fromnumeric.py, `mean` and its like).
+_METHODS = frozenset(
+    "all amax amin any argmax argmin argpartition argsort around choose clip compress cumprod "
+    "cumsum max mean min nonzero prod put repeat reshape round searchsorted squeeze std sum "
+    "swapaxes take transpose var".split()
+)
+
+
+def decide(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether another library decides on a function: by `__array_function__`, or by its method of
+    what comes first. Also for a generator in place of a list, which NumPy refuses."""
+    if not hasattr(public, "_implementation"):
+        return False
+    name = public.__name__
+    if args and name in _METHODS and overrides(args[0]):
+        return True
+    if name in _IN_LISTS:
+        if any(isinstance(value, Generator) for value in (*args, *kwargs.values())):
+            return True
+        return any(map(_overrides_functions, _values(args, kwargs)))
+    return any(map(_overrides_functions, (*args, *kwargs.values())))
+
+
+def _overrides_functions(value: Any) -> bool:
+    return hasattr(type(value), "__array_function__") and not isinstance(value, _OWN)
+
+
+def _values(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+    """The arguments, and what is in lists and tuples among them."""
+    for value in (*args, *kwargs.values()):
+        yield value
+        if isinstance(value, list | tuple):
+            yield from value

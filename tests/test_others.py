@@ -1,0 +1,271 @@
+"""Operands of other libraries decide on operators, ufuncs and functions, as they do with NumPy's
+arrays; those that know nothing of LazyArray are given NumPy's."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+
+VALUES = host.array([3.0, 1.0, 4.0, 1.0, 5.0])
+
+
+class Strict:
+    """An array that knows NumPy's arrays and itself alone, as dask's and sparse's do."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = host.asarray(values)
+
+    def _own(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(self._own, value))
+        return value.values if isinstance(value, Strict) else value
+
+    @staticmethod
+    def _knows(values: Any) -> bool:
+        known = (Strict, host.ndarray, host.generic, int, float, list, tuple)
+        return all(type(value) in known or isinstance(value, host.generic) for value in values)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not self._knows((*inputs, *kwargs.get("out", ()))) or method != "__call__":
+            return NotImplemented
+        out = kwargs.pop("out", None)
+        given = {} if out is None else {"out": tuple(map(self._own, out))}
+        found = ufunc(*map(self._own, inputs), **kwargs, **given)
+        return found if out is not None else _wrapped(found)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        flat = [item for arg in args for item in (arg if isinstance(arg, list) else [arg])]
+        if not self._knows(flat):
+            return NotImplemented
+        return _wrapped(function(*map(self._own, args), **kwargs))
+
+
+class Refusing(Strict):
+    """One that raises TypeError instead, as those of polars and awkward do."""
+
+    @staticmethod
+    def _knows(values: Any) -> bool:
+        if not Strict._knows(value.values if isinstance(value, Strict) else value
+                             for value in values):  # fmt: skip
+            raise TypeError("what is this?")
+        return True
+
+
+class Methods:
+    """An array that overrides ufuncs, and functions by its methods alone, as those of pandas and
+    xarray do; it takes any array."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        own = [value.values if isinstance(value, Methods) else value for value in inputs]
+        return Methods(getattr(ufunc, method)(*own, **kwargs))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return host.array(self.values, dtype)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return Methods(self.values.cumsum(axis))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return "mine"
+
+    def searchsorted(self, v: Any, side: Any = None, sorter: Any = None) -> Any:
+        return type(v).__name__
+
+    def clip(self, low: Any, high: Any, out: Any = None) -> Any:
+        return Methods(self.values.clip(low, high))
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_wrapped, value))
+    return Strict(value)
+
+
+def _plain(value: Any) -> Any:
+    """What a result is: its kind, and its values."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Strict | Methods):
+        return type(value).__name__, host.asarray(value.values).tolist()
+    is_array = isinstance(value, lf.LazyArray | host.ndarray)
+    return ("array" if is_array else type(value).__name__), host.asarray(value).tolist()
+
+
+def _in_place(array: Any, other: Any) -> Any:
+    before = array
+    array += other
+    return array, before
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "multiply": operator.mul, "power": operator.pow, "less": operator.lt,
+    "equal": operator.eq, "divmod": divmod, "floor": operator.floordiv, "in place": _in_place,
+    "reflected": lambda array, other: other - array,
+    "reflected power": lambda array, other: other**array,
+    "reflected divmod": lambda array, other: divmod(other, array),
+    "matmul": operator.matmul, "reflected matmul": lambda array, other: other @ array,
+    "scalar": lambda array, other: array[0] * other,
+    "sum": lambda array, other: array.sum() + other,
+}  # fmt: skip
+FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "ufunc": lambda np, array, other: np.add(array, other),
+    "ufunc first": lambda np, array, other: np.hypot(other, array),
+    "numpy's ufunc": lambda np, array, other: host.arctan2(array, other),
+    "where": lambda np, array, other: np.where(array > 2, other, array),
+    "concatenate": lambda np, array, other: np.concatenate([array, other]),
+    "stack": lambda np, array, other: np.stack([other, array]),
+    "dot": lambda np, array, other: np.dot(array, other),
+    "isclose": lambda np, array, other: np.isclose(other, array),
+    "numpy's where": lambda np, array, other: host.where(array > 2, other, array),
+    "interp": lambda np, array, other: np.interp(array, np.sort(VALUES), other),
+}
+
+
+@pytest.mark.parametrize("kind", [Strict, Refusing])
+@pytest.mark.parametrize("size", [0, 65536], ids=["engine", "small"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_are_the_others(name: str, size: int, kind: type) -> None:
+    with lf.options(eager_size=size):
+        for _ in range(3):
+            given = OPERATORS[name](lf.array(VALUES), kind(VALUES + 1))
+            wanted = OPERATORS[name](VALUES.copy(), kind(VALUES + 1))
+            assert _plain(given) == _plain(wanted)
+
+
+@pytest.mark.parametrize("kind", [Strict, Refusing])
+@pytest.mark.parametrize("size", [0, 65536], ids=["engine", "small"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_the_others(name: str, size: int, kind: type) -> None:
+    with lf.options(eager_size=size):
+        given = FUNCTIONS[name](lf, lf.array(VALUES), kind(VALUES + 1))
+        wanted = FUNCTIONS[name](host, VALUES.copy(), kind(VALUES + 1))
+    assert _plain(given) == _plain(wanted)
+
+
+@pytest.mark.parametrize("wrapped", [host.array, lf.array], ids=["NumPy's", "ours"])
+def test_methods_are_the_functions(wrapped: Any) -> None:
+    """NumPy's functions call methods of what they are given; arrays inside stay as they are."""
+    other = Methods(wrapped(VALUES))
+    assert _plain(lf.cumsum(other)) == ("Methods", VALUES.cumsum().tolist())
+    assert lf.mean(other) == "mine"
+    assert _plain(lf.clip(other, 1, 3)) == ("Methods", VALUES.clip(1, 3).tolist())
+    assert _plain(lf.add.reduce(other)) == ("Methods", float(VALUES.sum()))
+    assert _plain(lf.add.accumulate(other)) == ("Methods", VALUES.cumsum().tolist())
+    assert _plain(lf.array(VALUES) * other) == ("Methods", (VALUES * VALUES).tolist())
+    assert lf.searchsorted(other, lf.array(VALUES)) == "LazyArray"
+    assert type(lf.cumsum(other).values) is type(other.values)
+    assert _plain(lf.sort(other)) == ("array", host.sort(VALUES).tolist())
+    assert _plain(lf.where(other > lf.array(2.0), 1, 0)) == ("array", [1, 0, 1, 0, 1])
+
+
+def test_one_that_takes_no_ufuncs() -> None:
+    """`__array_ufunc__ = None`: its reflected operators, and an error in place."""
+
+    class Without:
+        __array_ufunc__ = None
+
+        def __radd__(self, other: Any) -> str:
+            return "mine"
+
+    x = lf.array(VALUES)
+    assert x + Without() == "mine"
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        x += Without()
+    assert (host.asarray(x) == VALUES).all()
+
+
+def test_an_array_with_an_index_is_no_integer() -> None:
+    """dask's arrays have an `__index__`; as a key they are what `__array__` gives."""
+
+    class Indexed(Methods):
+        ndim = 1
+
+        def __index__(self) -> int:
+            raise TypeError("more than one element")
+
+    keys = [host.array([0, 2]), host.array([True, False, True, False, False])]
+    for size in (0, 65536):
+        with lf.options(eager_size=size):
+            for key in keys:
+                x = lf.array(VALUES)
+                assert host.asarray(x[Indexed(key)]).tolist() == VALUES[key].tolist()
+                x[Indexed(key)] = 7
+                assert (host.asarray(x)[key] == 7).all()
+
+
+def _libraries() -> dict[str, Callable[[Any], Any]]:
+    """How libraries make an array of NumPy's; of those that are installed."""
+    made: dict[str, Callable[[Any], Any]] = {}
+    try:
+        import pandas as pd
+
+        made |= {"Series": pd.Series, "Index": pd.Index}
+    except ImportError:
+        pass
+    try:
+        import xarray as xr
+
+        made |= {"Variable": lambda values: xr.Variable("x", values)}
+        made |= {"DataArray": lambda values: xr.DataArray(values, dims="x")}
+    except ImportError:
+        pass
+    try:
+        import dask.array as da
+
+        made["dask"] = lambda values: da.from_array(values, chunks=3)
+    except ImportError:
+        pass
+    try:
+        import sparse
+
+        made["sparse"] = sparse.COO.from_numpy
+    except ImportError:
+        pass
+    return made
+
+
+LIBRARIES = _libraries()
+
+
+@pytest.mark.parametrize("library", LIBRARIES or [pytest.param("", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("size", [0, 65536], ids=["engine", "small"])
+def test_installed_libraries(library: str, size: int) -> None:
+    programs: dict[str, Callable[[Any, Any, Any], Any]] = {
+        "+": lambda np, a, o: a + o, "r-": lambda np, a, o: o - a, "<": lambda np, a, o: a < o,
+        "==": lambda np, a, o: a == o, "exp": lambda np, a, o: np.exp(o),
+        "maximum": lambda np, a, o: np.maximum(a, o), "cumsum": lambda np, a, o: np.cumsum(o),
+        "mean": lambda np, a, o: np.mean(o), "round": lambda np, a, o: np.round(o, 1),
+        "clip": lambda np, a, o: np.clip(o, 1, 3), "take": lambda np, a, o: np.take(o, [0, 1]),
+        "where": lambda np, a, o: np.where(a > 2, o, a), "any": lambda np, a, o: np.any(o),
+        "reduce": lambda np, a, o: np.add.reduce(o), "max": lambda np, a, o: np.max(o),
+        "concatenate": lambda np, a, o: np.concatenate([a, o]),
+    }  # fmt: skip
+    make = LIBRARIES[library]
+    with lf.options(eager_size=size, fallback="silent"):
+        for name, program in programs.items():
+            given = _outcome(program, lf, lf.array(VALUES), make(VALUES + 1))
+            wanted = _outcome(program, host, VALUES.copy(), make(VALUES + 1))
+            assert given == wanted, name
+
+
+def _outcome(program: Any, np: Any, array: Any, other: Any) -> Any:
+    try:
+        found = program(np, array, other)
+    except Exception as error:  # noqa: BLE001  # libraries raise any
+        return type(error).__name__
+    kind = type(found)
+    is_ours = isinstance(found, lf.LazyArray | host.ndarray | host.generic)
+    if hasattr(found, "compute"):
+        found = found.compute()
+    if hasattr(found, "todense"):
+        found = found.todense()
+    return "array" if is_ours else kind.__name__, host.asarray(found).tolist()
