@@ -580,7 +580,9 @@ def test_state_of_the_recording_counts() -> None:
 
     for program in (nested, old, decorated):
         check_warnings(program, host.arange(1.0, 20.0))
-    x = lf.ones(5) / 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        x = lf.ones(5) / 0
     with warnings.catch_warnings(record=True) as caught, host.errstate(all="ignore"):
         warnings.simplefilter("default")
         lf.materialize(x)

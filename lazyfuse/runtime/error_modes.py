@@ -51,16 +51,18 @@ def current_modes() -> ErrorModes:
 
 def _learn(state: object, filters: list[Any]) -> ErrorModes:
     global _known
-    modes = _decode(watched=_is_watched(filters))
+    modes = _decode(filters)
     _known = _Known(state, filters, filters[0] if filters else None, modes)
     return modes
 
 
-def _decode(*, watched: bool) -> ErrorModes:
+def _decode(filters: list[Any]) -> ErrorModes:
     by_name = dict(np.geterr())
+    warned = {name: _filtered(name, filters) for name, mode in by_name.items() if mode == "warn"}
+    by_name |= {name: "ignore" for name, found in warned.items() if found is _Filtered.IGNORED}
     reported = sum(bit for name, bit in BITS.items() if by_name[name] != "ignore")
     modes = set(by_name.values())
-    immediate = bool(modes - {"warn", "ignore"}) or (watched and "warn" in modes)
+    immediate = bool(modes - {"warn", "ignore"}) or _Filtered.WATCHED in warned.values()
     handler = np.geterrcall() if modes & {"call", "log"} else None
     key = *by_name.values(), immediate, id(handler)
     if len(_met) >= _MOST_MET:
@@ -79,19 +81,45 @@ _MOST_MET = 64
 OUTERMOST = warnings.filters
 
 
-def _is_watched(filters: list[Any]) -> bool:
-    """Whether a RuntimeWarning must come at the call: it is an error, or somebody listens for
-    every one of them inside a `warnings.catch_warnings` block."""
-    action = next((item[0] for item in filters if _is_for_all(item)), "default")
-    return action == "error" or (action in ("always", "all") and filters is not OUTERMOST)
+class _Filtered(Enum):
+    """What the warning filters in force do with a condition."""
+
+    IGNORED, WATCHED, LATER = "nothing", "a warning, or an error, at the call", "a warning"
 
 
-def _is_for_all(item: Any) -> bool:
-    _, message, category, module, line = item
-    return message is None and module is None and not line and issubclass(RuntimeWarning, category)
+def _filtered(name: str, filters: list[Any]) -> _Filtered:
+    """What filters do with a condition. It has to be known at the call where it is an error, where
+    somebody listens for every warning inside a `warnings.catch_warnings` block, and where a filter
+    of such a block is for some operations or modules only."""
+    for item in filters:
+        action, message, category, module, line = item
+        is_met = _is_met(message, WORDS[name])
+        if is_met is False or not issubclass(RuntimeWarning, category):
+            continue
+        if is_met and module is None and not line:
+            if action == "ignore":
+                return _Filtered.IGNORED
+            is_inner = action in ("always", "all") and filters is not OUTERMOST
+            return _Filtered.WATCHED if action == "error" or is_inner else _Filtered.LATER
+        if filters is not OUTERMOST and item not in OUTERMOST:
+            return _Filtered.WATCHED
+    return _Filtered.LATER
 
 
-_known = _Known(None, [], None, _decode(watched=False))
+def _is_met(pattern: Any, words: str) -> bool | None:
+    """Whether a filter's pattern is met by messages that begin with these words; None where that
+    depends on the operation."""
+    if pattern is None:
+        return True
+    if not isinstance(pattern, re.Pattern):
+        return False
+    if pattern.match(f"{words} encountered in "):
+        return True
+    text = str(pattern.pattern).lower()
+    return None if words in text or text.startswith((".", "(")) else False
+
+
+_known = _Known(None, [], None, _decode([]))
 
 
 def tell(origin: Origin, message: str, bits: int) -> None:
