@@ -269,3 +269,59 @@ def _outcome(program: Any, np: Any, array: Any, other: Any) -> Any:
     if hasattr(found, "todense"):
         found = found.todense()
     return "array" if is_ours else kind.__name__, host.asarray(found).tolist()
+
+
+class Reflecting(host.ndarray):
+    """A class derived from NumPy's with some operators of its own, which go first."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return "mine"
+
+    def __radd__(self, other: Any) -> Any:
+        return NotImplemented
+
+    def __eq__(self, other: object) -> Any:
+        return "equal"
+
+    def __gt__(self, other: Any) -> Any:
+        return "greater"
+
+
+TABLE = [[1.0, 0.0], [3.0, 4.0]]
+KINDS: dict[str, Callable[[], Any]] = {
+    "matrix": lambda: host.matrix(TABLE),
+    "masked": lambda: host.ma.array(TABLE, mask=[[0, 1], [0, 0]]),
+    "own operators": lambda: host.array(TABLE).view(Reflecting),
+    "csr_array": lambda: pytest.importorskip("scipy.sparse").csr_array(TABLE),
+    "csr_matrix": lambda: pytest.importorskip("scipy.sparse").csr_matrix(TABLE),
+}
+
+
+@pytest.mark.parametrize("size", [0, 65536], ids=["engine", "small"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_of_subclasses_and_sparse_matrices(kind: str, size: int) -> None:
+    with lf.options(eager_size=size, fallback="silent"):
+        for name, program in OPERATORS.items():
+            given = _seen(
+                lambda np, run=program: run(np.array([[5.0, 6], [7, 8]]), KINDS[kind]()), lf
+            )
+            wanted = _seen(
+                lambda np, run=program: run(np.array([[5.0, 6], [7, 8]]), KINDS[kind]()), host
+            )
+            assert given == wanted, name
+
+
+def _seen(program: Any, np: Any) -> Any:
+    """What a program gives: kinds and values; or its error."""
+    try:
+        return _kinds(program(np))
+    except Exception as error:  # noqa: BLE001  # any
+        return type(error).__name__, str(error).replace("LazyArray", "numpy.ndarray")
+
+
+def _kinds(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_kinds(item) for item in value]
+    kind = type(value).__name__.replace("LazyArray", "ndarray")
+    dense = value.toarray() if hasattr(value, "toarray") else value
+    return kind, repr(host.asarray(dense).tolist())

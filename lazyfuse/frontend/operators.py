@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as python
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -46,28 +47,49 @@ def reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 #: Operands that never go first.
-_PLAIN = (Handle, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
+_PLAIN = (Handle, bool, int, float, complex, np.generic, list, tuple)
+_ARRAYS = (np.ndarray, np.memmap)
 
 
 def has_own_idea(other: Any) -> bool:
-    """Whether the other operand has its own idea of arithmetic (pandas, xarray, dask; by priority
-    scipy.sparse)."""
-    if isinstance(other, _PLAIN):
+    """Whether the other operand has its own idea of arithmetic: classes derived from NumPy's,
+    pandas, xarray, dask; by priority scipy.sparse."""
+    if type(other) in _ARRAYS or isinstance(other, _PLAIN):
         return False
     if hasattr(other, "__array_ufunc__"):
         return not is_cupy(other)
     return getattr(type(other), "__array_priority__", 0.0) > 0.0  # that of ndarray
 
 
-def override(ufunc: Any, operands: tuple[Any, ...], other: Any, out: Any = None) -> Any:
-    """What an operator gives where `other` has its own idea: what `other` makes of the ufunc, or
-    NotImplemented where Python is to ask its reflected operator: of one that takes no ufuncs, but
-    for in-place operators, or goes by priority (binop_should_defer in NumPy's
-    binop_override.h)."""
+def override(ufunc: Any, operands: tuple[Any, Any], other: Any) -> Any:
+    """What an operator gives where `other` has its own idea, as binop_should_defer in NumPy's
+    binop_override.h has it: what `other` makes of the ufunc; NotImplemented where it takes none,
+    for Python to ask its reflected operator; and of what goes by priority, or is an array of
+    NumPy's, what Python makes of the operator with NumPy's array."""
     own = getattr(type(other), "__array_ufunc__", ufunc)
-    if own is ufunc or is_varying(other) or own is None and out is None:
+    if own is None or is_varying(other):
         return NotImplemented
-    return others.of_ufunc(ufunc, "__call__", operands, {} if out is None else {"out": (out,)})
+    if own is ufunc or isinstance(other, np.ndarray):
+        return fallback.run(_PYTHONS[ufunc.__name__], *operands)
+    return others.of_ufunc(ufunc, "__call__", operands, {})
+
+
+def override_in_place(ufunc: Any, array: Any, other: Any) -> Any:
+    """As `override`, of an operator that writes into `array`: NotImplemented where Python is to
+    bind the name to what the operator gives, which goes by priority alone."""
+    if is_varying(other) or not hasattr(type(other), "__array_ufunc__"):
+        return NotImplemented
+    return others.of_ufunc(ufunc, "__call__", (array, other), {"out": (array,)})
+
+
+_PYTHONS = {
+    "add": python.add, "subtract": python.sub, "multiply": python.mul, "divide": python.truediv,
+    "floor_divide": python.floordiv, "remainder": python.mod, "power": python.pow,
+    "bitwise_and": python.and_, "bitwise_or": python.or_, "bitwise_xor": python.xor,
+    "left_shift": python.lshift, "right_shift": python.rshift, "matmul": python.matmul,
+    "equal": python.eq, "not_equal": python.ne, "less": python.lt, "less_equal": python.le,
+    "greater": python.gt, "greater_equal": python.ge, "divmod": divmod,
+}  # fmt: skip
 
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:
@@ -103,7 +125,7 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
         if self._is_scalar:
             return NotImplemented  # Python then rebinds the name to self + other
         if has_own_idea(other):
-            return override(OPS[name].ufunc, (self, other), other, self)
+            return override_in_place(OPS[name].ufunc, self, other)
         return apply(name, (self, other), out=self)
 
     return _named(shortcuts.in_place(method), f"in_place_{name}")
@@ -124,7 +146,7 @@ def in_place_power(self: Any, exponent: Any) -> Any:
     if self._is_scalar:
         return NotImplemented
     if has_own_idea(exponent):
-        return override(np.power, (self, exponent), exponent, self)
+        return override_in_place(np.power, self, exponent)
     shortcut = _power_shortcut(self, exponent)
     if shortcut is None:
         return apply("power", (self, exponent), out=self)
