@@ -359,6 +359,8 @@ class LazyScalar(ArrayInterface):
     argmin = scalars.giving_scalars(reductions.argmin_method)
     fill, put, sort = map(scalars.on_a_copy, ("fill", "put", "sort"))
     resize, setfield, setflags = map(scalars.on_a_copy, ("resize", "setfield", "setflags"))
+    __trunc__ = scalars.truncated
+    __conform__ = scalars.conforming
     mT = dot = partition = argpartition = scalars.Missing()
 
     def __getattr__(self, name: str) -> Any:

@@ -124,7 +124,13 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value) for key, value in options.items()}
-    result = call_as_user(function, *lowered, **given)
+    try:
+        result = call_as_user(function, *lowered, **given)
+    except ValueError as error:
+        if "__array__ method not producing" not in str(error):
+            raise
+        made = [_as_array(item) for item in lowered]
+        result = call_as_user(function, *made, **{key: _as_array(given[key]) for key in given})
     for handle, array in written.values():
         if array.flags.writeable:
             handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
@@ -205,6 +211,15 @@ def lower(value: Any) -> Any:
         lowered = {key: lower(item) for key, item in value.items()}
         return value if all(lowered[key] is value[key] for key in lowered) else lowered
     return value
+
+
+def _as_array(value: Any) -> Any:
+    """What an object's `__array__` gives, where that is one of ours, which NumPy does not take."""
+    is_known = isinstance(value, Handle | np.ndarray | np.generic)
+    if is_known or not hasattr(type(value), "__array__"):
+        return value
+    made = value.__array__()
+    return lower(made) if isinstance(made, Handle) else value
 
 
 def _arrays(values: Any) -> list[np.ndarray]:

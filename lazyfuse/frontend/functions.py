@@ -13,12 +13,12 @@ from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.runtime.caller import call_as_user
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     """Elements of `x` where the condition holds, else of `y`;
     with the condition alone, `nonzero`."""
-    if x is None and y is None:
+    if x is y is np._NoValue:
         return picking.nonzero(condition)
-    if x is None or y is None:
+    if x is np._NoValue or y is np._NoValue:
         raise ValueError("either both or neither of x and y should be given")
     return elementwise.apply("where", (condition, x, y))
 

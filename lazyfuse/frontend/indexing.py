@@ -14,6 +14,7 @@ from lazyfuse.frontend.convert import (
     ForeignError,
     assigned_scalar,
     host_array,
+    is_subclass,
     operand,
     warn_of_cast,
 )
@@ -285,7 +286,7 @@ def _is_scalar_mask(array: Any, key: Any, value: Any) -> bool:
 
 def _is_mask_of(array: Any, key: Any) -> bool:
     """Whether a key is one mask of the shape of the array."""
-    is_array = isinstance(key, Handle | np.ndarray)
+    is_array = isinstance(key, Handle | np.ndarray) and not is_subclass(key)
     return is_array and key.dtype == bool and key.shape == array.shape
 
 

@@ -13,12 +13,10 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from lazyfuse.frontend import (
-    elementwise,
     fallback,
     methods,
     others,
     recorded,
-    reductions,
     registry,
 )
 from lazyfuse.frontend.convert import ForeignError
@@ -118,7 +116,7 @@ def deep_copy(self: Any, memo: Any) -> Any:
 
 
 def contains(self: Any, value: Any) -> bool:
-    return bool(reductions.any(elementwise.apply("equal", (self, value))))
+    return bool(np.any(self == value))
 
 
 def python_round(self: Any, ndigits: SupportsIndex | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -53,6 +54,16 @@ def reflected_times(self: Any, other: Any) -> Any:
     """`other * x`, as `times`."""
     value: Any = value_of(self) if isinstance(other, _REPEATED) else None
     return _times_by(self, other) if value is None else other * value
+
+
+def truncated(self: Any) -> int:
+    """`math.trunc(x)`. Raises: TypeError for scalars that NumPy cannot truncate."""
+    return math.trunc(value_of(self))  # type: ignore[call-overload]  # as NumPy's scalars do
+
+
+def conforming(self: Any, protocol: Any) -> Any:
+    """The value for a database (`sqlite3`), which asks for it so."""
+    return value_of(self).item()
 
 
 def giving_scalars(method: Callable[..., Any]) -> Callable[..., Any]:

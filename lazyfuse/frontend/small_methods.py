@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -217,12 +218,33 @@ def set_item(engine: Method) -> Method:
     return _named(call, engine)
 
 
+def resize(engine: Method) -> Method:
+    """`x.resize(shape)`: NumPy resizes a copy, in whose memory the array is from then on; views
+    keep the memory that it had."""
+
+    def call(self: Any, *new_shape: Any, refcheck: Any = True) -> None:
+        host = self._host
+        if host is None:
+            engine(self, *new_shape, refcheck=refcheck)
+            return
+        operator.index(refcheck)
+        is_own = host.flags.owndata and host.flags.forc and self._owner is None
+        resized = host.copy(order="K") if is_own else host  # NumPy refuses, or it stays
+        call_as_user(resized.resize, *new_shape, refcheck=False)
+        if resized.size == host.size:
+            call_as_user(host.resize, *new_shape, refcheck=False)
+        else:
+            self._host = resized
+
+    return _named(call, engine)
+
+
 def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
 #: Methods that write into the array: what they need of the engine is computed at once.
-_WRITING = frozenset("__setitem__ fill put setfield sort partition resize".split())
+_WRITING = frozenset("__setitem__ fill put setfield sort partition".split())
 #: Methods that never warn: they neither compute nor convert.
 _SILENT = frozenset(
     "__getitem__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "
@@ -337,6 +359,7 @@ def install(kind: type, interface: type) -> None:
             found[name] = method(name, value)
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
+    found["resize"] = resize(vars(interface)["resize"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
     for name, value in found.items():
