@@ -26,6 +26,7 @@ from lazyfuse.events import Stats, reset_stats, stats
 from lazyfuse.frontend.array import LazyArray, LazyScalar
 from lazyfuse.frontend.control import devices, get_array_module, materialize
 from lazyfuse.frontend.export import asnumpy
+from lazyfuse.frontend.importing import enable as _enable_imports
 from lazyfuse.frontend.namespace import lookup as _lookup
 from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
@@ -38,6 +39,7 @@ if _TYPE_CHECKING:
     from lazyfuse.frontend.fused import fuse
 
 _keep()
+_enable_imports()
 ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"

@@ -100,14 +100,37 @@ def test_large_results_leave() -> None:
         assert lf.stats().kernels_launched <= 2 and lf.stats().copies == 0
 
 
-def test_exports_are_snapshots() -> None:
-    """What NumPy was given does not change when the array is written later."""
+def test_numpy_is_given_the_memory() -> None:
+    """`numpy.asarray` gives the memory of the array, as in NumPy: both see what is written."""
     with oracle.options(eager_size=100):
         x = lf.array([1.0, 2.0, 3.0])
         seen, view = host.asarray(x), memoryview(host.asarray(x[1:]))
         x += 1
-        assert seen.tolist() == [1, 2, 3] and view.tolist() == [2, 3]
-        assert not seen.flags.writeable
+        assert seen.tolist() == [2, 3, 4] and view.tolist() == [3, 4]
+        seen[0] = 9
+        assert (x * 2).tolist() == [18, 6, 8]
+        seen.shape = (3, 1)  # which is of this object alone
+        assert x.shape == (3,) and host.array(x, copy=True).base is None
+        x.setflags(write=False)
+        assert not host.asarray(x).flags.writeable
+
+
+def test_what_numpy_writes_is_seen_by_what_repeats() -> None:
+    """Also by operations that machine code puts off."""
+    with oracle.options(eager_size=30_000):
+        x, y = lf.arange(2000.0), lf.ones(2000)
+        theirs = host.asarray(x)
+        for count in range(400):
+            before = x * 2.0 + y
+            theirs[0] = count
+            after = (x * 2.0 + y) / 1.5
+            theirs[0] = -1.0
+            inner = before + after
+            own = host.asarray(inner)
+            own[1] = count
+            last = inner * 1.0
+            assert before[0] == (2.0 * (-1 if count else 0) + 1), count
+            assert after[0] == (2.0 * count + 1) / 1.5 and last[1] == count
 
 
 def test_host_memory_is_copied() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import (
-    creation,
+    buffers,
     exchange,
     export,
     files,
@@ -132,7 +132,7 @@ class ArrayInterface(Handle):
     __format__ = text.array_format
     _repr_inline_ = text.inline
 
-    __array__ = export.to_array
+    __array__ = export.as_numpys
     __bool__ = export.to_bool
     __int__ = export.to_int
     __float__ = export.to_float
@@ -287,7 +287,7 @@ class ArrayType(type):
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
         if any(isinstance(base, ArrayType) for base in bases):
-            real = tuple(np.ndarray if isinstance(base, ArrayType) else base for base in bases)
+            real = tuple(Derived if isinstance(base, ArrayType) else base for base in bases)
             return type(name, real, namespace, **options)
         return super().__new__(cls, name, bases, namespace)
 
@@ -296,6 +296,20 @@ class ArrayType(type):
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return subclass is cls or issubclass(subclass, np.ndarray)
+
+
+class Derived(np.ndarray):
+    """The base of classes that a program derives from `lazyfuse.ndarray`: NumPy's ndarray, that
+    knows what the program means by it."""
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """As NumPy's; `view(lazyfuse.ndarray)` is of NumPy's class."""
+        given = [_numpys(value) for value in args]
+        return super().view(*given, **{name: _numpys(kwargs[name]) for name in kwargs})
+
+
+def _numpys(kind: Any) -> Any:
+    return np.ndarray if isinstance(kind, ArrayType) else kind
 
 
 class LazyArray(ArrayInterface, metaclass=ArrayType):
@@ -311,7 +325,10 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
     __hash__ = None  # type: ignore[assignment]  # as ndarray: mutable, and == is elementwise
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return creation.ndarray(*args, **kwargs)
+        kind: Any = cls
+        if kind is not LazyArray:  # `np.ndarray.__new__(cls, shape)` of a class derived from it
+            return np.ndarray.__new__(kind, *args, **kwargs)
+        return buffers.ndarray(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name in Handle.__slots__:

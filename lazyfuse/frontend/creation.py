@@ -367,14 +367,5 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str
     return _owned(np.eye(N, M, k, dtype, order), device)  # type: ignore[call-overload]  # NumPy checks the order
 
 
-def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
-            strides: Any = None, order: Any = None) -> Any:  # fmt: skip
-    """NumPy's constructor: uninitialized memory, or the elements in a buffer, copied."""
-    if buffer is None and strides is None:
-        return empty(shape, dtype, order or "C")
-    made = np.ndarray(shape, dtype, fallback.lower(buffer), offset, strides, order)
-    return array(made, order="K")
-
-
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:
     return eye(n, dtype=float if dtype is None else dtype)

@@ -15,7 +15,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
-from lazyfuse.frontend.export import to_array
+from lazyfuse.frontend.export import as_numpys, to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
@@ -45,8 +45,9 @@ def data(self: Any) -> memoryview:
 
 
 def ctypes(self: Any) -> Any:
-    """As ndarray's, of the finished values: nothing may be written through the pointer."""
-    return to_array(self).ctypes
+    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; but for small arrays
+    nothing may be written through the pointer."""
+    return as_numpys(self).ctypes
 
 
 # ---- DLPack and CUDA

@@ -3,6 +3,7 @@ Every function here computes what it needs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
@@ -37,6 +38,26 @@ def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return call_as_user(values.astype, target)  # type: ignore[no-any-return]  # an array
+
+
+def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """`__array__`: what `numpy.asarray(x)` gives.
+
+    Aliasing: of a small array its own memory, in which both write; of others as `to_array`, but
+    masked arrays and matrices get private memory, since they are written in turn.
+    """
+    host = self._host
+    if host is None:
+        is_owned = copy is None and sys._getframe(1).f_globals.get("__name__") in _OWNERS
+        return to_array(self, dtype, True if is_owned and self._writeable is not False else copy)
+    if copy or dtype is not None and np.dtype(dtype) != host.dtype:
+        return to_array(self, dtype, copy)
+    alias: np.ndarray = host.view()
+    return alias
+
+
+#: Modules of NumPy whose arrays are around what they are given.
+_OWNERS = frozenset(("numpy.ma.core", "numpy.matrixlib.defmatrix"))
 
 
 def _host_view(self: Any) -> np.ndarray:
@@ -110,8 +131,8 @@ def element(node: Node, reading: Cast, offset: int) -> np.generic:
 
 
 def to_numpy(self: Any) -> np.ndarray:
-    """The values as an ndarray (read-only, sharing memory on the CPU)."""
-    return to_array(self)
+    """The values as an ndarray; as `numpy.asarray(x)`."""
+    return as_numpys(self)
 
 
 def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:

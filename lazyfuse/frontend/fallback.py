@@ -12,6 +12,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
+from lazyfuse.frontend.export import as_numpys
+from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.ir.layout import Layout
@@ -104,6 +107,10 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return call(getattr(owner, name), array, *args, **kwargs)
 
 
+#: Functions whose results are around what they are given, and are written in turn.
+_AROUND = frozenset(("asmatrix", "unstructured_to_structured"))
+
+
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """As `call`, for what is NumPy's by nature (random numbers, files): not counted.
 
@@ -120,10 +127,11 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         options["overwrite_input"] = False
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
-    lowered = [lower(arg) for arg in args]
+    numpys = partial(to_numpys, copy=True) if name in _AROUND else as_numpys
+    lowered = [lower(arg, numpys) for arg in args]
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
-    given = {key: lower(value) for key, value in options.items()}
+    given = {key: lower(value, numpys) for key, value in options.items()}
     try:
         result = call_as_user(function, *lowered, **given)
     except ValueError as error:
@@ -197,18 +205,18 @@ def _is_inner(module: str) -> bool:
     return module.startswith(("lazyfuse.", "numpy."))
 
 
-def lower(value: Any) -> Any:
-    """Arrays inside lists, tuples and dicts as NumPy arrays, scalars as NumPy scalars. What has no
-    array of ours inside stays the object that it is."""
+def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
+    """Arrays inside lists, tuples and dicts as NumPy arrays, as `numpys` makes them, scalars as
+    NumPy scalars. What has no array of ours inside stays the object that it is."""
     if isinstance(value, Handle):
-        array = np.asarray(value)
+        array = numpys(value)
         return array[()] if value._is_scalar else array
     if type(value) in (list, tuple):
-        items = [lower(item) for item in value]
+        items = [lower(item, numpys) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=False))
         return value if same else type(value)(items)
     if type(value) is dict:
-        lowered = {key: lower(item) for key, item in value.items()}
+        lowered = {key: lower(item, numpys) for key, item in value.items()}
         return value if all(lowered[key] is value[key] for key in lowered) else lowered
     return value
 

@@ -28,8 +28,9 @@ Method = Callable[..., Any]
 #: Functions that compute transcendental functions: their bits are the kernels' own.
 _OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
 
-#: Functions that give objects of our own beside arrays: archives, mapped files.
-_OWN_OBJECTS = frozenset(("load",))
+#: Functions that give objects of our own beside arrays: archives, mapped files, arrays in others'
+#: memory.
+_OWN_OBJECTS = frozenset(("load", "frombuffer"))
 
 
 class Function(registry.AtOnce):

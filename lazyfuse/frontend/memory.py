@@ -16,8 +16,9 @@ import numpy as np
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Node, Source
+from lazyfuse.ir.node import Const, Fill, Node, Source
 from lazyfuse.ir.recast import Cast, elements
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.heard import quietly, tell_heard
 
@@ -60,6 +61,41 @@ def is_settled(array: Handle) -> bool:
     )
 
 
+#: The most elements of fills that are written out where a part is wanted; of more only zeros are.
+MANY = 1 << 22
+#: Values all of whose bits are zero.
+_ZEROS = frozenset(("0", "0.0", "0j", "False"))
+
+
+def is_filled(array: Any) -> bool:
+    """Whether an array is, or is a part of, zeros, ones or a range that have not been written."""
+    storage = array._storage
+    node = storage.node
+    return isinstance(node, Fill) and node.buffer is None and storage.device == "cpu"
+
+
+def is_many_zeros(array: Any) -> bool:
+    """Whether an array is zeros that have not been written, and so many that it is worth while to
+    have memory made where it is touched."""
+    if not is_filled(array):
+        return False
+    node = array._storage.node
+    first, *steps = node.srcs or (None,)
+    is_zero = isinstance(first, Const) and repr(first.value) in _ZEROS and not steps
+    return is_zero and size_of(node.shape) > MANY
+
+
+def give_zeros(array: Any) -> None:
+    """Give zeros their memory, if they are many. Raises: MemoryError."""
+    if not is_many_zeros(array):
+        return
+    with session.flush_lock:
+        if is_many_zeros(array):  # another thread may have written
+            node = array._storage.node
+            cpu: Any = session.backend("cpu")  # only it has `zeros`
+            node.attach(cpu.zeros(node.nbytes))
+
+
 def mutate(
     array: Handle, function: Callable[[np.ndarray], Answer], layout: Layout | None = None
 ) -> Answer:
@@ -73,6 +109,7 @@ def mutate(
     if array._host is not None:
         return function(array._host if layout is None else view_of(array._host, layout))
     storage = array._storage
+    give_zeros(array)  # else they are computed
     with session.flush_lock:
         backend = session.backend(storage.device)
         old = storage.current()

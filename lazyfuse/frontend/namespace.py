@@ -27,6 +27,7 @@ import numpy as np
 from numpy._core import multiarray
 
 from lazyfuse.frontend import (
+    buffers,
     converter,
     creation,
     exchange,
@@ -67,6 +68,7 @@ from lazyfuse.ops.rules import Rule
 _OWN: Mapping[types.ModuleType, str] = {
     creation: "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full "
     "zeros_like ones_like empty_like full_like arange eye identity",
+    buffers: "frombuffer",
     exchange: "from_dlpack",
     files: "load",
     manipulation: "reshape ravel transpose permute_dims matrix_transpose swapaxes "
@@ -129,7 +131,7 @@ _SHORTER: Mapping[str, Any] = {
 
 #: What NumPy draws, reads or makes: arrays come back as LazyArrays, and nothing is counted.
 _NUMPYS = (
-    "bartlett blackman hamming hanning kaiser tril_indices triu_indices frombuffer fromfile "
+    "bartlett blackman hamming hanning kaiser tril_indices triu_indices fromfile "
     "fromiter fromregex fromstring genfromtxt loadtxt save savetxt savez savez_compressed "
     "array2string array_repr array_str einsum_path nested_iters bmat asmatrix asarray_chkfinite "
     "busday_count busday_offset datetime_as_string datetime_data is_busday isnat "

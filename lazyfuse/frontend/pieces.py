@@ -11,8 +11,8 @@ import numpy as np
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import filtered
-from lazyfuse.frontend.memory import change, is_settled
-from lazyfuse.frontend.piecewise import compute, is_filled, is_written_piecewise, write_out
+from lazyfuse.frontend.memory import change, give_zeros, is_filled, is_many_zeros, is_settled
+from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
@@ -110,8 +110,10 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
     """`np.take` of few elements of settled memory; None where the engine is to be asked. Raises:
     what it does."""
     limit, shape = largest(), array.shape
-    index = at_hand(indices, limit) if limit and type(array) in ARRAYS else None
-    if index is None or np.result_type(index).kind not in "iu" or array._host is not None:
+    if not limit or type(array) not in ARRAYS or array._host is not None:
+        return None
+    index = _part(indices, limit) if type(indices) is list else at_hand(indices, limit)
+    if index is None or index is _UNKNOWN or np.result_type(index).kind not in "iu":
         return None
     if np.size(index) * size_of(shape) > limit * shape[axis]:
         return None
@@ -271,13 +273,16 @@ def _is_unfilled(array: Any) -> bool:
     """Whether an array is as `zeros`, `ones` or `full` made it, and not huge: to fill it now costs
     what to fill it later does."""
     node = array._storage.node
-    if type(node) is not Fill or array._storage.device != "cpu" or node.nbytes > _FILLED_BYTES:
+    if type(node) is not Fill or array._storage.device != "cpu":
+        return False
+    if node.nbytes > _FILLED_BYTES and not is_many_zeros(array):
         return False
     return bool(largest()) and all(type(src) is Const for src in node.srcs)
 
 
 def _settles(array: Any) -> bool:
     """Whether memory is settled, after a new array has been filled."""
+    give_zeros(array)
     if array._storage.node.buffer is None and array._storage.node.users == 0:
         array._flush()
     return is_settled(array)

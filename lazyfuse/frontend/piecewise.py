@@ -13,9 +13,9 @@ from typing import Any
 
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.memory import look
+from lazyfuse.frontend.memory import MANY, give_zeros, is_filled, look
 from lazyfuse.frontend.shortcuts import FEW
-from lazyfuse.ir.node import Fill, Update
+from lazyfuse.ir.node import Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
 
@@ -24,8 +24,6 @@ _IN_A_ROW, MANY_IN_A_ROW = 4, 8
 #: Pieces, at least, of which an array consists: what is larger is the step of a computation that
 #: fuses with others.
 PIECES = 4
-#: The most elements of what is written out.
-_FILLED = 1 << 22
 
 
 def is_written_piecewise(array: Any, size: int) -> bool:
@@ -54,19 +52,15 @@ def compute(*values: Any) -> None:
             look(each, lambda values: None)
 
 
-def is_filled(array: Any) -> bool:
-    """Whether an array is, or is a part of, zeros, ones or a range that have not been written."""
-    storage = array._storage
-    node = storage.node
-    return isinstance(node, Fill) and node.buffer is None and storage.device == "cpu"
-
-
 def write_out(array: Any, size: int | None = None) -> None:
     """Have such an array written where fewer elements are wanted than it has, the array itself or
     `size` of its elements, unless a recording has to see what is done to it.
     Raises: MemoryError."""
     if is_filled(array):
         wanted = size_of(array._layout.shape) if size is None else size
-        is_part = wanted < size_of(array._storage.node.shape) <= _FILLED
-        if is_part and not replay_code.is_recording():
+        total = size_of(array._storage.node.shape)
+        if wanted >= total or replay_code.is_recording():
+            return
+        give_zeros(array)
+        if total <= MANY:
             compute(array)

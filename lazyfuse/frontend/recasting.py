@@ -11,6 +11,7 @@ from numpy.lib.array_utils import byte_bounds, normalize_axis_tuple
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.elementwise import apply
+from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.handle import Handle, new, new_scalar, small_array, view
 from lazyfuse.frontend.indexing import assign
 from lazyfuse.frontend.manipulation import asarray
@@ -72,12 +73,17 @@ def _as_array(value: Any) -> Any:
 def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The same memory as another array object, with `dtype` read as elements of that dtype.
 
-    Aliasing: shared; for dtypes that only NumPy has, subclasses of its ndarray, and rows that do
-    not lie whole elements apart, a read-only copy. Raises: ValueError when the bytes of the last
-    axis do not make elements of the new size, or it is not contiguous and the size changes.
+    Aliasing: shared; a private copy for subclasses of NumPy's ndarray, a read-only one for dtypes
+    that only NumPy has and rows that do not lie whole elements apart. Raises: ValueError when the
+    bytes of the last axis do not make elements of the new size, or it is not contiguous and the
+    size changes.
     """
     if _is_subclass(dtype) or _is_subclass(type):
-        return fallback.call_method(self, "view", *(x for x in (dtype, type) if x is not None))
+        kinds = [kind for kind in (dtype, type) if kind is not None]
+        is_private = self._writeable is not False and not self._is_scalar
+        if is_private and self._storage.device == "cpu":
+            return to_array(self, copy=True).view(*kinds)
+        return fallback.call_method(self, "view", *kinds)
     if dtype is None or _is_ours(dtype) or np.dtype(dtype) == self.dtype:
         return view(self, self._layout)
     target = np.dtype(dtype)

@@ -117,7 +117,7 @@ def _told_inside(nodes: Sequence[Node]) -> int:
     own, told = current_modes(), 0
     for node in nodes:
         if node.origin is not None and node.origin[2] != own:
-            told |= node.origin[2].reported
+            told |= node.origin[2].wanted  # under other warning filters it may be
     return told
 
 

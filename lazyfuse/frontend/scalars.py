@@ -58,7 +58,9 @@ def reflected_times(self: Any, other: Any) -> Any:
 
 def truncated(self: Any) -> int:
     """`math.trunc(x)`. Raises: TypeError for scalars that NumPy cannot truncate."""
-    return math.trunc(value_of(self))  # type: ignore[call-overload]  # as NumPy's scalars do
+    value: Any = value_of(self)
+    found: int = math.trunc(value)
+    return found
 
 
 def conforming(self: Any, protocol: Any) -> Any:

@@ -29,12 +29,15 @@ class ErrorModes(NamedTuple):
 
     reported: the bits of all conditions that are not ignored. is_immediate: the user is told at
     the call, so an operation recorded under it is run at once. handler: what call and log use.
+    Conditions that a warning filter ignores are ignored here; wanted: the bits of those that
+    the errstate itself does not ignore.
     """
 
     by_name: Mapping[str, str]
     reported: int
     is_immediate: bool
     handler: Any = None
+    wanted: int = 0
 
 
 #: NumPy's state where nobody set another.
@@ -42,4 +45,5 @@ DEFAULT_MODES = ErrorModes(
     {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
     DIVIDE | OVERFLOW | INVALID,
     is_immediate=False,
+    wanted=DIVIDE | OVERFLOW | INVALID,
 )

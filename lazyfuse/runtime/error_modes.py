@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -57,18 +58,23 @@ def _learn(state: object, filters: list[Any]) -> ErrorModes:
 
 
 def _decode(filters: list[Any]) -> ErrorModes:
-    by_name = dict(np.geterr())
+    by_name: dict[str, str] = {**np.geterr()}  # type: ignore[dict-item]  # a TypedDict
+    wanted = _bits(by_name)
     warned = {name: _filtered(name, filters) for name, mode in by_name.items() if mode == "warn"}
     by_name |= {name: "ignore" for name, found in warned.items() if found is _Filtered.IGNORED}
-    reported = sum(bit for name, bit in BITS.items() if by_name[name] != "ignore")
     modes = set(by_name.values())
     immediate = bool(modes - {"warn", "ignore"}) or _Filtered.WATCHED in warned.values()
     handler = np.geterrcall() if modes & {"call", "log"} else None
-    key = *by_name.values(), immediate, id(handler)
+    key = *by_name.values(), wanted, immediate, id(handler)
     if len(_met) >= _MOST_MET:
         _met.clear()
-    made = ErrorModes(by_name, reported, immediate, handler)  # type: ignore[arg-type]  # TypedDict
+    made = ErrorModes(by_name, _bits(by_name), immediate, handler, wanted)
     return _met.setdefault(key, made)
+
+
+def _bits(by_name: Mapping[str, str]) -> int:
+    """The conditions that are not ignored."""
+    return sum(bit for name, bit in BITS.items() if by_name[name] != "ignore")
 
 
 #: Modes that have been in force: equal ones are one object, so that it is enough to compare

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from lazyfuse.backends.base import Buffer
-from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share
+from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share, zeros
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
 from lazyfuse.backends.cpu.emit_plan import exports
 from lazyfuse.backends.cpu.features import stream_bytes, supports
@@ -131,6 +131,10 @@ class CpuBackend:
     def load(self, kernel: Kernel, name: str, binary: bytes) -> CpuExecutable:
         """Link code that was compiled earlier under the same fingerprint."""
         return CpuExecutable(self, kernel, name, binary)
+
+    def zeros(self, nbytes: int) -> CpuBuffer:
+        """Zeros that take no memory before they are touched. Raises: MemoryError."""
+        return zeros(self.memory, nbytes)
 
     def allocate(self, nbytes: int) -> CpuBuffer:
         """Uninitialized memory, aligned to 64 bytes. Raises: MemoryError."""

@@ -23,6 +23,7 @@ import ctypes
 import mmap
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from sys import getrefcount
@@ -200,6 +201,12 @@ def allocate(pool: BufferPool, nbytes: int) -> CpuBuffer:
     return CpuBuffer(pool.take(nbytes), nbytes, pool)
 
 
+def zeros(pool: BufferPool, nbytes: int) -> CpuBuffer:
+    """Zeros, of which the operating system makes a page when it is touched.
+    Raises: MemoryError."""
+    return CpuBuffer(_new_block(size_class(nbytes), np.zeros), nbytes, pool)
+
+
 def share(array: np.ndarray) -> CpuBuffer:
     """Share the memory of a C-contiguous array, which stays alive as long as the buffer."""
     nbytes = array.nbytes
@@ -232,24 +239,25 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
-def _new_block(capacity: int) -> Block:
+def _new_block(capacity: int, make: Callable[..., np.ndarray] = np.empty) -> Block:
+    """A block of new memory: zeros where there are many, or `make` is `np.zeros`."""
     if capacity >= HUGE_PAGE:
-        owner, alignment = _huge_pages(capacity + HUGE_PAGE, capacity), HUGE_PAGE
+        owner, alignment = _huge_pages(capacity + HUGE_PAGE, capacity, make), HUGE_PAGE
     else:
         alignment = PAGE if capacity >= 16 * PAGE else ALIGNMENT
-        owner = np.empty(capacity + alignment, np.uint8)
+        owner = make(capacity + alignment, np.uint8)
     start: int = owner.__array_interface__["data"][0]
     return Block(owner, -(-start // alignment) * alignment, capacity)
 
 
-def _huge_pages(nbytes: int, capacity: int) -> np.ndarray:
+def _huge_pages(nbytes: int, capacity: int, make: Callable[..., np.ndarray]) -> np.ndarray:
     """Memory of which the whole huge pages in the first `capacity` aligned bytes are asked for."""
     if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.empty(nbytes, np.uint8)
+        return make(nbytes, np.uint8)
     try:
         pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError:  # what there is no memory for, NumPy says in its words
-        return np.empty(nbytes, np.uint8)
+        return make(nbytes, np.uint8)
     owner = np.frombuffer(pages, np.uint8)
     first = -owner.__array_interface__["data"][0] % HUGE_PAGE
     with suppress(OSError):  # a kernel without them

@@ -1,0 +1,171 @@
+"""Memory that others see: buffers, what NumPy is given, and zeros that nobody has touched."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import mmap
+import sys
+from multiprocessing import shared_memory
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+
+SIZES = (5, 40_000)
+
+
+@pytest.fixture(params=[0, 30_000], ids=["engine", "small"])
+def eager_size(request: pytest.FixtureRequest) -> Any:
+    with lf.options(eager_size=request.param):
+        yield request.param
+
+
+def _buffers(count: int) -> dict[str, Any]:
+    return {
+        "bytearray": bytearray(8 * count), "array": array.array("d", [0.0] * count),
+        "mmap": mmap.mmap(-1, 8 * count), "numpy": host.zeros(count),
+        "ctypes": (ctypes.c_double * count)(), "memoryview": memoryview(bytearray(8 * count)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", _buffers(1))
+def test_buffers_are_written(kind: str, size: int, eager_size: int) -> None:
+    """By the array, and by what else holds the buffer, also while results are pending."""
+    for make in (lf.frombuffer, lambda buffer: lf.ndarray(size, buffer=buffer)):
+        buffer = _buffers(size)[kind]
+        x, theirs = make(buffer), host.frombuffer(buffer)
+        assert isinstance(x, lf.LazyArray) and x.flags.writeable and x.shape == (size,)
+        x += 1
+        x[1] = 7
+        assert theirs[:3].tolist() == [1, 7, 1]
+        for count in range(20):
+            before = (x * 2.0 + 1.0) / 2.0 - x
+            theirs[0] = count
+            after = x + x
+            theirs[0] = -1
+            assert float(before[0]) == 0.5 and float(after[0]) == 2 * count
+            assert float(after.sum()) == 2 * count + 14 + 2 * (size - 2)
+            assert float(lf.exp(x[:2] * 0)[0]) == 1.0
+        x[...] = lf.arange(float(size)) * 2
+        assert (theirs == host.arange(size) * 2.0).all()
+        view = x[1:4].reshape(3, 1)
+        view *= 10
+        assert theirs[:5].tolist() == [0, 20, 40, 60, 8]
+        del x, theirs, view, before, after
+
+
+def test_shared_memory_of_processes(eager_size: int) -> None:
+    memory = shared_memory.SharedMemory(create=True, size=8 * 6)
+    try:
+        table = lf.ndarray((2, 3), dtype="i8", buffer=memory.buf)
+        table[...] = lf.arange(6).reshape(2, 3)
+        assert host.frombuffer(memory.buf, "i8")[:6].tolist() == [0, 1, 2, 3, 4, 5]
+        column = lf.ndarray(2, dtype="i8", buffer=memory.buf, offset=8, strides=(24,))
+        column += 10
+        assert table.tolist() == [[0, 11, 2], [3, 14, 5]]
+        del table, column
+    finally:
+        memory.close()
+        memory.unlink()
+
+
+def test_what_cannot_be_written_is_read_only(eager_size: int) -> None:
+    for make in (lf.frombuffer, lambda buffer: lf.ndarray(3, buffer=buffer)):
+        x = make(bytes(24))
+        assert not x.flags.writeable and x.tolist() == [0, 0, 0]
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1
+    assert lf.frombuffer(b"abcdef", "S2").dtype == "S2"
+    with pytest.raises(ValueError, match="multiple of element size"):
+        lf.frombuffer(bytearray(9))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_around_an_array_is_written(size: int, eager_size: int) -> None:
+    """Masked arrays, matrices and classes derived from ndarray."""
+
+    class Own(host.ndarray):
+        pass
+
+    masked = lf.ma.array(lf.arange(float(size)), mask=lf.arange(size) > 2)
+    masked[0] = 9
+    masked[1] = lf.ma.masked
+    assert masked[:4].tolist() == [9, None, 2, None]
+    matrix = lf.asmatrix(lf.arange(float(size)).reshape(1, size))
+    matrix[0, 0] = 5
+    assert matrix[0, 0] == 5
+    own = lf.zeros(size).view(Own)
+    own[0] = 3
+    assert type(own) is Own and own[0] == 3
+    fixed = lf.zeros(size)
+    fixed.setflags(write=False)
+    assert not fixed.view(Own).flags.writeable
+
+
+def test_classes_derived_from_ndarray() -> None:
+    """As NumPy's guide writes them."""
+
+    class Own(lf.ndarray):  # type: ignore[misc]  # as programs do
+        def __new__(cls, data: Any) -> Any:
+            return lf.asarray(data).view(cls)
+
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+            plain = [x.view(lf.ndarray) if isinstance(x, Own) else x for x in inputs]
+            assert all(type(x) in (host.ndarray, float) for x in plain)
+            return super().__array_ufunc__(ufunc, method, *plain, **options).view(Own)
+
+    class Shaped(lf.ndarray):  # type: ignore[misc]  # as programs do
+        def __new__(cls, shape: Any, info: str) -> Any:
+            made = lf.ndarray.__new__(cls, shape, float)
+            made.info = info
+            return made
+
+    own = Own([1.0, 2.0]) * 2.0 + Own([1.0, 1.0])
+    assert type(own) is Own and own.tolist() == [3, 5]
+    assert type(own.view(type=lf.ndarray)) is host.ndarray
+    shaped = Shaped((2, 3), "metres")
+    assert type(shaped) is Shaped and shaped.shape == (2, 3) and shaped.info == "metres"
+    assert isinstance(shaped, host.ndarray) and isinstance(shaped, lf.ndarray)
+
+
+def test_c_code_writes_small_arrays() -> None:
+    with lf.options(eager_size=30_000):
+        x = lf.ones(3)
+        ctypes.memset(x.ctypes.data, 0, 8)
+        assert x.tolist() == [0, 1, 1]
+
+
+def _resident() -> int:
+    """Bytes of memory that the process has touched."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * mmap.PAGESIZE
+
+
+HUGE = 50_000_000
+TOUCHES: dict[str, Any] = {
+    "an element": lambda a: (a.__setitem__(5, 1), a[5], 1),
+    "a slice": lambda a: (a.__setitem__(slice(10, 20), 1), a[10:20].sum(), 10),
+    "elements": lambda a: (a.__setitem__([1, HUGE - 1], 1), a[[1, HUGE - 1]].sum(), 2),
+    "in place": lambda a: (a[7:9].__iadd__(1), a[6:10].sum(), 2),
+    "taken": lambda a: (None, a.take([1, 2]).sum(), 0),
+    "counted": lambda a: (lf.add.at(a, [3, 3, 4], 1), a[3], 2),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory in use")
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+@pytest.mark.parametrize("name", TOUCHES)
+def test_large_zeros_take_what_is_touched(name: str, dtype: str) -> None:
+    """As NumPy's, whose memory the operating system makes where it is touched."""
+    with lf.options(eager_size=30_000):
+        TOUCHES[name](lf.zeros(HUGE, dtype))  # whatever is imported for it
+        before = _resident()
+        zeros = lf.zeros(HUGE, dtype)
+        _, found, wanted = TOUCHES[name](zeros)
+        assert int(found) == wanted
+        assert _resident() - before < 30 << 20
+        assert zeros[HUGE // 2] == 0 and not (zeros[-1000:-1]).any()
