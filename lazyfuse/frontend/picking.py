@@ -20,6 +20,8 @@ from lazyfuse.frontend.library import Call
 from lazyfuse.frontend.manipulation import asarray, ravel
 from lazyfuse.frontend.memory import look, mutate
 from lazyfuse.frontend.selection import Empty, values_in
+from lazyfuse.frontend.small import lift
+from lazyfuse.frontend.windows import largest
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Opaque
 from lazyfuse.ir.order import c_strides
@@ -153,6 +155,9 @@ def nonzero(a: Any) -> tuple[Any, ...]:
         )
     mask = array if array._code == "b1" else elementwise.apply("not_equal", (array, 0))
     count, device = picks.count_true(mask), array._storage.device
+    if device == "cpu" and 0 < count * array.ndim <= largest():  # the mask is computed
+        found: tuple[Any, ...] = lift(look(mask, np.nonzero))
+        return found
     if array.ndim == 1:
         node = picks.positions(mask)
         places = Map(OPS["astype"], (node.dtype,), "i8", (count,), c_strides((count,)), (node,))

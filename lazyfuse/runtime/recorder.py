@@ -89,7 +89,7 @@ def objects(recording: Recording) -> dict[str, Any]:
         "ERROR_NAMES": vars(error_modes), "KNOWN_NAME": "_known", "STATE": error_modes.STATE,
         "WARNINGS": vars(warnings), "FILTERS_NAME": "filters", "CONST": _constant(),
         "VIEW": _view(), "STORAGE": _storage(), "OPTIONS": config.variable,
-        "TUPLE_NEW": tuple.__new__, "LAYOUT": Layout, "VIEW_ARRAY": _view_array(recording.array),
+        "LAYOUT": Layout, "VIEW_ARRAY": _view_array(recording.array),
         "MAP": Map, "UPDATE": Update, "CONST_CLASS": Const, "SIGNATURE": "signature",
         "IS_COSTLY": "is_costly",
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,

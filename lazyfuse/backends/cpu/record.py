@@ -24,7 +24,7 @@ from lazyfuse.backends.cpu import (
 OBJECTS = (
     *("SCALAR", "FORMS", "FLOATS", "TRUE", "FALSE"),
     *("OURS", "THEIRS", "ERROR_NAMES", "KNOWN_NAME", "STATE", "WARNINGS", "FILTERS_NAME"),
-    *("CONST", "VIEW", "STORAGE", "TUPLE_NEW", "LAYOUT", "VIEW_ARRAY"),
+    *("CONST", "VIEW", "STORAGE", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "UPDATE", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),
     *("OPTIONS", "ORPHAN_BYTES", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
     *("MEMORY", "READY", "WATCH", "GONE", "WANTED", "RUNS"),

@@ -5,6 +5,7 @@ is out of bounds and whatever else is not a view of some axes is left to Python.
 """
 
 VIEWS = """
+declare ptr @PyTuple_GetSlice(ptr, i64, i64)
 declare i32 @PySlice_Unpack(ptr, ptr, ptr, ptr)
 declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
 
@@ -179,29 +180,97 @@ next:
 copy:
   %source = add i64 %from, %i
   %target = add i64 %to, %i
-  %extent = call i64 @number_at(ptr %extents, i64 %source)
-  %stride = call i64 @number_at(ptr %steps, i64 %source)
-  call void @axis(ptr %shape, ptr %strides, i64 %target, i64 %extent, i64 %stride)
+  %extent = call ptr @PyTuple_GetItem(ptr %extents, i64 %source)
+  call void @Py_IncRef(ptr %extent)
+  %set_extent = call i32 @PyTuple_SetItem(ptr %shape, i64 %target, ptr %extent)
+  %stride = call ptr @PyTuple_GetItem(ptr %steps, i64 %source)
+  call void @Py_IncRef(ptr %stride)
+  %set_stride = call i32 @PyTuple_SetItem(ptr %strides, i64 %target, ptr %stride)
   %after = add i64 %i, 1
   br label %next
 done:
   ret void
 }}
 
-; a view of an array of the engine with such a shape, strides and offset
+; a layout; null, without an exception, where there is no memory
+define internal ptr @laid(ptr %shape, ptr %strides, i64 %offset) {{
+  %offset_object = call ptr @PyLong_FromLong(i64 %offset)
+  %is_number = icmp ne ptr %offset_object, null
+  br i1 %is_number, label %make, label %fail
+make:
+  %class = call ptr @object(i64 {LAYOUT})
+  %laid = call ptr @PyType_GenericAlloc(ptr %class, i64 3)
+  %is_made = icmp ne ptr %laid, null
+  br i1 %is_made, label %fill, label %drop
+drop:
+  call void @Py_DecRef(ptr %offset_object)
+  br label %fail
+fail:
+  call void @PyErr_Clear()
+  ret ptr null
+fill:
+  call void @Py_IncRef(ptr %shape)
+  %set_shape = call i32 @PyTuple_SetItem(ptr %laid, i64 0, ptr %shape)
+  call void @Py_IncRef(ptr %strides)
+  %set_strides = call i32 @PyTuple_SetItem(ptr %laid, i64 1, ptr %strides)
+  %set_offset = call i32 @PyTuple_SetItem(ptr %laid, i64 2, ptr %offset_object)
+  ret ptr %laid
+}}
+
+; one of the rows of an array of several axes
+define internal ptr @row_view(ptr %self, ptr %layout, i64 %ndim, i64 %given) {{
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %extent = call i64 @number_at(ptr %extents, i64 0)
+  %negative = icmp slt i64 %given, 0
+  %turned = add i64 %given, %extent
+  %place = select i1 %negative, i64 %turned, i64 %given
+  %inside = icmp ult i64 %place, %extent
+  br i1 %inside, label %make, label %no
+make:
+  %first = call i64 @number_at(ptr %layout, i64 2)
+  %stride = call i64 @number_at(ptr %steps, i64 0)
+  %moved = mul i64 %place, %stride
+  %offset = add i64 %first, %moved
+  %shape = call ptr @PyTuple_GetSlice(ptr %extents, i64 1, i64 %ndim)
+  %strides = call ptr @PyTuple_GetSlice(ptr %steps, i64 1, i64 %ndim)
+  %is_shape = icmp ne ptr %shape, null
+  %is_strides = icmp ne ptr %strides, null
+  %are_there = and i1 %is_shape, %is_strides
+  br i1 %are_there, label %lay, label %drop
+lay:
+  %view = call ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset)
+  br label %drop
+drop:
+  %result = phi ptr [ null, %make ], [ %view, %lay ]
+  call void @Py_DecRef(ptr %shape)
+  call void @Py_DecRef(ptr %strides)
+  %is_done = icmp ne ptr %result, null
+  br i1 %is_done, label %give, label %no
+give:
+  ret ptr %result
+no:
+  call void @PyErr_Clear()
+  ret ptr null
+}}
+
+; a view of an array of the engine with such a shape, strides and offset; null without memory
 define internal ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset) {{
   %none = call ptr @none()
-  %offset_object = call ptr @PyLong_FromLong(i64 %offset)
-  %parts = call ptr (i64, ...)
-    @PyTuple_Pack(i64 3, ptr %shape, ptr %strides, ptr %offset_object)
-  call void @Py_DecRef(ptr %offset_object)
-  %new = call ptr @object(i64 {TUPLE_NEW})
-  %class = call ptr @object(i64 {LAYOUT})
-  %laid = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %new, ptr %class, ptr %parts, ptr null)
-  call void @Py_DecRef(ptr %parts)
+  %laid = call ptr @laid(ptr %shape, ptr %strides, i64 %offset)
+  %is_laid = icmp ne ptr %laid, null
+  br i1 %is_laid, label %make, label %no
+make:
   %prototype = call ptr @object(i64 {VIEW_ARRAY})
   %view = call ptr @like(ptr %prototype, i64 {handle_words})
+  %is_made = icmp ne ptr %view, null
+  br i1 %is_made, label %fill, label %drop
+drop:
+  call void @Py_DecRef(ptr %laid)
+  br label %no
+no:
+  ret ptr null
+fill:
   call void @set(ptr %view, i64 {handle_layout}, ptr %laid)
   %storage = call ptr @get(ptr %self, i64 {handle_storage})
   call void @share(ptr %view, i64 {handle_storage}, ptr %storage)
@@ -226,7 +295,26 @@ define internal ptr @viewed(ptr %self, ptr %key) {{
   %plain = icmp eq ptr %cast, %none
   %basic = call i1 @is_basic(ptr %key)
   %may = and i1 %plain, %basic
-  br i1 %may, label %look, label %no
+  br i1 %may, label %ask, label %no
+ask:
+  %own_layout = call ptr @get(ptr %self, i64 {handle_layout})
+  %own_extents = call ptr @PyTuple_GetItem(ptr %own_layout, i64 0)
+  %own_ndim = call i64 @PyTuple_Size(ptr %own_extents)
+  %is_int = call i1 @is(ptr %key, i64 {int_})
+  %has_rows = icmp sgt i64 %own_ndim, 1
+  %is_row = and i1 %is_int, %has_rows
+  br i1 %is_row, label %convert, label %look
+convert:
+  %number = call i64 @PyLong_AsLong(ptr %key)
+  %raised = call ptr @PyErr_Occurred()
+  %is_number = icmp eq ptr %raised, null
+  br i1 %is_number, label %take, label %clear
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+take:
+  %row = call ptr @row_view(ptr %self, ptr %own_layout, i64 %own_ndim, i64 %number)
+  ret ptr %row
 look:
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
   br i1 %is_tuple, label %sized, label %counted
