@@ -217,21 +217,8 @@ fill:
   ret ptr %laid
 }}
 
-; one of the rows of an array of several axes
-define internal ptr @row_view(ptr %self, ptr %layout, i64 %ndim, i64 %given) {{
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
-  %extent = call i64 @number_at(ptr %extents, i64 0)
-  %negative = icmp slt i64 %given, 0
-  %turned = add i64 %given, %extent
-  %place = select i1 %negative, i64 %turned, i64 %given
-  %inside = icmp ult i64 %place, %extent
-  br i1 %inside, label %make, label %no
-make:
-  %first = call i64 @number_at(ptr %layout, i64 2)
-  %stride = call i64 @number_at(ptr %steps, i64 0)
-  %moved = mul i64 %place, %stride
-  %offset = add i64 %first, %moved
+; the row of an array of several axes that lies at an offset
+define internal ptr @row_view(ptr %self, ptr %extents, ptr %steps, i64 %ndim, i64 %offset) {{
   %shape = call ptr @PyTuple_GetSlice(ptr %extents, i64 1, i64 %ndim)
   %strides = call ptr @PyTuple_GetSlice(ptr %steps, i64 1, i64 %ndim)
   %is_shape = icmp ne ptr %shape, null
@@ -242,7 +229,7 @@ lay:
   %view = call ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset)
   br label %drop
 drop:
-  %result = phi ptr [ null, %make ], [ %view, %lay ]
+  %result = phi ptr [ null, %0 ], [ %view, %lay ]
   call void @Py_DecRef(ptr %shape)
   call void @Py_DecRef(ptr %strides)
   %is_done = icmp ne ptr %result, null
@@ -301,7 +288,7 @@ ask:
   %own_extents = call ptr @PyTuple_GetItem(ptr %own_layout, i64 0)
   %own_ndim = call i64 @PyTuple_Size(ptr %own_extents)
   %is_int = call i1 @is(ptr %key, i64 {int_})
-  %has_rows = icmp sgt i64 %own_ndim, 1
+  %has_rows = icmp sgt i64 %own_ndim, 0
   %is_row = and i1 %is_int, %has_rows
   br i1 %is_row, label %convert, label %look
 convert:
@@ -313,8 +300,27 @@ clear:
   call void @PyErr_Clear()
   ret ptr null
 take:
-  %row = call ptr @row_view(ptr %self, ptr %own_layout, i64 %own_ndim, i64 %number)
-  ret ptr %row
+  %steps = call ptr @PyTuple_GetItem(ptr %own_layout, i64 1)
+  %extent = call i64 @number_at(ptr %own_extents, i64 0)
+  %negative = icmp slt i64 %number, 0
+  %turned = add i64 %number, %extent
+  %at = select i1 %negative, i64 %turned, i64 %number
+  %inside = icmp ult i64 %at, %extent
+  br i1 %inside, label %move, label %no
+move:
+  %start = call i64 @number_at(ptr %own_layout, i64 2)
+  %stride = call i64 @number_at(ptr %steps, i64 0)
+  %moved = mul i64 %at, %stride
+  %moved_to = add i64 %start, %moved
+  %is_line = icmp eq i64 %own_ndim, 1
+  br i1 %is_line, label %line, label %several
+line:
+  %number_there = call ptr @element(ptr %self, i64 %moved_to)
+  ret ptr %number_there
+several:
+  %row_view = call ptr @row_view(ptr %self, ptr %own_extents, ptr %steps, i64 %own_ndim,
+                                 i64 %moved_to)
+  ret ptr %row_view
 look:
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
   br i1 %is_tuple, label %sized, label %counted
