@@ -236,8 +236,8 @@ def _sign(function: Any, public: Any) -> None:
 
 #: Functions whose `like=` names the array of the library that is to make the array.
 _LIKE = frozenset(
-    "arange array asanyarray asarray ascontiguousarray asfortranarray empty eye fromfunction full "
-    "identity ones require tri zeros".split()
+    "arange array asanyarray asarray ascontiguousarray asfortranarray empty eye frombuffer "
+    "fromfunction full identity ones require tri zeros".split()
 )
 
 
