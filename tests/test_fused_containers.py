@@ -246,3 +246,69 @@ def test_many_threads_have_their_own_containers() -> None:
 
     concurrently(work, [(number,) for number in range(4)])
     assert not wrong
+
+
+def test_code_in_containers_is_left_to_the_function() -> None:
+    """It may read anything. NumPy's functions and dtypes stay what they are."""
+
+    class Model:
+        rate = 1.0
+
+        def act(self, values: Any) -> Any:
+            return values * self.rate
+
+    model, a = Model(), _array(0)
+    fused = lf.fuse(lambda p: p["act"](p["x"]))
+    for count in range(6):
+        model.rate = float(count)
+        _same(fused({"x": lf.asarray(a), "act": model.act}), a * float(count))
+    assert not fused.replays
+    known = lf.fuse(lambda p: p["act"](p["x"]).astype(p["as"]))
+    for _ in range(4):
+        _same(
+            known({"x": lf.asarray(a), "act": lf.negative, "as": host.float32}), (-a).astype("f4")
+        )
+    assert known.replays == 2
+
+
+def test_functions_that_ask_which_container_is_which() -> None:
+    fused = lf.fuse(lambda p, q: p[0] * 2 if p is q else p[0] * 3)
+    arrays, other = [_array(0, lf)], [_array(0, lf)]
+    for _ in range(4):
+        _same(fused(arrays, arrays), _array(0) * 2)
+        _same(fused(arrays, other), _array(0) * 3)
+
+
+def test_a_dict_that_another_thread_changes() -> None:
+    fused = lf.fuse(lambda d: d["x"] * 2)
+    shared: dict[Any, Any] = {"x": _array(0, lf)}
+    done: list[int] = []
+    wrong: list[BaseException] = []
+
+    def change() -> None:
+        while not done:
+            for key in range(20):
+                shared[key] = 0
+            for key in range(20):
+                shared.pop(key)
+
+    def call() -> None:
+        try:
+            for _ in range(2000):
+                fused(shared)
+        except BaseException as error:  # noqa: BLE001  # told below
+            wrong.append(error)
+        done.append(1)
+
+    concurrently(lambda work: work(), [(change,), (call,)])
+    assert not wrong
+
+
+def test_recordings_of_all_structures_are_bounded() -> None:
+    fused = lf.fuse(lambda arrays: sum(arrays), signatures=4)
+    for number in range(1, 5):
+        for more in range(4):
+            arrays = [host.ones(SIZE + more)] * number
+            for _ in range(4):
+                _same(fused([lf.asarray(a) for a in arrays]), sum(arrays))
+    assert fused.recordings == 4

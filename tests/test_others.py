@@ -311,6 +311,26 @@ def test_operators_of_subclasses_and_sparse_matrices(kind: str, size: int) -> No
             assert given == wanted, name
 
 
+def test_functions_of_sparse_matrices() -> None:
+    """Which are no arrays, but have methods that NumPy calls."""
+    sparse = pytest.importorskip("scipy.sparse").csr_array(TABLE)
+    for name in ("sum", "max", "min", "mean"):
+        assert float(getattr(lf, name)(sparse)) == float(getattr(host, name)(sparse))
+
+
+def test_an_argument_that_numpy_does_not_ask() -> None:
+    """The positions of `take`: what their `__array__` gives."""
+
+    class Positions(Strict):
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return self.values
+
+    for size in (0, 65536):
+        with lf.options(eager_size=size):
+            found = lf.take(lf.array(VALUES), Positions([1, 2]))
+            assert _plain(found) == ("array", VALUES[[1, 2]].tolist())
+
+
 def _seen(program: Any, np: Any) -> Any:
     """What a program gives: kinds and values; or its error."""
     try:

@@ -131,12 +131,46 @@ def test_classes_derived_from_ndarray() -> None:
     assert type(shaped) is Shaped and shaped.shape == (2, 3) and shaped.info == "metres"
     assert isinstance(shaped, host.ndarray) and isinstance(shaped, lf.ndarray)
 
+    class Slim(lf.ndarray):  # type: ignore[misc]  # as programs do
+        __slots__ = ("info",)
+
+    assert not hasattr(host.ones(3).view(Slim), "__dict__")
+
 
 def test_c_code_writes_small_arrays() -> None:
     with lf.options(eager_size=30_000):
         x = lf.ones(3)
         ctypes.memset(x.ctypes.data, 0, 8)
         assert x.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("size", [500, 2000, 20_000])
+def test_c_code_that_keeps_an_address(size: int) -> None:
+    """Nothing is put off that reads memory of which an address has been given away."""
+    with lf.options(eager_size=30_000):
+        x, c = lf.ones(size), lf.ones(size)
+        theirs = (ctypes.c_double * size).from_address(x.ctypes.data)
+        for count in range(300):
+            theirs[0] = 1.0
+            y = (x * c + 1.0) * 2.0 - x
+            theirs[0] = 50.0
+            assert float(y[0]) == 3.0, count
+
+
+def test_buffers_of_lazy_arrays_and_read_only_ones() -> None:
+    with lf.options(eager_size=30_000):
+        x, memory = lf.zeros(16), bytearray(16)
+        both = lf.frombuffer(x), lf.ndarray(16, buffer=x), lf.asmatrix(x)
+        x[0] = 5
+        assert [
+            float(each.ravel()[0]) if each.ndim == 1 else float(each[0, 0]) for each in both
+        ] == [5.0] * 3
+        seen = lf.frombuffer(memoryview(memory).toreadonly(), "u1")
+        memory[0] = 7
+        assert seen[0] == 7 and not seen.flags.writeable
+        x.setflags(write=False)
+        assert not lf.asmatrix(x).flags.writeable
+        assert lf.asarray_chkfinite(x) is x
 
 
 def _resident() -> int:

@@ -34,6 +34,9 @@ FILTERS: dict[str, Callable[[], Any]] = {
     "one of them": lambda: warnings.filterwarnings(
         "ignore", message="invalid value encountered in (sqrt|log)"
     ),
+    "a pattern": lambda: warnings.filterwarnings(
+        "ignore", message=r"\w+ by zero encountered in divide"
+    ),
     "a module": lambda: warnings.filterwarnings("ignore", module=__name__.replace(".", r"\.")),
     "another module": lambda: warnings.filterwarnings("ignore", module="elsewhere"),
 }

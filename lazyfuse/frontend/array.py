@@ -302,6 +302,8 @@ class Derived(np.ndarray):
     """The base of classes that a program derives from `lazyfuse.ndarray`: NumPy's ndarray, that
     knows what the program means by it."""
 
+    __slots__ = ()
+
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """As NumPy's; `view(lazyfuse.ndarray)` is of NumPy's class."""
         given = [_numpys(value) for value in args]

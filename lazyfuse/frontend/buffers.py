@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import to_array
+from lazyfuse.frontend.convert import is_frozen, to_array
 from lazyfuse.frontend.creation import empty
+from lazyfuse.frontend.export import as_numpys
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
@@ -20,9 +21,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     `frombuffer`."""
     if buffer is None and strides is None:
         return empty(shape, dtype, order or "C")
-    memory = buffer._host if isinstance(buffer, Handle) else buffer
-    memory = fallback.lower(buffer) if memory is None else memory
-    return _in_memory(np.ndarray(shape, dtype, memory, offset, strides, order))
+    return _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
 
 
 def frombuffer(
@@ -30,18 +29,23 @@ def frombuffer(
 ) -> Any:
     """The elements in a buffer (bytes, bytearray, mmap, shared memory).
 
-    Aliasing: the buffer's memory, where that can be written: both see what is written, and NumPy
-    computes what is done with the array alone. Raises: what NumPy's raises.
+    Aliasing: the buffer's memory: both see what is written, and NumPy computes what is done with
+    the array alone. Memory that nobody can write (bytes, a file mapped for reading) and that of
+    large arrays of lazyfuse is read. Raises: what NumPy's raises for buffers that do not fit.
     """
-    memory = fallback.lower(buffer)
-    return _in_memory(call_as_user(np.frombuffer, memory, dtype, count, offset))
+    return _in_memory(call_as_user(np.frombuffer, _memory(buffer), dtype, count, offset))
+
+
+def _memory(buffer: Any) -> Any:
+    """A buffer for NumPy."""
+    return as_numpys(buffer) if isinstance(buffer, Handle) else buffer
 
 
 def _in_memory(made: np.ndarray) -> Any:
-    """An array in memory from outside: of an array of NumPy's that is nobody else's."""
+    """An array in memory from outside: around an array of NumPy's that is nobody else's."""
     if not fallback.is_known(made.dtype):
         return made
-    if made.flags.writeable and session.default_device() == "cpu":
+    if session.default_device() == "cpu" and not is_frozen(made):
         return small_array(made)
     found = to_array(made)
     if not made.flags.writeable:

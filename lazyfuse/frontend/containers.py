@@ -18,7 +18,9 @@ import numpy as np
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.recording import UnfitError, is_named
+from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.signature import plain_mark
+from lazyfuse.frontend.small import KNOWN
 
 #: Objects in a call, and containers in one another; calls with more are left to the function.
 _MOST, _DEEPEST = 256, 6
@@ -35,8 +37,8 @@ class Structure(NamedTuple):
 
 
 def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-    """The structure and the leaves of a call; None where no container holds arrays, and for what
-    is too much."""
+    """The structure and the leaves of a call; None where no container holds arrays, for what is
+    too much, and where a container holds code, which may read anything."""
     given = (*args, *kwargs.values())
     if not any(map(_is_container, given)):
         return None
@@ -44,9 +46,13 @@ def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, lis
     looking = _Looking()
     try:
         items = tuple([looking.apart(value, leaves, 0) for value in given])
-    except OverflowError:
+    except _LeftAloneError:
         return None
     return (Structure(tuple, tuple(kwargs), None, items), leaves) if any(items) else None
+
+
+class _LeftAloneError(Exception):
+    """A call is not taken apart."""
 
 
 class _Looking:
@@ -59,13 +65,14 @@ class _Looking:
 
     def apart(self, value: Any, leaves: list[Any], depth: int) -> Structure | None:
         """The structure of a container of arrays, whose leaves are added; None for a leaf. Raises:
-        OverflowError."""
+        _LeftAloneError."""
         self._left -= 1
-        if self._left < 0:
-            raise OverflowError
+        if self._left < 0 or depth and _is_code(value):
+            raise _LeftAloneError
         if depth < _DEEPEST and _is_container(value) and len(value) <= _MOST:
             kind = type(value)
-            keys, each = (tuple(value), value.values()) if kind is dict else ((), value)
+            held: Any = value.copy() if kind is dict else tuple(value)  # others may change it
+            keys, each = (tuple(held), held.values()) if kind is dict else ((), held)
             marks = _marks(keys)
             inside: list[Any] = []
             items = tuple([self.apart(item, inside, depth + 1) for item in each])
@@ -79,6 +86,17 @@ class _Looking:
 def _is_container(value: Any) -> bool:
     kind = type(value)
     return kind is dict or kind is list or kind is tuple or is_named(value)
+
+
+def _is_code(value: Any) -> bool:
+    """Whether an object in a container is a function or the like, other than NumPy's and ours."""
+    if not callable(value) or isinstance(value, Itself | np.ufunc | np.dtype | Handle):
+        return False
+    return not isinstance(value, type) or value not in _TYPES
+
+
+#: Types that stay what they are.
+_TYPES = frozenset((bool, int, float, complex, *(dtype.type for dtype in KNOWN)))
 
 
 def _is_array(value: Any) -> bool:

@@ -230,7 +230,7 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
     dense = _as_dense(array, dtype, strides)
     owned = owned or dense is not array
     buffer = session.backend(device).from_host(
-        _flat(dense), borrow=borrow or owned or _is_frozen(array)
+        _flat(dense), borrow=borrow or owned or is_frozen(array)
     )
     if owned and array.size:
         buffer.exclusive = True
@@ -267,7 +267,7 @@ def _flat(dense: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(dense, (dense.size,), (dense.itemsize,))
 
 
-def _is_frozen(array: np.ndarray) -> bool:
+def is_frozen(array: np.ndarray) -> bool:
     """Whether nobody can ever write: the memory under the array is that of bytes, or of a file
     mapped for reading. A read-only flag alone can be taken back, and older views may be writable;
     Arrow's, pandas' and polars' arrays may lie over memory that is written elsewhere."""

@@ -45,8 +45,10 @@ def data(self: Any) -> memoryview:
 
 
 def ctypes(self: Any) -> Any:
-    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; but for small arrays
-    nothing may be written through the pointer."""
+    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; through the pointer
+    of a small array both write, nobody may through that of others."""
+    if self._host is not None:
+        self._host = self._host.view()  # with a base: nothing is put off that reads it
     return as_numpys(self).ctypes
 
 

@@ -44,16 +44,25 @@ def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     """`__array__`: what `numpy.asarray(x)` gives.
 
     Aliasing: of a small array its own memory, in which both write; of others as `to_array`, but
-    masked arrays and matrices get private memory, since they are written in turn.
+    masked arrays and matrices, known by the module that asks, get private memory, since they are
+    written in turn. Raises: as `to_array`.
     """
     host = self._host
     if host is None:
-        is_owned = copy is None and sys._getframe(1).f_globals.get("__name__") in _OWNERS
-        return to_array(self, dtype, True if is_owned and self._writeable is not False else copy)
+        if copy is None and sys._getframe(1).f_globals.get("__name__") in _OWNERS:
+            return to_array(self, dtype, self._writeable is not False or None)
+        return to_array(self, dtype, copy)
     if copy or dtype is not None and np.dtype(dtype) != host.dtype:
         return to_array(self, dtype, copy)
     alias: np.ndarray = host.view()
     return alias
+
+
+def around(self: Any) -> np.ndarray:
+    """The values for an array of NumPy's that is around them, and written in turn. Aliasing: as
+    `as_numpys` gives them to masked arrays."""
+    is_private = self._host is None and self._writeable is not False
+    return to_array(self, copy=True) if is_private else as_numpys(self)
 
 
 #: Modules of NumPy whose arrays are around what they are given.

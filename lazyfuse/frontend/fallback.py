@@ -12,7 +12,6 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
-from lazyfuse.frontend.export import as_numpys
+from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.rehost import PUBLIC
@@ -127,7 +126,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         options["overwrite_input"] = False
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
-    numpys = partial(to_numpys, copy=True) if name in _AROUND else as_numpys
+    numpys: Callable[..., Any] = around if name in _AROUND else as_numpys
     lowered = [lower(arg, numpys) for arg in args]
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
@@ -146,6 +145,11 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         id(array): array for array in _arrays((options.get("out"), *args[:1]))
     }
     owners.update((id(array), handle) for handle, array in written.values())
+    owners.update(
+        (id(low), arg)
+        for low, arg in zip(lowered, args, strict=True)
+        if isinstance(arg, Handle) and not arg._is_scalar  # what is given back is the same array
+    )
     return _Results(owners, lowered).lift(result)
 
 

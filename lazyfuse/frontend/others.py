@@ -49,7 +49,7 @@ def of_function(function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[
 
 def call(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of a function of NumPy's that others decide on. Raises: what they raise."""
-    has_methods = args and overrides(args[0]) and not _overrides_functions(args[0])
+    has_methods = _has_methods(public, args) and not _overrides_functions(args[0])
     try:  # NumPy does not ask what only has methods: we would be asked, again
         return (public._implementation if has_methods else public)(*args, **kwargs)
     except TypeError:  # it may want NumPy's arrays
@@ -77,13 +77,24 @@ def decide(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     if not hasattr(public, "_implementation"):
         return False
     name = public.__name__
-    if args and name in _METHODS and overrides(args[0]):
+    if _has_methods(public, args):
         return True
     if name in _IN_LISTS:
         if any(isinstance(value, Generator) for value in (*args, *kwargs.values())):
             return True
         return any(map(_overrides_functions, _values(args, kwargs)))
     return any(map(_overrides_functions, (*args, *kwargs.values())))
+
+
+def _has_methods(public: Any, args: Sequence[Any]) -> bool:
+    """Whether NumPy's function is a method of its first argument: of one that overrides ufuncs, or
+    goes before arrays and cannot be one (scipy.sparse)."""
+    if not args or public.__name__ not in _METHODS:
+        return False
+    kind = type(args[0])
+    goes_first = getattr(kind, "__array_priority__", 0.0) > 0.0 and not isinstance(args[0], _OWN)
+    is_no_array = goes_first and not hasattr(kind, "__array__") and hasattr(kind, public.__name__)
+    return overrides(args[0]) or is_no_array
 
 
 def _overrides_functions(value: Any) -> bool:

@@ -121,8 +121,12 @@ def _is_met(pattern: Any, words: str) -> bool | None:
         return False
     if pattern.match(f"{words} encountered in "):
         return True
-    text = str(pattern.pattern).lower()
-    return None if words in text or text.startswith((".", "(")) else False
+    text = str(pattern.pattern)
+    return None if words in text.lower() or _META.intersection(text) else False
+
+
+#: Characters of patterns that are more than text.
+_META = frozenset(r".^$*+?{}[]\|()")
 
 
 _known = _Known(None, [], None, _decode([]))
