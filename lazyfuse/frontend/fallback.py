@@ -131,13 +131,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value, numpys) for key, value in options.items()}
-    try:
-        result = call_as_user(function, *lowered, **given)
-    except ValueError as error:
-        if "__array__ method not producing" not in str(error):
-            raise
-        made = [_as_array(item) for item in lowered]
-        result = call_as_user(function, *made, **{key: _as_array(given[key]) for key in given})
+    result = _called(function, lowered, given)
     for handle, array in written.values():
         if array.flags.writeable:
             handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
@@ -151,6 +145,18 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if isinstance(arg, Handle) and not arg._is_scalar  # what is given back is the same array
     )
     return _Results(owners, lowered).lift(result)
+
+
+def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The result of NumPy's function. Objects whose `__array__` gives an array of ours, which
+    NumPy refuses before it begins, are taken for that array. Raises: what the function raises."""
+    try:
+        return call_as_user(function, *args, **kwargs)
+    except ValueError as error:
+        if "__array__ method not producing" not in str(error):
+            raise
+    made = {key: _as_array(value) for key, value in kwargs.items()}
+    return call_as_user(function, *map(_as_array, args), **made)
 
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

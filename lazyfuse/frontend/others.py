@@ -89,12 +89,11 @@ def decide(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 def _has_methods(public: Any, args: Sequence[Any]) -> bool:
     """Whether NumPy's function is a method of its first argument: of one that overrides ufuncs, or
     goes before arrays and cannot be one (scipy.sparse)."""
-    if not args or public.__name__ not in _METHODS:
+    if not args or public.__name__ not in _METHODS or isinstance(args[0], _OWN):
         return False
     kind = type(args[0])
-    goes_first = getattr(kind, "__array_priority__", 0.0) > 0.0 and not isinstance(args[0], _OWN)
-    is_no_array = goes_first and not hasattr(kind, "__array__") and hasattr(kind, public.__name__)
-    return overrides(args[0]) or is_no_array
+    is_no_array = not hasattr(kind, "__array__") and hasattr(kind, "__array_priority__")
+    return overrides(args[0]) or is_no_array and hasattr(kind, public.__name__)
 
 
 def _overrides_functions(value: Any) -> bool:
