@@ -3,6 +3,9 @@ and left to the function where it does more with a container than to read it."""
 
 from __future__ import annotations
 
+import copy
+import operator
+import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -277,6 +280,59 @@ def test_functions_that_ask_which_container_is_which() -> None:
     for _ in range(4):
         _same(fused(arrays, arrays), _array(0) * 2)
         _same(fused(arrays, other), _array(0) * 3)
+
+
+def test_identities_of_what_is_inside() -> None:
+    """Also those that no code shows, and copies of two that are one."""
+
+    class Asking:
+        @staticmethod
+        def same(one: Any, other: Any) -> bool:
+            return one is other
+
+    def copied(p: Any, q: Any) -> Any:
+        one, other = copy.deepcopy((p, q))
+        one["x"] = one["x"] + 1
+        return other["x"] * 2
+
+    a = _array(0)
+    for function in (
+        lambda p, q: p["x"] * (2 if Asking.same(p, q) else 3),
+        lambda p, q: p["x"] * (2 if operator.is_(p["x"], q["x"]) else 3),
+        copied,
+    ):
+        fused = lf.fuse(function)
+        for count in range(8):
+            mine = {"x": lf.asarray(a)}
+            theirs = {"x": a}
+            other, same = ({"x": lf.array(a)}, {"x": a.copy()}) if count % 3 else (mine, theirs)
+            _same(fused(mine, other), function(theirs, same))
+
+
+def test_lists_of_numbers_among_arrays_that_change() -> None:
+    fused = lf.fuse(lambda d, e: (d["n"].append(5), d["x"] * len(e["n"]))[1])
+    a = _array(0)
+    for _ in range(5):
+        numbers = [1]
+        _same(fused({"x": lf.asarray(a), "n": numbers}, {"y": lf.asarray(a), "n": numbers}), a * 2)
+        assert numbers == [1, 5]
+
+
+def test_objects_among_arrays_are_left_to_the_function() -> None:
+    """Their methods may read anything."""
+    held = {"rate": 0.0}
+
+    class Model:
+        def scale(self, values: Any) -> Any:
+            return values * held["rate"]
+
+    a, model, module = _array(0), Model(), types.ModuleType("settings")
+    fused = lf.fuse(lambda pair: pair[1].scale(pair[0]))
+    read = lf.fuse(lambda pair: pair[0] * pair[1].rate)
+    for count in range(6):
+        held["rate"] = module.rate = float(count)  # type: ignore[attr-defined]  # of a module
+        _same(fused([lf.asarray(a), model]), a * float(count))
+        _same(read([lf.asarray(a), module]), a * float(count))
 
 
 def test_a_dict_that_another_thread_changes() -> None:

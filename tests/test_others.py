@@ -124,6 +124,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "concatenate": lambda np, array, other: np.concatenate([array, other]),
     "stack": lambda np, array, other: np.stack([other, array]),
     "dot": lambda np, array, other: np.dot(array, other),
+    "matmul": lambda np, array, other: np.matmul(array, other),
     "isclose": lambda np, array, other: np.isclose(other, array),
     "numpy's where": lambda np, array, other: host.where(array > 2, other, array),
     "interp": lambda np, array, other: np.interp(array, np.sort(VALUES), other),

@@ -157,6 +157,17 @@ def test_c_code_that_keeps_an_address(size: int) -> None:
             assert float(y[0]) == 3.0, count
 
 
+def test_an_address_leaves_the_array_as_it_is() -> None:
+    with lf.options(eager_size=30_000):
+        x = lf.ones(3)
+        assert x.ctypes.data and x.flags.owndata
+        x.setflags(write=False)
+        assert x.ctypes.data
+        x.setflags(write=True)
+        x.resize(5, refcheck=False)
+        assert x.tolist() == [1, 1, 1, 0, 0]
+
+
 def test_buffers_of_lazy_arrays_and_read_only_ones() -> None:
     with lf.options(eager_size=30_000):
         x, memory = lf.zeros(16), bytearray(16)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import is_frozen, to_array
+from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import as_numpys
 from lazyfuse.frontend.handle import Handle, small_array
@@ -45,7 +45,7 @@ def _in_memory(made: np.ndarray) -> Any:
     """An array in memory from outside: around an array of NumPy's that is nobody else's."""
     if not fallback.is_known(made.dtype):
         return made
-    if session.default_device() == "cpu" and not is_frozen(made):
+    if session.default_device() == "cpu" and (made.size <= eager_size() or not is_frozen(made)):
         return small_array(made)
     found = to_array(made)
     if not made.flags.writeable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, SupportsIndex
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 
@@ -47,9 +47,15 @@ def data(self: Any) -> memoryview:
 def ctypes(self: Any) -> Any:
     """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; through the pointer
     of a small array both write, nobody may through that of others."""
-    if self._host is not None:
-        self._host = self._host.view()  # with a base: nothing is put off that reads it
-    return as_numpys(self).ctypes
+    alias = as_numpys(self)
+    if self._host is not None and id(self) not in _addressed:
+        _addressed[id(self)] = alias  # with which nothing is put off that reads the memory
+        finalize(self, _addressed.pop, id(self)).atexit = False
+    return alias.ctypes
+
+
+#: Views of small arrays whose addresses were given away, by the identity of the array.
+_addressed: dict[int, np.ndarray] = {}
 
 
 # ---- DLPack and CUDA

@@ -222,17 +222,15 @@ class Fused(Itself):
 
     def _spread(self, structure: Structure) -> Fused | None:
         """The function of the leaves of calls with a structure; None past the bound of
-        signatures, and where the function may ask which container is which."""
+        signatures."""
         inner = self._spreads.get(structure)
         if inner is None:
-            if self._asks_who is None:
-                self._asks_who = asks_who(self._function)
             left = self._signatures - sum(len(each._known) for each in self._spreads.values())
-            if self._asks_who or left <= 0:
+            if left <= 0:
                 return None
             spread = Spread(self._function, structure, self._instead)
             inner = self._spreads[structure] = Fused(spread, left, spread.skip)
-            inner._reads, inner._asks_who = self._reads, False
+            inner._reads, inner._asks_who = self._reads, asks_who(self._function)
         self._last = inner
         return inner
 

@@ -155,7 +155,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
         )
     mask = array if array._code == "b1" else elementwise.apply("not_equal", (array, 0))
     count, device = picks.count_true(mask), array._storage.device
-    if device == "cpu" and 0 < count * array.ndim <= largest():  # the mask is computed
+    if device == "cpu" and count * array.ndim < largest():  # the mask is computed
         found: tuple[Any, ...] = lift(look(mask, np.nonzero))
         return found
     if array.ndim == 1:

@@ -251,6 +251,8 @@ class Product(Ufunc):
             found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:
             return found
+        if any(map(others.overrides, args)):
+            return self._ufunc(*args, **kwargs)  # which asks them
         if kwargs.get("out") is Ellipsis:
             return as_arrays(products.call(self._ufunc, args, {**kwargs, "out": None}))
         return products.call(self._ufunc, args, kwargs)

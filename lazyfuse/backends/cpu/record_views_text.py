@@ -4,7 +4,13 @@
 is out of bounds and whatever else is not a view of some axes is left to Python.
 """
 
-VIEWS = """
+#: Tuples of Python 3.14 keep their hash, behind their size; -1 where it is not known.
+_NO_HASH = """  %hash_at = getelementptr i64, ptr %laid, i64 3
+  store i64 -1, ptr %hash_at
+""" if tuple.__basicsize__ > 24 else ""  # fmt: skip
+
+VIEWS = (
+    """
 declare ptr @PyTuple_GetSlice(ptr, i64, i64)
 declare i32 @PySlice_Unpack(ptr, ptr, ptr, ptr)
 declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
@@ -209,7 +215,9 @@ fail:
   call void @PyErr_Clear()
   ret ptr null
 fill:
-  call void @Py_IncRef(ptr %shape)
+"""
+    + _NO_HASH
+    + """  call void @Py_IncRef(ptr %shape)
   %set_shape = call i32 @PyTuple_SetItem(ptr %laid, i64 0, ptr %shape)
   call void @Py_IncRef(ptr %strides)
   %set_strides = call i32 @PyTuple_SetItem(ptr %laid, i64 1, ptr %strides)
@@ -381,3 +389,4 @@ no:
   ret ptr null
 }}
 """
+)
