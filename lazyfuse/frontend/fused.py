@@ -308,9 +308,11 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     called when a call is replayed, and called two or three times when one is recorded. A signature
     is the shape, dtype and memory order of each array, the value of all else (also of what the
     function itself reads from its module and its closure, and of the attributes of instances), and
-    the options in force; `signatures` bounds how many are kept. Arrays of lazyfuse that it reads
-    from its module and its closure are read at each call, like arguments, unless a function that
-    it names reads them, too. Results are arrays (in such containers, too), computed when a
+    the options in force; `signatures` bounds how many are kept. Arrays in lists, tuples, named
+    tuples and dicts count as arguments, unless the function changes such a list or dict or gives
+    it back, or there are other objects in it (functions, instances). Arrays of lazyfuse that it
+    reads from its module and its closure are read at each call, like arguments, unless a function
+    that it names reads them, too. Results are arrays (in such containers, too), computed when a
     replayed call returns, pending where the function was called.
 
     A number (int, float, complex or NumPy's float64; by itself, or in a tuple, list or dict) that
