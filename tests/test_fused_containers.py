@@ -156,6 +156,18 @@ def test_containers_that_change_are_the_callers(function: Any) -> None:
     )
 
 
+def test_the_reason_is_that_of_the_last_call() -> None:
+    """Also where calls with containers and without take turns."""
+    fused = lf.fuse(lambda x: (x, x[0] * 2) if isinstance(x, list) else x * 2)
+    a = _array(0, lf)
+    for _ in range(3):
+        fused([a])
+    assert "gives a container back" in fused.reason
+    for _ in range(3):
+        fused(a)
+    assert not fused.reason
+
+
 def test_a_container_that_is_given_back_is_the_callers() -> None:
     fused = lf.fuse(lambda d: (d, d["x"] * 2))
     given = {"x": _array(0, lf)}

@@ -122,6 +122,7 @@ class Fused(Itself):
         inner = self._with_more(args, kwargs)
         if inner is not None:
             return inner()
+        self._last = self
         if registry.SETTLE and registry.SETTLE[0]():
             return self(*args, **kwargs)  # machine code may know it now
         given = (*args, *kwargs.values()) if kwargs else args
