@@ -11,6 +11,7 @@ from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import as_numpys
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.small import as_writeable_as
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
 
@@ -47,7 +48,4 @@ def _in_memory(made: np.ndarray) -> Any:
         return made
     if session.default_device() == "cpu" and (made.size <= eager_size() or not is_frozen(made)):
         return small_array(made)
-    found = to_array(made)
-    if not made.flags.writeable:
-        found.setflags(write=False)
-    return found
+    return as_writeable_as(made, to_array(made))

@@ -107,7 +107,7 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 #: Functions whose results are around what they are given, and are written in turn.
-_AROUND = frozenset(("asmatrix", "unstructured_to_structured"))
+_AROUND = frozenset(("asmatrix",))
 
 
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

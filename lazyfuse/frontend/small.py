@@ -70,20 +70,20 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     is_whole = value.base is None or is_fresh and memory.size == value.size
     if value.size > eager_size() and is_whole:
-        return _as_writeable_as(value, to_array(value, owned=value.base is None))
+        return as_writeable_as(value, to_array(value, owned=value.base is None))
     if not is_fresh:
-        return _as_writeable_as(value, small_array(value.copy(order="K")))
+        return as_writeable_as(value, small_array(value.copy(order="K")))
     return small_array(value, None if value.base is None else small_array(memory))
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:
     """An array in the memory of an operand: a view of ours, a copy of NumPy's."""
     if not isinstance(operand, Handle):
-        return _as_writeable_as(value, to_array(value))
+        return as_writeable_as(value, to_array(value))
     return small_array(value, operand if operand._owner is None else operand._owner)
 
 
-def _as_writeable_as(value: np.ndarray, array: Any) -> Any:
+def as_writeable_as(value: np.ndarray, array: Any) -> Any:
     """An array that is read-only where NumPy's is."""
     if not value.flags.writeable:
         array.setflags(write=False)

@@ -84,20 +84,10 @@ look:
   %is_integer = call i1 @is(ptr %item, i64 T_INT)
   br i1 %is_integer, label %integer, label %no
 integer:
-  %given = call i64 @PyLong_AsLong(ptr %item)
-  %raised = call ptr @PyErr_Occurred()
-  %is_fine = icmp eq ptr %raised, null
-  br i1 %is_fine, label %count, label %clear
-clear:
-  call void @PyErr_Clear()
-  br label %no
-count:
   %extent = call i64 @number_at(ptr %extents, i64 %i)
   %stride = call i64 @number_at(ptr %steps, i64 %i)
-  %is_negative = icmp slt i64 %given, 0
-  %turned = add i64 %given, %extent
-  %place = select i1 %is_negative, i64 %turned, i64 %given
-  %is_inside = icmp ult i64 %place, %extent
+  %place = call i64 @placed(ptr %item, i64 %extent)
+  %is_inside = icmp sge i64 %place, 0
   br i1 %is_inside, label %inside, label %no
 inside:
   %moved = mul i64 %place, %stride

@@ -40,6 +40,24 @@ define internal i64 @number_at(ptr %tuple, i64 %place) {{
   ret i64 %number
 }}
 
+; where an int of a key is on an axis; -1 where it is out of bounds
+define internal i64 @placed(ptr %item, i64 %extent) alwaysinline {{
+  %given = call i64 @PyLong_AsLong(ptr %item)
+  %raised = call ptr @PyErr_Occurred()
+  %is_number = icmp eq ptr %raised, null
+  br i1 %is_number, label %count, label %clear
+clear:
+  call void @PyErr_Clear()
+  ret i64 -1
+count:
+  %negative = icmp slt i64 %given, 0
+  %turned = add i64 %given, %extent
+  %place = select i1 %negative, i64 %turned, i64 %given
+  %inside = icmp ult i64 %place, %extent
+  %found = select i1 %inside, i64 %place, i64 -1
+  ret i64 %found
+}}
+
 ; how many axes a key with so many items takes, and makes; -1 for two ellipses
 define internal void @count_axes(ptr %key, i1 %is_tuple, i64 %items, ptr %taken, ptr %made,
                                  ptr %ellipses) {{
@@ -119,15 +137,8 @@ taking:
   %is_slice = call i1 @is(ptr %item, i64 {slice_})
   br i1 %is_slice, label %slice, label %integer
 integer:
-  %given = call i64 @PyLong_AsLong(ptr %item)
-  %raised = call ptr @PyErr_Occurred()
-  %too_large = icmp ne ptr %raised, null
-  br i1 %too_large, label %no, label %counted
-counted:
-  %negative = icmp slt i64 %given, 0
-  %turned = add i64 %given, %extent
-  %place = select i1 %negative, i64 %turned, i64 %given
-  %inside = icmp ult i64 %place, %extent
+  %place = call i64 @placed(ptr %item, i64 %extent)
+  %inside = icmp sge i64 %place, 0
   br i1 %inside, label %picked, label %no
 picked:
   %moved = mul i64 %place, %stride
@@ -292,43 +303,33 @@ define internal ptr @viewed(ptr %self, ptr %key) {{
   %may = and i1 %plain, %basic
   br i1 %may, label %ask, label %no
 ask:
-  %own_layout = call ptr @get(ptr %self, i64 {handle_layout})
-  %own_extents = call ptr @PyTuple_GetItem(ptr %own_layout, i64 0)
-  %own_ndim = call i64 @PyTuple_Size(ptr %own_extents)
+  %layout = call ptr @get(ptr %self, i64 {handle_layout})
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %ndim = call i64 @PyTuple_Size(ptr %extents)
   %is_int = call i1 @is(ptr %key, i64 {int_})
-  %has_rows = icmp sgt i64 %own_ndim, 0
+  %has_rows = icmp sgt i64 %ndim, 1
   %is_row = and i1 %is_int, %has_rows
-  br i1 %is_row, label %convert, label %look
-convert:
-  %number = call i64 @PyLong_AsLong(ptr %key)
-  %raised = call ptr @PyErr_Occurred()
-  %is_number = icmp eq ptr %raised, null
-  br i1 %is_number, label %take, label %clear
-clear:
-  call void @PyErr_Clear()
-  ret ptr null
-take:
-  %steps = call ptr @PyTuple_GetItem(ptr %own_layout, i64 1)
-  %extent = call i64 @number_at(ptr %own_extents, i64 0)
-  %negative = icmp slt i64 %number, 0
-  %turned = add i64 %number, %extent
-  %at = select i1 %negative, i64 %turned, i64 %number
-  %inside = icmp ult i64 %at, %extent
+  br i1 %is_row, label %row, label %whole
+row:
+  %extent = call i64 @number_at(ptr %extents, i64 0)
+  %place = call i64 @placed(ptr %key, i64 %extent)
+  %inside = icmp sge i64 %place, 0
   br i1 %inside, label %move, label %no
 move:
-  %start = call i64 @number_at(ptr %own_layout, i64 2)
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %start = call i64 @number_at(ptr %layout, i64 2)
   %stride = call i64 @number_at(ptr %steps, i64 0)
-  %moved = mul i64 %at, %stride
-  %moved_to = add i64 %start, %moved
-  %is_line = icmp eq i64 %own_ndim, 1
-  br i1 %is_line, label %line, label %several
-line:
-  %number_there = call ptr @element(ptr %self, i64 %moved_to)
-  ret ptr %number_there
-several:
-  %row_view = call ptr @row_view(ptr %self, ptr %own_extents, ptr %steps, i64 %own_ndim,
-                                 i64 %moved_to)
+  %moved = mul i64 %place, %stride
+  %begin = add i64 %start, %moved
+  %row_view = call ptr @row_view(ptr %self, ptr %extents, ptr %steps, i64 %ndim, i64 %begin)
   ret ptr %row_view
+whole:
+  %element_at = call i64 @element_offset(ptr %layout, ptr %key)
+  %is_element = icmp sge i64 %element_at, 0
+  br i1 %is_element, label %read, label %look
+read:
+  %element = call ptr @element(ptr %self, i64 %element_at)
+  ret ptr %element
 look:
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
   br i1 %is_tuple, label %sized, label %counted
@@ -342,9 +343,6 @@ counted:
   %taken = load i64, ptr %taken_at
   %made = load i64, ptr %made_at
   %dots = load i64, ptr %dots_at
-  %layout = call ptr @get(ptr %self, i64 {handle_layout})
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %ndim = call i64 @PyTuple_Size(ptr %extents)
   %free = sub i64 %ndim, %taken
   %axes = add i64 %free, %made
   %fits = icmp sge i64 %free, 0
@@ -353,23 +351,7 @@ counted:
   %has_axes = icmp ult i64 %first_axis, 64
   %valid = and i1 %fits, %one
   %fine = and i1 %valid, %has_axes
-  br i1 %fine, label %make, label %single
-single:
-  %no_axes = icmp eq i64 %axes, 0
-  %no_dots = icmp eq i64 %dots, 0
-  %is_single = and i1 %no_axes, %no_dots
-  %is_element = and i1 %is_single, %fits
-  br i1 %is_element, label %find, label %no
-find:
-  %nothing = call ptr @PyTuple_New(i64 0)
-  %is_found = call i1 @index(ptr %layout, ptr %key, i1 %is_tuple, i64 %items, i64 %taken,
-                             ptr %nothing, ptr %nothing, ptr %offset_at)
-  call void @Py_DecRef(ptr %nothing)
-  br i1 %is_found, label %read, label %no
-read:
-  %place = load i64, ptr %offset_at
-  %element = call ptr @element(ptr %self, i64 %place)
-  ret ptr %element
+  br i1 %fine, label %make, label %no
 make:
   %shape = call ptr @PyTuple_New(i64 %axes)
   %strides = call ptr @PyTuple_New(i64 %axes)
