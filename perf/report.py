@@ -17,6 +17,7 @@ SIDES = {
     "indexing": "Indexing",
     "scans": "Scans",
     "everyday": "Everyday programs",
+    "calls": "Single calls",
 }
 
 

@@ -169,7 +169,8 @@ def overhead(results: Results) -> str:
 def losses(results: Results) -> str:
     """List where lazyfuse is slower than NumPy, and than the fastest peer."""
     rows = []
-    for question in ("uses", "dtypes", "layouts", "indexing", "scans", "everyday", "overhead"):
+    sides = ("dtypes", "layouts", "indexing", "scans", "everyday", "calls")
+    for question in ("uses", *sides, "overhead"):
         for entry in results.of(question):
             if entry["peer"] in OWN:
                 continue

@@ -326,7 +326,7 @@ LARGE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "a mask": lambda xp, column, row: xp.add(
         row, 1.0, where=host.ones((N, 1), bool), out=xp.zeros((N, N))
     ),
-    "tile": lambda xp, column, row: xp.tile(row, 1000),
+    "tile": lambda xp, column, row: xp.tile(row, 10_000),
     "repeat": lambda xp, column, row: row.repeat(1000),
     "picked": lambda xp, column, row: column[:, xp.zeros(N, int)],
 }

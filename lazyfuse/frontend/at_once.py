@@ -1,9 +1,9 @@
-"""Library calls with small results: NumPy runs them at once.
+"""Library calls whose results are not very large: NumPy runs them at once.
 
-Recording such a call takes 100 us and more: a node, a plan, copies of small operands. That would
-be worth it if something fused with it; as it is, the operands have to be in memory anyway, and
-what follows is on small arrays, which NumPy is best at. Large results are left to the engine,
-which may not need them after all, and so is what `fuse` records.
+Recording such a call takes 50 us and more: a node, a plan, copies of small operands. That would
+be worth it if something fused with it; as it is, the operands have to be in memory anyway. Results
+that take much longer than that to make are left to the engine, which may not need them after all,
+and so is what `fuse` records.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import eager_size
-from lazyfuse.frontend.handle import Handle, new, small_array
-from lazyfuse.frontend.memory import in_place, readable
+from lazyfuse.frontend.convert import eager_size, to_array
+from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.memory import in_place
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.layout import Layout
@@ -30,6 +30,9 @@ from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a product (`rerecord.count`).
 _SAVED = 10
+#: The most elements of a result that is computed at once, if any is: making it takes a
+#: millisecond, of which recording the call would be a twentieth.
+_MOST = 1 << 20
 #: Where regions of a new array lie, and those that they are copies of.
 Regions = Sequence[tuple[Layout, Layout]]
 #: Of an operand: shape, dtype and strides in elements.
@@ -46,14 +49,7 @@ def computed(
     """What a function of NumPy's gives for `before`, the operands and these options, as the
     user's; None where it is to be recorded. `size` is that of the result for operands of this
     memory. Raises: what it does, and the function."""
-    limit = eager_size()
-    if not limit or replay_code.is_recording():
-        return None
-    if not any(isinstance(value, Handle) for value in operands):
-        return None
-    if not all(_is_known(value, limit) for value in operands):
-        return None
-    if size(tuple(map(_memory, operands))) > limit:
+    if not _is_allowed(operands) or size(tuple(map(_memory, operands))) > _most():
         return None
     return _run(call, operands, before=before, options=options)
 
@@ -63,12 +59,10 @@ def product(left: Any, right: Any) -> Any:
     all else."""
     if not isinstance(left, Handle) or not isinstance(right, Handle):
         return None
-    one, other, limit = _shape(left), _shape(right), eager_size()
+    one, other = _shape(left), _shape(right)
     if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
         return None
-    if not limit or math.prod((*one[:-1], *other[1:])) > limit or replay_code.is_recording():
-        return None
-    if not _is_known(left, limit) or not _is_known(right, limit):
+    if math.prod((*one[:-1], *other[1:])) > _most() or not _is_allowed((left, right)):
         return None
     count(_SAVED)
     return _run(np.matmul, (left, right), heard)
@@ -77,7 +71,7 @@ def product(left: Any, right: Any) -> Any:
 def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regions) -> Any:
     """A new array of such memory, whose regions, the first of each pair, are copies of those of
     `array`, and all of it; None where that is to be recorded."""
-    if not _is_known(array, 0) or not eager_size() or replay_code.is_recording():
+    if not _is_known(array) or not eager_size() or replay_code.is_recording():
         return None
     nbytes = math.prod(shape) * np.dtype(array._code).itemsize
     own = array._storage.current()  # this version, whoever writes meanwhile
@@ -104,7 +98,20 @@ def _run(
     if type(found) is not np.ndarray:
         return found
     is_own = found.base is None and found.flags.owndata
-    return small_array(found if is_own else found.copy(order="K"))
+    return to_array(found, owned=is_own)
+
+
+def _is_allowed(operands: Sequence[Any]) -> bool:
+    """Whether anything is computed at once here, and NumPy can have these operands."""
+    if not eager_size() or replay_code.is_recording():
+        return False
+    return any(isinstance(value, Handle) for value in operands) and all(map(_is_known, operands))
+
+
+def _most() -> int:
+    """The most elements of a result that is computed at once."""
+    size = eager_size()
+    return size and max(size, _MOST)
 
 
 def _flush(operands: Sequence[Any]) -> None:
@@ -124,13 +131,12 @@ def _shape(value: Handle) -> tuple[int, ...]:
     return value._layout.shape if host is None else host.shape
 
 
-def _is_known(value: Any, limit: int) -> bool:
-    """Whether a value is an operand that NumPy can have as it is: memory on the CPU, a small
-    array, a scalar."""
+def _is_known(value: Any) -> bool:
+    """Whether a value is an operand that NumPy can have as it is: memory on the CPU, a scalar."""
     if isinstance(value, Handle):
         return value._host is not None or value._storage.device == "cpu"
     if type(value) is np.ndarray:
-        return value.dtype in KNOWN and value.size <= limit
+        return value.dtype in KNOWN
     return type(value) in SCALARS
 
 
@@ -158,4 +164,4 @@ def _array(value: Any) -> Any:
     node = value._storage.current()
     if node.buffer is None:  # another thread has written since
         engine.flush([node], "cpu")
-    return readable(value, node)
+    return in_place(node, value._reading, value._layout)  # of what is read-only NumPy makes copies

@@ -225,6 +225,9 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
     """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a
     temporary of ours), when `borrow` says that nobody will write to it, or when it is read-only
     all the way down; else copied."""
+    flags = array.flags
+    if owned and flags.c_contiguous and flags.aligned and array.dtype.isnative and array.size:
+        return _adopted(array, device)
     dtype = array.dtype.newbyteorder("=")
     strides = copy_strides(array.shape, _element_strides(array))
     dense = _as_dense(array, dtype, strides)
@@ -237,6 +240,13 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
     return Source(
         array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer
     )
+
+
+def _adopted(array: np.ndarray, device: str) -> Source:
+    """The memory of a temporary of ours in C order, for an array alone."""
+    buffer = session.backend(device).from_host(array.reshape(-1), borrow=True)
+    buffer.exclusive = True
+    return Source(array.shape, code(array.dtype), c_strides(array.shape), buffer)
 
 
 def _element_strides(array: np.ndarray) -> tuple[int, ...]:

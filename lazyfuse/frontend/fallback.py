@@ -53,7 +53,7 @@ def call(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
     """Run a NumPy function on materialized arrays and wrap its results; counted and announced."""
     assert function is not None
     arrays = _on_library(function, args)
-    _announce(_name(function), "CuPy where it can, else NumPy" if arrays else "NumPy")
+    announce(_name(function), "CuPy where it can, else NumPy" if arrays else "NumPy")
     found = _on_device(function, arrays, args, kwargs) if arrays else None
     return run(function, *args, **kwargs) if found is None else found
 
@@ -189,7 +189,7 @@ def _writable_tree(out: Any, written: dict[int, tuple[Handle, np.ndarray]]) -> A
     return out
 
 
-def _announce(name: str, by: str) -> None:
+def announce(name: str, by: str) -> None:
     """Count a call that leaves the engine; warn once per line of the user, or refuse."""
     policy = config.current().fallback
     if policy == "error":

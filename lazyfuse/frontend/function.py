@@ -20,7 +20,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
-from lazyfuse.ops.rules import FUNCTIONS, Rule
+from lazyfuse.ops.rules import FUNCTIONS, Rule, middling, sized
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -36,11 +36,18 @@ _OWN_OBJECTS = frozenset(("load", "frombuffer"))
 class Function(registry.AtOnce):
     """A function of the namespace: `plain`, NumPy's own, when all its operands are small, else
     `engine`. It has the engine's signature and docstring. `rule`: that of a function that is not
-    listed."""
+    listed. `announce`: what is told of calls that leave the engine, if any is."""
 
     __slots__ = ("__dict__", "__weakref__", "_engine", "_size")
 
-    def __init__(self, name: str, engine: Method, plain: Method, rule: Rule = Rule.NONE) -> None:
+    def __init__(
+        self,
+        name: str,
+        engine: Method,
+        plain: Method,
+        rule: Rule = Rule.NONE,
+        announce: Callable[[], None] | None = None,
+    ) -> None:
         update_wrapper(self, engine)
         self.__module__, self.__qualname__ = "lazyfuse", name
         if hasattr(plain, "__signature__"):  # of C functions
@@ -50,8 +57,9 @@ class Function(registry.AtOnce):
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
-        self._rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
-        self._engine = beside(engine, plain, self._rule)
+        own_rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
+        self._rule = sized(own_rule, name) if announce is None else own_rule
+        self._engine = beside(engine, plain, own_rule, middling(name), announce)
         self._size = _SIZES.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

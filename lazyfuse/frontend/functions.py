@@ -10,6 +10,7 @@ import numpy as np
 from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking, pieces
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.ir.order import is_contiguous
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -21,6 +22,38 @@ def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     if x is np._NoValue or y is np._NoValue:
         raise ValueError("either both or neither of x and y should be given")
     return elementwise.apply("where", (condition, x, y))
+
+
+def nan_to_num(
+    x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """`np.nan_to_num` of an array of real floats and numbers that its dtype has, in one pass; None
+    for others."""
+    if not isinstance(x, Handle) or x._code[0] != "f" or not x._layout.shape or copy is not True:
+        return None
+    if not is_contiguous(x._layout.shape, x._layout.strides):
+        return None  # `where` has an order of its own
+    dtype = np.dtype(x._code)
+    ends = np.finfo(dtype)
+    most = float(ends.max) if posinf is None else posinf
+    least = float(ends.min) if neginf is None else neginf
+    if not all(_is_kept(number, ends) for number in (nan, most, least)):
+        return None
+    found = x
+    for name, other, number in (
+        ("equal", np.inf, most),
+        ("equal", -np.inf, least),
+        ("not_equal", x, nan),
+    ):
+        is_meant = elementwise.apply(name, (x, other))
+        found = elementwise.apply("where", (is_meant, dtype.type(number), found))
+    return found
+
+
+def _is_kept(number: Any, ends: Any) -> bool:
+    """Whether a dtype has a number, rounded, without a word."""
+    is_number = type(number) in (int, float)
+    return is_number and (number - number != 0 or ends.min <= number <= ends.max)
 
 
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:

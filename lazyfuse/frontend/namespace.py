@@ -124,7 +124,9 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 
 #: Shorter ways for usual calls of some of them; they give None for others.
 _SHORTER: Mapping[str, Any] = {
+    "extract": picking.extract,
     "linspace": ranges.linspace,
+    "nan_to_num": functions.nan_to_num,
     "outer": _outer,
     "pad": moves.pad,
 }
@@ -334,7 +336,8 @@ def _adapted(name: str, value: Any) -> Any:
             return Outside(name, value, fallback.run)
         case "fallback":
             rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
-            return Function(name, Outside(name, value, fallback.call), value, rule)
+            engine = Outside(name, value, fallback.call)
+            return Function(name, engine, value, rule, partial(fallback.announce, name, "NumPy"))
     return value
 
 

@@ -101,7 +101,19 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
         return fallback.call(np.compress, condition, a, axis, out=out)
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    if axis is None and out is None and isinstance(a, Handle):
+        found = extract(mask, a)
+        if found is not None:
+            return found
     return take(a, nonzero(mask)[0], axis, out)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    """`np.extract` of arrays of one shape: what a mask picks; None for others."""
+    if not isinstance(condition, Handle) or not isinstance(arr, Handle):
+        return None
+    is_mask = condition._code == "b1" and condition._layout.shape == arr._layout.shape != ()
+    return arr[condition] if is_mask else None  # type: ignore[index]  # every Handle is a LazyArray
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:

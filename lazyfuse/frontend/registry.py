@@ -20,7 +20,7 @@ class AtOnce(Itself):
     without keywords, if any; `_learned`: of calls of an array and arguments that are none.
     `_code`: of what can be put off (`deferred.py`), else None.
     `_kernels`: the address of records of its own kernels, None for none (`direct.py`).
-    `_rule`: which operands may be parts of the engine's memory (`ops/rules.py`).
+    `_rule`: which operands may be parts of the engine's memory, and how large (`ops/rules.py`).
     """
 
     __slots__ = ("_exact", "_recipes", "_learned", "_code", "_kernels", "_rule")

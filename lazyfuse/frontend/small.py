@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.convert import eager_size, source, to_array
-from lazyfuse.frontend.handle import Handle, handle, small_array
+from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
@@ -48,7 +48,7 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
     arrays, ours and NumPy's, that the call was given."""
     kind = type(value)
     if kind is np.ndarray:
-        return _lift_array(value, operands)
+        return _lift_array(value, operands, is_only=True)
     if kind in (tuple, list):
         return kind(lift(item, operands) for item in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -56,7 +56,8 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
     return value
 
 
-def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
+def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = False) -> Any:
+    """`is_only`: no other result may lie in the same memory."""
     if value.dtype not in KNOWN:
         return value
     memory = root(value)
@@ -70,7 +71,10 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any]) -> Any:
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     is_whole = value.base is None or is_fresh and memory.size == value.size
     if value.size > eager_size() and is_whole:
-        return as_writeable_as(value, to_array(value, owned=value.base is None))
+        is_own = value.base is None or is_only and is_fresh
+        if is_own and session.default_device() == "cpu":
+            return as_writeable_as(value, new(source(value, "cpu", owned=True), "cpu"))
+        return as_writeable_as(value, to_array(value, owned=is_own))
     if not is_fresh:
         return as_writeable_as(value, small_array(value.copy(order="K")))
     return small_array(value, None if value.base is None else small_array(memory))

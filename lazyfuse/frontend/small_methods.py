@@ -35,7 +35,7 @@ from lazyfuse.frontend.windows import (
     operated,
     window,
 )
-from lazyfuse.ops.rules import METHODS, Rule
+from lazyfuse.ops.rules import METHODS, Rule, middling
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -146,13 +146,13 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
-    rule = METHODS.get(name, Rule.NONE)
+    rule, size = METHODS.get(name, Rule.NONE), middling(name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
         if host is None:
             if rule and self._storage.node.buffer is not None:
-                found = called(plain, (self, *args), kwargs, rule, most=3)
+                found = called(plain, (self, *args), kwargs, rule, 3, size)
                 if found is not LARGE:
                     return found
             return engine(self, *args, **kwargs)

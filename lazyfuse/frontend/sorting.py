@@ -7,12 +7,15 @@ reads the result still fuses.
 from __future__ import annotations
 
 import importlib
+import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import fallback
+from lazyfuse.frontend.at_once import Memory, computed
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, outline, record
@@ -122,12 +125,20 @@ def _partitioned(
     places = _places(kth, array.shape, -1 if axis is None else axis)
     if places is None or kind != "introselect" or order is not None:
         return fallback.call(function, a, kth, axis, kind, order)
+    now = computed(function, (array,), _size, (), (("axis", axis), ("kth", places)))
+    if now is not None:
+        return now
     device = array._storage.device
     node = node_of(array, device)
     call = _along(function, axis, {})
     found = outline(_along(like, axis, {}), ((node.shape, node.dtype, node.strides),))
     call = Call(function, options=(*call.options, ("kth", places)))
     return new(opaque(call, (node,), found.shape, found.dtype, found.strides, _REASON), device)
+
+
+def _size(memory: Sequence[Memory]) -> int:
+    """Of a result that has the shape of the last operand."""
+    return math.prod(memory[-1][0])
 
 
 def _places(kth: Any, shape: tuple[int, ...], axis: Any) -> tuple[int, ...] | None:
@@ -166,6 +177,10 @@ def _lexsorted(*keys: np.ndarray, axis: int) -> np.ndarray:
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     """Where values would go in a sorted array, as intp of the shape of `v`; recorded.
     Raises: ValueError when `a` has not one axis, or for an unknown `side`."""
+    if sorter is None:
+        now = computed(np.searchsorted, (a, v), _size, (), (("side", side),))
+        if now is not None:
+            return now
     try:
         device = device_of((a, v))
         nodes = (node_of(a, device), node_of(v, device))
@@ -196,17 +211,21 @@ def monotonicity(x: Any) -> int:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     """`multiarray.interp`: linear interpolation between the points (xp, fp), which `np.interp`
     asks for; recorded. Raises: ValueError when these differ in length or are none."""
+    ends = (("left", left), ("right", right))
+    now = computed(np.interp, (x, xp, fp), lambda memory: math.prod(memory[0][0]), (), ends)
+    if now is not None:
+        return now
     try:
         device = device_of((x, xp, fp))
         nodes = tuple(node_of(value, device) for value in (x, xp, fp))
     except ForeignError:
         return fallback.call(np.interp, x, xp, fp, left, right)
     points = nodes[1].shape
-    ends = all(end is None or isinstance(end, int | float) for end in (left, right))
+    are_real = all(end is None or isinstance(end, int | float) for _, end in ends)
     real = all(node.dtype[0] != "c" for node in nodes)
-    if len(points) != 1 or points != nodes[2].shape or not points[0] or not (ends and real):
+    if len(points) != 1 or points != nodes[2].shape or not points[0] or not (are_real and real):
         return fallback.call(np.interp, x, xp, fp, left, right)
-    call = Call(np.interp, options=(("left", left), ("right", right)))
+    call = Call(np.interp, options=ends)
     shape = nodes[0].shape
     node = opaque(call, nodes, shape, "f8", c_strides(shape), "interpolation runs in NumPy")
     return new(node, device) if shape else result(node, device)

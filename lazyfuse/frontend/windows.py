@@ -160,15 +160,18 @@ def put(result: Any, out: Any) -> bool:
 class _Opened(small.Lowering):
     """Arguments for NumPy, with windows in place of small arrays of the engine."""
 
-    def __init__(self, allowed: int) -> None:
+    def __init__(self, allowed: int, *, writeable: bool) -> None:
         super().__init__(allowed)
         self.windows: list[Any] = []
         self.opens = False
+        self._writeable = writeable
 
     def of_engine(self, array: Handle) -> Any:
         found = window(array, self.allowed) if self.opens else None
         if found is None:
             raise small.Large
+        if self._writeable and type(found) is np.ndarray:
+            found.flags.writeable = True
         self.windows.append(found)
         return found
 
@@ -183,9 +186,19 @@ class _Opened(small.Lowering):
         self.opens = False
         return given + [self.lower(arg) for arg in args[most:]]
 
+    def by_name(self, key: str, value: Any) -> Any:
+        """An argument by name. Raises: Large."""
+        self.opens = key in _READ
+        try:
+            return self.lower(value)
+        finally:
+            self.opens = False
 
+
+#: Keywords of arrays that all functions only read, and that do not make a result larger.
+_READ = frozenset(("weights",))
 #: How many arguments by position may have windows: what stands behind may be written.
-_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2}
+_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3}
 #: Keywords that say how large a result is.
 _SIZES = frozenset(("shape", "n", "repeats", "reps"))
 
@@ -196,23 +209,28 @@ def called(
     kwargs: Mapping[str, Any],
     rule: Rule,
     most: int = 64,
+    size: int = 0,
+    announce: Callable[[], None] | None = None,
 ) -> Any:
     """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
     as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
-    which some may be those. Raises: what it does."""
-    limit = largest()
+    which some may be those. `size`: how many elements they may have where that is more than a
+    small array has, and `announce` is told of those. Raises: what it does, and `announce`."""
+    limit = _limit(size)
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
-    opened = _Opened(limit)
+    opened = _Opened(limit, writeable=size > 0)
     try:
         given = opened.lowered(args, rule, most)
-        named = {key: opened.lower(value) for key, value in kwargs.items()}
+        named = {key: opened.by_name(key, value) for key, value in kwargs.items()}
     except small.Large:
         return LARGE
     if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
     if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
         return LARGE
+    if announce is not None and any(np.size(each) > largest() for each in opened.windows):
+        announce()
     count(_SAVED)
     found = call_as_user(plain, *given, **named)
     if small.is_output(found, args[1:]):
@@ -220,6 +238,13 @@ def called(
     if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
         return LARGE
     return small.answer(small.lift(found, opened.arrays), kwargs)
+
+
+def _limit(size: int) -> int:
+    """The largest size of operands that may have `size` elements; 0 where nothing is to be
+    computed at once."""
+    small_size = largest()
+    return small_size and max(small_size, size)
 
 
 def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
@@ -260,31 +285,41 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)
 
 
-def beside(engine: Method, plain: Method, rule: Rule) -> Method:
-    """`engine`, a function of the namespace, with NumPy's beside it."""
+def beside(
+    engine: Method,
+    plain: Method,
+    rule: Rule,
+    size: int = 0,
+    announce: Callable[[], None] | None = None,
+) -> Method:
+    """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `size` and `announce`
+    as in `called`."""
     if rule is Rule.NONE:
         return engine
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        found = called(plain, args, kwargs, rule) if _may_be_at_hand(args) else LARGE
+        is_at_hand = _may_be_at_hand(args, size)
+        found = LARGE
+        if is_at_hand:
+            found = called(plain, args, kwargs, rule, size=size, announce=announce)
         return engine(*args, **kwargs) if found is LARGE else found
 
     return function
 
 
-def _may_be_joined(items: Sequence[Any]) -> bool:
+def _may_be_joined(items: Sequence[Any], size: int) -> bool:
     """Whether there are arrays of the engine among items, and these are small together."""
     shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
-    return bool(shapes) and sum(map(size_of, shapes)) <= largest()
+    return bool(shapes) and sum(map(size_of, shapes)) <= _limit(size)
 
 
-def _may_be_at_hand(args: Sequence[Any]) -> bool:
+def _may_be_at_hand(args: Sequence[Any], size: int) -> bool:
     """Whether the first argument, where it is an array of the engine, is computed; or one is among
     its items."""
     first: Any = args[0] if args else None
     if type(first) in (list, tuple):
-        return _may_be_joined(first) or len(args) > 1
+        return _may_be_joined(first, size) or len(args) > 1
     if type(first) not in ARRAYS or first._host is not None:
         return True
     return first._storage.node.buffer is not None

@@ -6,6 +6,7 @@ from typing import Any
 
 from perf.workloads import (
     algorithms,
+    calls,
     dtypes,
     everyday,
     images,
@@ -41,6 +42,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "scans": scans.WORKLOADS,
     "everyday": everyday.WORKLOADS,
     "algorithms": algorithms.WORKLOADS,
+    "calls": calls.WORKLOADS,
     "overhead": overhead.WORKLOADS,
 }
 #: The families that stand for real use: these are compared with every peer at every size.

@@ -15,7 +15,7 @@ ours:
 give:
   ret ptr %host
 memory:
-  %made = call ptr @window_of(ptr %object, i64 9223372036854775807)
+  %made = call ptr @window_of(ptr %object, i64 9223372036854775807, i32 0)
   ret ptr %made
 no:
   ret ptr null

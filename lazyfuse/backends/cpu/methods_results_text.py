@@ -31,7 +31,11 @@ sequence:
   br i1 %is_exact, label %tuple, label %inside
 inside:
   %is_plain_list = call i1 @is_list_of_others(ptr %value)
-  br i1 %is_plain_list, label %as_it_is, label %of_others
+  br i1 %is_plain_list, label %as_it_is, label %named
+named:
+  %is_named = icmp ne i32 %is_tuple, 0
+  %are_fresh = call i1 @are_fresh(ptr %value, i1 %is_named)
+  br i1 %are_fresh, label %lift, label %of_others
 tuple:
   %results = call ptr @tuple_of_results(ptr %value, ptr %objects, ptr %given, i64 %count,
                                         i64 %limit)
@@ -106,7 +110,11 @@ of_fresh:
   %is_new_view = and i1 %can_view, %is_view
   br i1 %is_new_view, label %root, label %large
 large:
-  br i1 %is_fresh, label %lift, label %of_others
+  %is_whole_result = icmp ne i64 %positional, 0
+  %is_own_view = and i1 %is_view, %is_new
+  %can_adopt = and i1 %is_own_view, %is_whole_result
+  %can_lift = or i1 %is_fresh, %can_adopt
+  br i1 %can_lift, label %lift, label %of_others
 of_others:
   %had_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
   br i1 %had_windows, label %reject, label %lift
@@ -225,6 +233,31 @@ look:
   %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
   %is_other = xor i1 %is_array, true
   ret i1 %is_other
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether all arrays in a tuple have their own memory
+define internal i1 @are_fresh(ptr %object, i1 %is_tuple) {
+  br i1 %is_tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %object)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %look ], [ %after, %array ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %item = call ptr @PyTuple_GetItem(ptr %object, i64 %i)
+  %after = add i64 %i, 1
+  %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %next
+array:
+  %base = get ptr %item[BASE]
+  %is_own = icmp eq ptr %base, null
+  br i1 %is_own, label %next, label %no
 yes:
   ret i1 true
 no:

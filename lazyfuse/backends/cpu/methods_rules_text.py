@@ -23,15 +23,44 @@ pair:
   %of_pair = select i1 %is_in_pair, i64 OPENS_OWN, i64 0
   ret i64 %of_pair
 any:
-  %of_any = select i1 %is_positional, i64 OPENS_BOTH, i64 0
+  %is_early = and i1 %is_positional, %is_of_three
+  %of_any = select i1 %is_early, i64 OPENS_BOTH, i64 0
   ret i64 %of_any
 no:
   ret i64 0
 }
 
+; as `host_or_window`, with a window of at most so many elements where that is more than those of a
+; small array. It is not read-only then, of which NumPy would make copies
+define internal ptr @host_or_large_window(ptr %object, i64 %most) {
+  %is_usual = icmp eq i64 %most, 0
+  br i1 %is_usual, label %usual, label %look
+usual:
+  %found = call ptr @host_or_window(ptr %object)
+  ret ptr %found
+look:
+  %host = call ptr @small_host(ptr %object)
+  %has_none = icmp eq ptr %host, null
+  br i1 %has_none, label %engines, label %give
+give:
+  ret ptr %host
+engines:
+  %least = call i64 @eager_size()
+  %are_any = icmp sgt i64 %least, 0
+  br i1 %are_any, label %open, label %no
+open:
+  %is_more = icmp sgt i64 %most, %least
+  %limit = select i1 %is_more, i64 %most, i64 %least
+  %window = call ptr @window_of(ptr %object, i64 %limit, i32 WRITEABLE_FLAG)
+  ret ptr %window
+no:
+  ret ptr null
+}
+
 ; whether a result is small that is as large as these arguments together make it; where none is of
-; the engine that is not asked
-define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule) {
+; the engine that is not asked. `most`: the elements that it may have where that is more than those
+; of a small array
+define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule, i64 %most) {
   %is_of_all = icmp eq i64 %rule, RULE_SPREAD
   %is_of_pair = icmp eq i64 %rule, RULE_PAIR
   %is_spread = or i1 %is_of_all, %is_of_pair
@@ -62,8 +91,10 @@ joined:
   br label %compare
 compare:
   %size = phi i64 [ %wide, %spread ], [ %long, %joined ]
-  %most = call i64 @eager_size()
-  %is_small = icmp sle i64 %size, %most
+  %eager = call i64 @eager_size()
+  %is_more = icmp sgt i64 %most, %eager
+  %limit = select i1 %is_more, i64 %most, i64 %eager
+  %is_small = icmp sle i64 %size, %limit
   ret i1 %is_small
 yes:
   ret i1 true

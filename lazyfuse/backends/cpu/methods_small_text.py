@@ -9,9 +9,12 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; what NumPy's function gives for arguments all of which are small arrays, numbers, words and
 ; lists of such, or parts of the engine's memory where the rule lets them be (`ops/rules.py`);
 ; `first` comes before the others where it is not null. Null where they are not, and for an
-; exception
+; exception. `sized_rule`: a rule, and how many elements those parts may have (`ops/rules.py`)
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,
-                                i64 %rule) {
+                                i64 %sized_rule) {
+  %rule = and i64 %sized_rule, RULE_BITS
+  %most = lshr i64 %sized_rule, RULE_SHIFT
+  %size_opened = mul i64 %most, OPENS_UNIT
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
   %under_options = call i64 @eager_size()
@@ -54,14 +57,16 @@ next:
   %is_over = icmp sge i64 %i, %total
   br i1 %is_over, label %bound, label %look
 bound:
-  %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule)
+  %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule,
+                                   i64 %most)
   br i1 %is_bounded, label %run, label %undo_all
 undo_all:
   call void @drop_all(ptr %given, i64 %total)
   br label %no
 look:
   %object = get ptr %objects[%i]
-  %opens = call i64 @openings(i64 %rule, i64 %i, i64 %positional)
+  %opened = call i64 @openings(i64 %rule, i64 %i, i64 %positional)
+  %opens = or i64 %opened, %size_opened
   %low = call ptr @lowered(ptr %object, i64 %eager, i64 3, i64 %opens)
   %is_large = icmp eq ptr %low, null
   br i1 %is_large, label %undo, label %keep
@@ -71,7 +76,10 @@ undo:
 keep:
   put ptr %low, %given[%i]
   %after = add i64 %i, 1
-  %is_array = icmp ne ptr %low, %object
+  %is_window = call i1 @is_engines(ptr %object)
+  %is_other = icmp ne ptr %low, %object
+  %is_no_window = xor i1 %is_window, true
+  %is_array = and i1 %is_other, %is_no_window
   br i1 %is_array, label %measure, label %lowered
 measure:
   %size = call i64 @size_of_array(ptr %low)
@@ -191,7 +199,8 @@ small:
 
 ; an argument as NumPy takes it, with a reference: a window where it is an array of the engine that
 ; is at hand and may be opened, by itself or as an item. Null where it is not small, or not known,
-; and for an exception. Lists are looked into so many levels deep
+; and for an exception. Lists are looked into so many levels deep. `opens`: what may be a window,
+; and of how many elements
 define internal ptr @lowered(ptr %object, i64 %eager, i64 %levels, i64 %opens) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
@@ -200,7 +209,8 @@ ours:
   %may_open = icmp ne i64 %opens_own, 0
   br i1 %may_open, label %open, label %close
 open:
-  %host_or_window = call ptr @host_or_window(ptr %object)
+  %most = udiv i64 %opens, OPENS_UNIT
+  %host_or_window = call ptr @host_or_large_window(ptr %object, i64 %most)
   ret ptr %host_or_window
 close:
   %host = call ptr @small_host(ptr %object)
@@ -228,8 +238,8 @@ items:
 sequence:
   %less = sub i64 %levels, 1
   %opens_items = and i64 %opens, OPENS_ITEMS
-  %of_items = mul i64 %opens_items, OPENS_BOTH
-  %opens_inside = udiv i64 %of_items, OPENS_ITEMS
+  %may_open_items = icmp ne i64 %opens_items, 0
+  %opens_inside = select i1 %may_open_items, i64 %opens, i64 0
   %found = call ptr
     @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %less, i64 %opens_inside)
   ret ptr %found

@@ -87,7 +87,7 @@ define internal ptr @window(ptr %array) {
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %look, label %no
 look:
-  %found = call ptr @window_of(ptr %array, i64 %most)
+  %found = call ptr @window_of(ptr %array, i64 %most, i32 0)
   ret ptr %found
 no:
   ret ptr null
@@ -95,7 +95,7 @@ no:
 
 ; the same of at most so many elements. What has not been written, of zeros for instance, is then
 ; (`frontend/piecewise.py`)
-define internal ptr @window_of(ptr %array, i64 %most) {
+define internal ptr @window_of(ptr %array, i64 %most, i32 %flags) {
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %no, label %memory
@@ -117,7 +117,7 @@ again:
   br i1 %is_still_away, label %no, label %make
 make:
   %memory_of = phi ptr [ %buffer, %memory ], [ %written, %again ]
-  %made = call ptr @elements_in(ptr %array, ptr %memory_of, i64 %most, i32 0)
+  %made = call ptr @elements_in(ptr %array, ptr %memory_of, i64 %most, i32 %flags)
   ret ptr %made
 no:
   ret ptr null

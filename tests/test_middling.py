@@ -1,0 +1,244 @@
+"""Arrays that are larger than small ones, in computed memory: NumPy computes at once what fuses
+with nothing (`middling` of `ops/rules.py`), and all is as it is with NumPy's."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from lazyfuse.ops import rules
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
+from tests.test_namespace_aliasing import (  # noqa: E402
+    test_aliasing,  # noqa: F401 - likewise
+    test_in_place,  # noqa: F401 - likewise
+)
+from tests.test_windows import in_the_engine  # noqa: E402
+
+N = 5_000
+
+
+@pytest.fixture(autouse=True)
+def middling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Inputs are parts of computed memory of the engine, and hardly any is small."""
+    monkeypatch.setattr(oracle, "to_lazy", in_the_engine)
+    with lf.options(eager_size=2):
+        yield
+
+
+def vectors() -> dict[str, host.ndarray]:
+    """Some of NumPy's arrays, by their names in `CALLS`."""
+    draw = host.random.default_rng(3)
+    return {
+        "x": draw.normal(size=N),
+        "y": draw.normal(size=N),
+        "k": draw.integers(0, 50, N),
+        "b": draw.random(N) < 0.5,
+        "m": draw.normal(size=(50, 100)),
+        "t": draw.normal(size=(N // 3, 3)),
+        "gaps": host.where(draw.random(N) < 0.1, host.nan, draw.normal(size=N)),
+    }
+
+
+def in_memory() -> dict[str, Any]:
+    """The same of ours, computed, and not small."""
+    ours = {name: lf.array(value) for name, value in vectors().items()}
+    lf.materialize(*ours.values())
+    assert all(array._host is None for array in ours.values())
+    return ours
+
+
+def computed(value: Any) -> Any:
+    """An array of NumPy's as one of ours, computed; all else as it is."""
+    if not isinstance(value, host.ndarray):
+        return value
+    array = lf.array(value)
+    lf.materialize(array)
+    return array
+
+
+CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "any": lambda xp, d: (xp.any(d["b"]), d["b"].any(), xp.all(d["b"]), d["m"].all(axis=0)),
+    "max": lambda xp, d: (xp.max(d["x"]), d["m"].max(1), d["x"].min(), xp.nanmax(d["gaps"])),
+    "trace": lambda xp, d: (xp.trace(d["m"]), d["m"].trace()),
+    "norm": lambda xp, d: (xp.linalg.norm(d["x"]), xp.linalg.norm(d["m"], axis=1)),
+    "found": lambda xp, d: (xp.flatnonzero(d["b"]), xp.argwhere(d["b"]), xp.argmax(d["x"])),
+    "products": lambda xp, d: (xp.dot(d["x"], d["y"]), xp.vdot(d["x"], d["y"])),
+    "joined": lambda xp, d: (
+        xp.concatenate([d["x"], d["y"]]),
+        xp.stack([d["x"], d["y"]], axis=1),
+        xp.column_stack([d["x"], d["k"]]),
+        xp.append(d["x"], 1.0),
+    ),
+    "moved": lambda xp, d: (
+        xp.roll(d["x"], 3),
+        xp.roll(d["m"], 1),
+        xp.tile(d["m"], (2, 3)),
+        xp.pad(d["m"], 2, mode="edge"),
+        xp.fft.fftshift(d["x"]),
+        xp.insert(d["x"], 5, 1.0),
+        xp.delete(d["x"], [1, 2]),
+    ),
+    "sorted": lambda xp, d: (
+        xp.sort(d["x"]),
+        xp.argsort(d["m"], axis=0),
+        xp.partition(d["x"], 10)[10],
+        xp.unique(d["k"], return_counts=True),
+        xp.lexsort((d["x"], d["k"])),
+    ),
+    "searched": lambda xp, d: (
+        xp.searchsorted(xp.sort(d["x"]), d["y"]),
+        xp.digitize(d["x"], xp.linspace(-1, 1, 9)),
+        xp.interp(d["x"], xp.linspace(-1, 1, 9), xp.linspace(0, 1, 9), left=-5.0),
+        xp.isin(d["k"], [3, 4]),
+        xp.array_equal(d["x"], d["y"]),
+    ),
+    "counted": lambda xp, d: (
+        xp.bincount(d["k"]),
+        xp.bincount(d["k"], weights=d["x"]),
+        xp.histogram(d["x"], 10),
+        xp.histogram(d["x"], 10, weights=d["y"]),
+        xp.count_nonzero(d["b"]),
+    ),
+    "slid": lambda xp, d: (xp.convolve(d["x"], d["y"][:5]), xp.correlate(d["x"], d["y"][:3])),
+    "folded": lambda xp, d: (
+        xp.add.reduceat(d["x"], [0, 10, 500]),
+        xp.average(d["x"], weights=d["y"]),
+        xp.ptp(d["x"]),
+        xp.nansum(d["gaps"]),
+        xp.nanmean(d["gaps"]),
+        xp.nanstd(d["gaps"]),
+        xp.nanargmax(d["gaps"]),
+    ),
+    "composed": lambda xp, d: (
+        xp.gradient(d["x"]),
+        xp.gradient(d["m"]),
+        xp.ediff1d(d["x"]),
+        xp.cross(d["t"], d["t"][::-1]),
+        xp.tril(d["m"]),
+        xp.take(d["x"], d["k"]),
+        xp.meshgrid(d["x"][:50], d["y"][:40]),
+        xp.kron(d["m"], xp.eye(2)),
+        xp.cov(d["m"]),
+    ),
+    "filled": lambda xp, d: (
+        xp.nan_to_num(d["gaps"]),
+        xp.nan_to_num(d["gaps"].astype("f4"), nan=2.5, posinf=1e300),
+        xp.nan_to_num(1 / xp.floor(d["x"]), posinf=3, neginf=-4.0),
+    ),
+    "picked": lambda xp, d: (
+        xp.extract(d["b"], d["x"]),
+        xp.extract(d["k"] > 25, d["k"]),
+        xp.compress(d["b"], d["x"]),
+        xp.compress([True, False, True], d["m"], axis=0),
+    ),
+    "transformed": lambda xp, d: (xp.fft.rfft(d["x"]), xp.fft.fft2(d["m"]), xp.packbits(d["b"])),
+    "by position": lambda xp, d: (xp.take(d["m"], [1, 2], 0), xp.resize(d["x"], (30, 40))),
+}
+
+
+def flat(value: Any) -> list[Any]:
+    """All results in tuples and lists."""
+    is_many = isinstance(value, tuple | list)
+    return [item for each in value for item in flat(each)] if is_many else [value]
+
+
+def read(call: Callable[[Any, dict[str, Any]], Any], xp: Any, d: dict[str, Any]) -> Any:
+    """The results."""
+    return flat(call(xp, d))
+
+
+def written(call: Callable[[Any, dict[str, Any]], Any], xp: Any, d: dict[str, Any]) -> Any:
+    """The results, written: nothing that was given changes."""
+    found = flat(call(xp, d))
+    for result in found:
+        if isinstance(result, lf.LazyArray | host.ndarray) and result.ndim:
+            result[...] = 77
+    return found
+
+
+def kept(call: Callable[[Any, dict[str, Any]], Any], xp: Any, d: dict[str, Any]) -> Any:
+    """The results, which do not change with what was given."""
+    found = flat(call(xp, d))
+    for array in d.values():
+        array[...] = 1
+    return found
+
+
+@pytest.mark.parametrize("use", [read, written, kept])
+@pytest.mark.parametrize("name", CALLS)
+def test_results(name: str, use: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NumPy's, in their own memory; of whole arrays, and of parts that lie apart, of which BLAS
+    sums in another order."""
+    values = vectors()
+
+    def program(xp: Any, *arrays: Any) -> Any:
+        return use(CALLS[name], xp, dict(zip(values, arrays, strict=True)))
+
+    oracle.check(program, *values.values(), ulp=64, normwise=True)
+    monkeypatch.setattr(oracle, "to_lazy", computed)
+    oracle.check(program, *values.values())
+
+
+def test_outputs_are_no_operands() -> None:
+    """An output by position is written through the array, not behind its back."""
+    theirs, ours = vectors(), in_memory()
+    given = lf.asnumpy(ours["y"])
+    before, view = given.copy(), ours["y"][:]
+    lf.take(ours["x"], ours["k"], 0, ours["y"])
+    host.testing.assert_array_equal(lf.asnumpy(view), host.take(theirs["x"], theirs["k"], 0))
+    host.testing.assert_array_equal(given, before)
+
+
+def test_pending_operands_wait() -> None:
+    """What is pending fuses with what is recorded on it."""
+    ours = in_memory()
+    found = lf.concatenate([ours["x"] * 2, ours["y"] + 1])
+    assert found._host is None and found._storage.node.buffer is None
+
+
+def test_only_so_large() -> None:
+    """Above a size calls are recorded."""
+    values = host.random.default_rng(0).random(rules.middling("sort") + 1)
+    array = lf.array(values)
+    lf.materialize(array)
+    found = lf.sort(array)
+    assert found._storage.node.buffer is None
+    host.testing.assert_array_equal(lf.asnumpy(found), host.sort(values))
+
+
+def test_fallbacks_are_told() -> None:
+    """What leaves the engine is counted, or refused, as it is of larger arrays."""
+    ours = in_memory()
+    before = lf.stats().fallbacks
+    lf.unique(ours["k"])
+    assert lf.stats().fallbacks == before + 1
+    with lf.options(fallback="error"), pytest.raises(lf.FallbackError, match="unique"):
+        lf.unique(ours["k"])
+
+
+def test_nothing_is_copied() -> None:
+    """Neither of operands, as NumPy's functions do with read-only ones, nor of results."""
+    values = host.random.default_rng(0).integers(0, 9, 1 << 18)
+    array = lf.array(values)
+    lf.materialize(array)
+    lf.bincount(array), lf.delete(array, 5)
+    for call, most in (
+        (lf.bincount, 1 << 16),
+        (lambda x: lf.delete(x, 5), values.nbytes * 3 // 2),
+    ):
+        tracemalloc.start()
+        try:
+            call(array)
+            assert tracemalloc.get_traced_memory()[1] < most
+        finally:
+            tracemalloc.stop()
