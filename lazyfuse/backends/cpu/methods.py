@@ -231,11 +231,10 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "MOST_AXES": _MOST_AXES,
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         **{"RULE_BITS": RULE_BITS, "RULE_SHIFT": RULE_BITS.bit_length()},
-        "LETTER_C": ord("c"),
+        **{"LETTER_C": ord("c"), "QUICK_MOST": methods_quick_text.QUICK_MOST, "T_SLICE": SLICE},
         **{"OPENS_OWN": 1, "OPENS_ITEMS": 2, "OPENS_BOTH": 3, "OPENS_UNIT": 4},
         "WRITEABLE_FLAG": 0x400,
-        "HOST_PLACE": HOST,
-        "KNOWN_DTYPES": _KNOWN_DTYPES,
+        **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }
     words |= defer_text.STATE | defer_text.ARRAY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
@@ -319,6 +318,7 @@ def _arithmetic(name: str, function: str) -> list[str]:
     """An operator, reflected and in place too."""
     in_place = _numpys_own()[f"i{name}"]
     at_once, changes = _numpys(name, function), _numpys(f"i{name}", in_place)
+    changes += f", ptr @within_{name}" if changes != in_place else ", ptr null"
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
     return [
         f"declare ptr @{function}(ptr, ptr)",

@@ -6,7 +6,11 @@ integer in int64 that fits, or in float64 that is finite, a bool in bool.
 
 from __future__ import annotations
 
-ELEMENTS = """
+from lazyfuse.backends.cpu.methods_regions_text import REGIONS
+
+ELEMENTS = (
+    REGIONS
+    + """
 ; what is assigned, with a reference: a number, an array that is at hand, or NumPy's; null for
 ; others
 define internal ptr @assigned_value(ptr %value) {
@@ -184,9 +188,49 @@ yes:
   ret i1 true
 }
 
+; lets the memory of an array be a new version (`Storage.renew`): it stays where nobody but its
+; storage has it, and nothing but it refers to that. Whether that is done, else there is an
+; exception
+define internal i1 @renewed(ptr %array) {
+  %stays = call i1 @stays(ptr %array)
+  br i1 %stays, label %yes, label %ask
+ask:
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  call void @aside(i64 T_RENEW, ptr %storage)
+  %error = call ptr @PyErr_Occurred()
+  %is_done = icmp eq ptr %error, null
+  ret i1 %is_done
+yes:
+  ret i1 true
+}
+
+; whether nobody but its storage has the version that an array is, and nothing but it refers to
+; that
+define internal i1 @stays(ptr %array) {
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %holders = load i32, ptr %node
+  %is_alone = icmp eq i32 %holders, 1
+  %offset = call i64 @entry(i64 T_STORAGE_WEAK)
+  %weak_at = getelementptr i8, ptr %storage, i64 %offset
+  %weak = load ptr, ptr %weak_at
+  %is_watched = icmp ne ptr %weak, null
+  %may = and i1 %is_alone, %is_watched
+  br i1 %may, label %look, label %no
+look:
+  %next_place = call i64 @entry(i64 T_WEAK_NEXT)
+  %next_at = getelementptr i8, ptr %weak, i64 %next_place
+  %next = load ptr, ptr %next_at
+  %is_last = icmp eq ptr %next, null
+  ret i1 %is_last
+no:
+  ret i1 false
+}
+
 ; whether self[key] = value has been done for an element of an array of the engine and a number
-; that its dtype holds: 1, 0, or -1 with an exception
-define internal i32 @set_number(ptr %self, ptr %key, ptr %value) {
+; that its dtype holds. No lock is taken: nobody but this thread has the memory
+; (`writable_memory`), and no other thread runs from then on
+define internal i1 @set_number(ptr %self, ptr %key, ptr %value) {
   %bits = alloca i64
   %storage = call ptr @get(ptr %self, i64 HANDLE_STORAGE)
   %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
@@ -198,44 +242,30 @@ find:
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %offset = call i64 @element_offset(ptr %layout, ptr %key)
   %is_element = icmp sge i64 %offset, 0
-  br i1 %is_element, label %lock, label %no
-lock:
-  %locked = call i1 @lock()
-  br i1 %locked, label %memory, label %failed
+  br i1 %is_element, label %memory, label %no
 memory:
   %buffer = call ptr @writable_memory(ptr %self)
   %is_away = icmp eq ptr %buffer, null
-  br i1 %is_away, label %close, label %version
-version:
-  %is_new = call i1 @renewed(ptr %self)
-  br i1 %is_new, label %place, label %drop
+  br i1 %is_away, label %no, label %place
 place:
   %bytes = call i64 @item_bytes(ptr %code)
   %at = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %stays = call i1 @stays(ptr %self)
+  call void @Py_DecRef(ptr %buffer)
+  br i1 %stays, label %write, label %no
+write:
   %word = load i64, ptr %bits
   %is_wide = icmp eq i64 %bytes, 8
   br i1 %is_wide, label %wide, label %narrow
 wide:
   store i64 %word, ptr %at, align 1
-  br label %drop
+  ret i1 true
 narrow:
   %byte = trunc i64 %word to i8
   store i8 %byte, ptr %at
-  br label %drop
-drop:
-  %is_done = phi i32 [ 0, %version ], [ 1, %wide ], [ 1, %narrow ]
-  call void @Py_DecRef(ptr %buffer)
-  br label %close
-close:
-  %done = phi i32 [ 0, %memory ], [ %is_done, %drop ]
-  call void @unlock()
-  %error = call ptr @PyErr_Occurred()
-  %is_fine = icmp eq ptr %error, null
-  %outcome = select i1 %is_fine, i32 %done, i32 -1
-  ret i32 %outcome
+  ret i1 true
 no:
-  ret i32 0
-failed:
-  ret i32 -1
+  ret i1 false
 }
 """
+)

@@ -119,6 +119,11 @@ ask:
 }}
 """
 _IN_PLACE = """
+define internal i1 @within_{name}(ptr %a, ptr %b) {{
+  %is_done = call i1 @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long})
+  ret i1 %is_done
+}}
+
 define internal ptr @quick_i{name}(ptr %a, ptr %b) {{
   %a_array = call ptr @quick_operand(ptr %a)
   %b_array = call ptr @quick_operand(ptr %b)
@@ -133,7 +138,7 @@ no:
 }}
 
 define internal ptr @numpys_i{name}(ptr %a, ptr %b) {{
-  %is_done = call i1 @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long})
+  %is_done = call i1 @within_{name}(ptr %a, ptr %b)
   br i1 %is_done, label %give, label %ask
 give:
   call void @Py_IncRef(ptr %a)

@@ -149,35 +149,6 @@ define internal void @unlock() {
   ret void
 }
 
-; lets the memory of an array be a new version (`Storage.renew`): it stays where nobody but its
-; storage has it, and nothing but it refers to that. Whether that is done, else there is an
-; exception
-define internal i1 @renewed(ptr %array) {
-  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
-  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
-  %holders = load i32, ptr %node
-  %is_alone = icmp eq i32 %holders, 1
-  %offset = call i64 @entry(i64 T_STORAGE_WEAK)
-  %weak_at = getelementptr i8, ptr %storage, i64 %offset
-  %weak = load ptr, ptr %weak_at
-  %is_watched = icmp ne ptr %weak, null
-  %may = and i1 %is_alone, %is_watched
-  br i1 %may, label %look, label %ask
-look:
-  %next_place = call i64 @entry(i64 T_WEAK_NEXT)
-  %next_at = getelementptr i8, ptr %weak, i64 %next_place
-  %next = load ptr, ptr %next_at
-  %is_last = icmp eq ptr %next, null
-  br i1 %is_last, label %yes, label %ask
-ask:
-  call void @aside(i64 T_RENEW, ptr %storage)
-  %error = call ptr @PyErr_Occurred()
-  %is_done = icmp eq ptr %error, null
-  ret i1 %is_done
-yes:
-  ret i1 true
-}
-
 ; lets the memory of an array be a new version, and listens to NumPy; null for an exception
 define internal ptr @begin_change(ptr %array) {
   %is_new = call i1 @renewed(ptr %array)
@@ -213,8 +184,11 @@ ours:
   %may = and i1 %is_engines, %basic
   br i1 %may, label %number, label %no
 number:
-  %is_number_set = call i32 @set_number(ptr %self, ptr %key, ptr %value)
-  switch i32 %is_number_set, label %failed [ i32 1, label %yes  i32 0, label %conditions ]
+  %is_number_set = call i1 @set_number(ptr %self, ptr %key, ptr %value)
+  br i1 %is_number_set, label %yes, label %line
+line:
+  %is_line_set = call i1 @set_line(ptr %self, ptr %key, ptr %value)
+  br i1 %is_line_set, label %yes, label %conditions
 yes:
   ret i32 1
 conditions:
@@ -332,9 +306,10 @@ ask:
   ret i32 %late
 }
 
-; whether NumPy's C function has changed an array of the engine in place: 1, 0, or -1 with an
+; whether an array of the engine has been changed in place, by a loop for few elements where there
+; is one (without a lock, as in `set_number`), else by NumPy's C function: 1, 0, or -1 with an
 ; exception
-define internal i32 @changed(ptr %function, ptr %self, ptr %other) {
+define internal i32 @changed(ptr %function, ptr %loop, ptr %self, ptr %other) {
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %failed, label %sizes
@@ -345,7 +320,13 @@ sizes:
 take:
   %given = call ptr @taken(ptr %other)
   %is_unknown = icmp eq ptr %given, null
-  br i1 %is_unknown, label %ask, label %lock
+  br i1 %is_unknown, label %ask, label %loop_first
+loop_first:
+  %is_changed = call i1 @changed_within(ptr %loop, ptr %self, ptr %given)
+  br i1 %is_changed, label %changed, label %lock
+changed:
+  call void @Py_DecRef(ptr %given)
+  ret i32 1
 lock:
   %locked = call i1 @lock()
   br i1 %locked, label %open, label %undo

@@ -112,12 +112,12 @@ no:
 
 ; an in-place operator, likewise
 define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other,
-                                 ptr %function) {{
+                                 ptr %function, ptr %loop) {{
   %operands = alloca [2 x ptr]
   store ptr %self, ptr %operands
   %second_at = getelementptr ptr, ptr %operands, i64 1
   store ptr %other, ptr %second_at
-  %now = call i32 @changed(ptr %function, ptr %self, ptr %other)
+  %now = call i32 @changed(ptr %function, ptr %loop, ptr %self, ptr %other)
   switch i32 %now, label %fail [ i32 1, label %same  i32 0, label %record ]
 record:
   %is_loop = call i1 @is_loop(ptr %self)

@@ -1,0 +1,389 @@
+"""Elements along one axis that are written into computed memory of the engine, as LLVM text; see
+`methods.py`.
+
+`M[i] = row`, `M[:, j] = 0.0`, `v[a:b] = v[c:d]`: of numbers that the dtype holds, and arrays of
+this dtype that lie in a row, which need no NumPy. As in `set_number`, no lock is taken: nobody but
+this thread has the memory, and nobody else runs meanwhile.
+"""
+
+from __future__ import annotations
+
+#: Writes a number, its bits, to elements of some size.
+_FILL = """
+define internal void @fill_{bits}(ptr %to, i{bits} %word, i64 %count, i64 %step) {{
+  %dense_step = udiv i64 {bits}, 8
+  %is_dense = icmp eq i64 %step, %dense_step
+  %one = insertelement <8 x i{bits}> poison, i{bits} %word, i64 0
+  %eight = shufflevector <8 x i{bits}> %one, <8 x i{bits}> poison, <8 x i32> zeroinitializer
+  %rounds = lshr i64 %count, 3
+  %in_rounds = and i64 %count, -8
+  %round_step = shl i64 %step, 3
+  %two = shl i64 %step, 1
+  %three = add i64 %two, %step
+  %four = shl i64 %step, 2
+  br label %round
+round:
+  %r = phi i64 [ 0, %0 ], [ %r_after, %stored ]
+  %at = phi ptr [ %to, %0 ], [ %at_after, %stored ]
+  %are_over = icmp eq i64 %r, %rounds
+  br i1 %are_over, label %rest, label %store
+store:
+  br i1 %is_dense, label %row, label %scattered
+row:
+  store <8 x i{bits}> %eight, ptr %at, align 1
+  br label %stored
+scattered:
+  %second = getelementptr i8, ptr %at, i64 %step
+  %third = getelementptr i8, ptr %at, i64 %two
+  %fourth = getelementptr i8, ptr %at, i64 %three
+  %fifth = getelementptr i8, ptr %at, i64 %four
+  %sixth = getelementptr i8, ptr %fifth, i64 %step
+  %seventh = getelementptr i8, ptr %fifth, i64 %two
+  %eighth = getelementptr i8, ptr %fifth, i64 %three
+  store i{bits} %word, ptr %at, align 1
+  store i{bits} %word, ptr %second, align 1
+  store i{bits} %word, ptr %third, align 1
+  store i{bits} %word, ptr %fourth, align 1
+  store i{bits} %word, ptr %fifth, align 1
+  store i{bits} %word, ptr %sixth, align 1
+  store i{bits} %word, ptr %seventh, align 1
+  store i{bits} %word, ptr %eighth, align 1
+  br label %stored
+stored:
+  %at_after = getelementptr i8, ptr %at, i64 %round_step
+  %r_after = add i64 %r, 1
+  br label %round
+rest:
+  %i = phi i64 [ %in_rounds, %round ], [ %i_after, %single ]
+  %single_at = phi ptr [ %at, %round ], [ %single_after, %single ]
+  %is_last = icmp eq i64 %i, %count
+  br i1 %is_last, label %done, label %single
+single:
+  store i{bits} %word, ptr %single_at, align 1
+  %single_after = getelementptr i8, ptr %single_at, i64 %step
+  %i_after = add i64 %i, 1
+  br label %rest
+done:
+  ret void
+}}
+"""
+
+REGIONS = (
+    _FILL.format(bits=8)
+    + _FILL.format(bits=64)
+    + """
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+
+; the one axis that a key of integers and slices leaves of a layout: stores where its first element
+; lies, how many there are and how far apart. Whether it leaves one, with elements
+define internal i1 @one_axis(ptr %layout, ptr %key, ptr %region) {
+  %start_at = alloca i64
+  %stop_at = alloca i64
+  %step_at = alloca i64
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %is_tuple = call i1 @is(ptr %key, i64 T_TUPLE)
+  %items = call i64 @items_of(ptr %key, i1 %is_tuple)
+  %fits = icmp sle i64 %items, %axes
+  br i1 %fits, label %begin, label %no
+begin:
+  %first = call i64 @number_at(ptr %layout, i64 2)
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %again ]
+  %at = phi i64 [ %first, %begin ], [ %at_after, %again ]
+  %count = phi i64 [ 0, %begin ], [ %count_after, %again ]
+  %apart = phi i64 [ 0, %begin ], [ %apart_after, %again ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %look
+look:
+  %extent = call i64 @number_at(ptr %extents, i64 %i)
+  %stride = call i64 @number_at(ptr %steps, i64 %i)
+  %after = add i64 %i, 1
+  %is_given = icmp slt i64 %i, %items
+  br i1 %is_given, label %given, label %axis
+given:
+  %item = call ptr @key_item(ptr %key, i1 %is_tuple, i64 %i)
+  %is_integer = call i1 @is(ptr %item, i64 T_INT)
+  br i1 %is_integer, label %integer, label %other
+integer:
+  %place = call i64 @placed(ptr %item, i64 %extent)
+  %is_inside = icmp sge i64 %place, 0
+  br i1 %is_inside, label %again, label %no
+other:
+  %is_slice = call i1 @is(ptr %item, i64 T_SLICE)
+  br i1 %is_slice, label %slice, label %no
+slice:
+  %unpacked = call i32 @PySlice_Unpack(ptr %item, ptr %start_at, ptr %stop_at, ptr %step_at)
+  %is_wrong = icmp slt i32 %unpacked, 0
+  br i1 %is_wrong, label %clear, label %adjust
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+adjust:
+  %step = load i64, ptr %step_at
+  %lifted = add i64 %step, 1073741824
+  %is_moderate = icmp ult i64 %lifted, 2147483648
+  br i1 %is_moderate, label %sliced, label %no
+sliced:
+  %length = call i64 @PySlice_AdjustIndices(i64 %extent, ptr %start_at, ptr %stop_at, i64 %step)
+  %start = load i64, ptr %start_at
+  br label %axis
+axis:
+  %begins = phi i64 [ 0, %look ], [ %start, %sliced ]
+  %has = phi i64 [ %extent, %look ], [ %length, %sliced ]
+  %each = phi i64 [ 1, %look ], [ %step, %sliced ]
+  %is_first = icmp eq i64 %count, 0
+  %has_some = icmp sgt i64 %has, 0
+  %can = and i1 %is_first, %has_some
+  br i1 %can, label %again, label %no
+again:
+  %moved = phi i64 [ %place, %integer ], [ %begins, %axis ]
+  %count_after = phi i64 [ %count, %integer ], [ %has, %axis ]
+  %each_after = phi i64 [ 0, %integer ], [ %each, %axis ]
+  %skipped = mul i64 %moved, %stride
+  %at_after = add i64 %at, %skipped
+  %wide = mul i64 %each_after, %stride
+  %apart_after = add i64 %apart, %wide
+  br label %next
+done:
+  put i64 %at, %region[0]
+  put i64 %count, %region[1]
+  put i64 %apart, %region[2]
+  %is_axis = icmp sgt i64 %count, 0
+  ret i1 %is_axis
+no:
+  ret i1 false
+}
+
+; how many items a key has
+define internal i64 @items_of(ptr %key, i1 %is_tuple) alwaysinline {
+  br i1 %is_tuple, label %tuple, label %one
+tuple:
+  %size = call i64 @PyTuple_Size(ptr %key)
+  ret i64 %size
+one:
+  ret i64 1
+}
+
+; where the elements of a row of NumPy's begin, of a dtype and a length; null for other arrays
+define internal ptr @row_of_numpys(ptr %array, ptr %dtype, i64 %count) {
+  %own = get ptr %array[DESCR]
+  %is_alike = icmp eq ptr %own, %dtype
+  %nd = get i32 %array[ND]
+  %is_line = icmp eq i32 %nd, 1
+  %may = and i1 %is_alike, %is_line
+  br i1 %may, label %look, label %no
+look:
+  %length = call i64 @elements(ptr %array)
+  %is_whole = icmp eq i64 %length, %count
+  %is_dense = call i1 @is_in_rows(ptr %array)
+  %can = and i1 %is_whole, %is_dense
+  %data = get ptr %array[DATA]
+  %found = select i1 %can, ptr %data, ptr null
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; where the elements of an array of the engine begin, of a dtype, a length and a distance: the
+; memory stays, somebody has the array. Null for others
+define internal ptr @line_of_engine(ptr %array, ptr %dtype, i64 %count, i64 %apart, i64 %bytes) {
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %is_line = icmp eq i64 %axes, 1
+  br i1 %is_line, label %look, label %no
+look:
+  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %length = call i64 @number_at(ptr %extents, i64 0)
+  %step = call i64 @number_at(ptr %steps, i64 0)
+  %is_whole = icmp eq i64 %length, %count
+  %is_alike = icmp eq i64 %step, %apart
+  %fits = and i1 %is_whole, %is_alike
+  br i1 %fits, label %memory, label %no
+memory:
+  %buffer = call ptr @settled_memory(ptr %array)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %found
+found:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %own = call ptr @dtype_of(ptr %code)
+  %is_same = icmp eq ptr %own, %dtype
+  %offset = call i64 @number_at(ptr %layout, i64 2)
+  %data = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  call void @Py_DecRef(ptr %buffer)
+  %given = select i1 %is_same, ptr %data, ptr null
+  ret ptr %given
+no:
+  ret ptr null
+}
+
+; writes a number, its bits, to elements of one or eight bytes
+define internal void @fill_line(ptr %to, i64 %word, i64 %count, i64 %apart, i64 %bytes) {
+  %step = mul i64 %apart, %bytes
+  %is_wide = icmp eq i64 %bytes, 8
+  br i1 %is_wide, label %wide, label %narrow
+wide:
+  call void @fill_64(ptr %to, i64 %word, i64 %count, i64 %step)
+  ret void
+narrow:
+  %is_dense = icmp eq i64 %apart, 1
+  %byte = trunc i64 %word to i8
+  br i1 %is_dense, label %all, label %some
+all:
+  call void @llvm.memset.p0.i64(ptr %to, i8 %byte, i64 %count, i1 false)
+  ret void
+some:
+  call void @fill_8(ptr %to, i8 %byte, i64 %count, i64 %step)
+  ret void
+}
+
+; copies elements that lie in a row to others; whether they have one or eight bytes
+define internal i1 @copy_line(ptr %to, ptr %from, i64 %count, i64 %apart, i64 %bytes) {
+  %step = mul i64 %apart, %bytes
+  switch i64 %bytes, label %no [ i64 8, label %words  i64 1, label %narrow ]
+words:
+  %i = phi i64 [ 0, %0 ], [ %i_after, %words ]
+  %place = mul i64 %i, %step
+  %at = getelementptr i8, ptr %to, i64 %place
+  %word_at = getelementptr i64, ptr %from, i64 %i
+  %word = load i64, ptr %word_at, align 1
+  store i64 %word, ptr %at, align 1
+  %i_after = add i64 %i, 1
+  %is_last = icmp eq i64 %i_after, %count
+  br i1 %is_last, label %yes, label %words
+narrow:
+  %j = phi i64 [ 0, %0 ], [ %j_after, %narrow ]
+  %skipped = mul i64 %j, %step
+  %there = getelementptr i8, ptr %to, i64 %skipped
+  %byte_at = getelementptr i8, ptr %from, i64 %j
+  %byte = load i8, ptr %byte_at
+  store i8 %byte, ptr %there
+  %j_after = add i64 %j, 1
+  %is_end = icmp eq i64 %j_after, %count
+  br i1 %is_end, label %yes, label %narrow
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether self[key] = value has been done for elements of an array of the engine along one axis, so
+; few bytes that a kernel would not be worth its launch
+define internal i1 @set_line(ptr %self, ptr %key, ptr %value) {
+  %region = alloca [3 x i64]
+  %bits = alloca i64
+  %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
+  %is_line = call i1 @one_axis(ptr %layout, ptr %key, ptr %region)
+  br i1 %is_line, label %measure, label %no
+measure:
+  %begin = get i64 %region[0]
+  %count = get i64 %region[1]
+  %apart = get i64 %region[2]
+  %node = call ptr @memory(ptr %self)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %length = mul i64 %count, %bytes
+  %are_few = icmp ule i64 %length, 1048576
+  br i1 %are_few, label %memory, label %no
+memory:
+  %buffer = call ptr @writable_memory(ptr %self)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %kind
+kind:
+  %dtype = call ptr @dtype_of(ptr %code)
+  %to = call ptr @element_at(ptr %buffer, i64 %begin, i64 %bytes)
+  %stays = call i1 @stays(ptr %self)
+  call void @Py_DecRef(ptr %buffer)
+  br i1 %stays, label %which, label %no
+which:
+  %is_ours = call i1 @is(ptr %value, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %other
+ours:
+  %host = call ptr @part(ptr %value, i64 T_HOST)
+  %is_small = icmp ne ptr %host, null
+  br i1 %is_small, label %numpys, label %engines
+other:
+  %is_numpys = call i1 @is(ptr %value, i64 T_NDARRAY)
+  br i1 %is_numpys, label %numpys, label %number
+numpys:
+  %array = phi ptr [ %host, %ours ], [ %value, %other ]
+  %row = call ptr @row_of_numpys(ptr %array, ptr %dtype, i64 %count)
+  br label %found
+engines:
+  %is_put_off = call i1 @is_put_off(ptr %value)
+  br i1 %is_put_off, label %no, label %find
+find:
+  %line = call ptr
+    @line_of_engine(ptr %value, ptr %dtype, i64 %count, i64 %apart, i64 %bytes)
+  br label %found
+found:
+  %from = phi ptr [ %row, %numpys ], [ %line, %find ]
+  %lies_in_row = phi i1 [ true, %numpys ], [ false, %find ]
+  %is_other = icmp eq ptr %from, null
+  br i1 %is_other, label %no, label %places
+places:
+  %is_itself = icmp eq ptr %from, %to
+  br i1 %is_itself, label %yes, label %copy
+copy:
+  %is_dense = icmp eq i64 %apart, 1
+  br i1 %is_dense, label %move, label %scatter
+move:
+  call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
+  ret i1 true
+scatter:
+  br i1 %lies_in_row, label %spread, label %no
+spread:
+  %is_copied = call i1 @copy_line(ptr %to, ptr %from, i64 %count, i64 %apart, i64 %bytes)
+  ret i1 %is_copied
+number:
+  %number_kind = call i32 @number_kind(ptr %code)
+  %is_held = call i1 @encoded(i32 %number_kind, ptr %value, ptr %bits)
+  br i1 %is_held, label %fill, label %no
+fill:
+  %word = load i64, ptr %bits
+  call void @fill_line(ptr %to, i64 %word, i64 %count, i64 %apart, i64 %bytes)
+  ret i1 true
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether the array of a small one is not known yet
+define internal i1 @is_put_off(ptr %array) {
+  %at = call ptr @host_at(ptr %array)
+  %host = load ptr, ptr %at
+  %is_put_off = icmp eq ptr %host, null
+  ret i1 %is_put_off
+}
+
+; whether a loop has changed few elements of an array of the engine in place
+define internal i1 @changed_within(ptr %loop, ptr %self, ptr %given) {
+  %has_none = icmp eq ptr %loop, null
+  br i1 %has_none, label %no, label %open
+open:
+  %window = call ptr @writable(ptr %self, i64 QUICK_MOST)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %clear, label %look
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+look:
+  %stays = call i1 @stays(ptr %self)
+  br i1 %stays, label %run, label %drop
+run:
+  %is_changed = call i1 %loop(ptr %window, ptr %given)
+  br label %drop
+drop:
+  %is_done = phi i1 [ false, %look ], [ %is_changed, %run ]
+  call void @Py_DecRef(ptr %window)
+  ret i1 %is_done
+no:
+  ret i1 false
+}
+"""
+)
