@@ -180,3 +180,29 @@ def test_conditions_are_told() -> None:
         there[3] *= 10.0
     assert len(heard) == 1 and heard[0].filename == __file__
     assert bool(lf.isinf(there[3]).all())
+
+
+def test_small_ones_with_parts() -> None:
+    """Operators of small arrays and parts of the engine's memory: rows, columns, and what does not
+    fit."""
+
+    def program(xp: Any, array: Any) -> Any:
+        small = xp.ones(EDGE, array.dtype)
+        small -= array[3]
+        small *= array[:, 4]
+        small += array[5, ::-1]
+        found = [small, array[3] + small, small @ array[:, 2], array[:, 1] @ array[2]]
+        found += [host.float64(2.0) * array[:, 3], xp.sqrt(abs(array[:, 5])), array[:, 6] < small]
+        for part in (array[3, :5], array[:2], array[3].astype("c16")):
+            try:
+                small += part
+            except (ValueError, TypeError) as error:
+                found.append(type(error).__name__)
+        return [*found, small]
+
+    values, there = matrix()
+    for result, value in zip(program(lf, there), program(host, values), strict=True):
+        if isinstance(value, str):
+            assert result == value
+        else:
+            host.testing.assert_array_equal(lf.asnumpy(result), value)

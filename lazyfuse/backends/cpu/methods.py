@@ -339,7 +339,7 @@ def _binary(
     any_shape: str = "false",
 ) -> str:  # fmt: skip
     is_in_place = engine.startswith("@large_write")
-    mixed = f"@slow(i64 {_method(name)}, ptr %self, ptr %other)" if is_in_place else engine
+    mixed = engine.replace("@large_write", "@small_write") if is_in_place else engine
     return templates.BINARY.format(
         name=name, call=call, done=done, any_shape=any_shape, record=engine, defer=defer,
         mixed=mixed, host=HOST, quick=quick,

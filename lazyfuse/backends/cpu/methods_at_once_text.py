@@ -319,8 +319,20 @@ define internal ptr @quick(ptr %left, ptr %right, ptr %doubles, ptr %singles, pt
                            i64 %is_asked) {
   %a = call ptr @quick_operand(ptr %left)
   %b = call ptr @quick_operand(ptr %right)
-  %array = call ptr
+  %no_a = icmp eq ptr %a, null
+  %no_b = icmp eq ptr %b, null
+  %is_away = or i1 %no_a, %no_b
+  br i1 %is_away, label %look, label %of_small
+of_small:
+  %quick_array = call ptr
     @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+  br label %made
+look:
+  %of_windows = call ptr @quick_of_windows(ptr %left, ptr %right, ptr %doubles, ptr %singles,
+                                           ptr %longs, i64 %is_asked)
+  br label %made
+made:
+  %array = phi ptr [ %quick_array, %of_small ], [ %of_windows, %look ]
   %is_other = icmp eq ptr %array, null
   br i1 %is_other, label %no, label %wrap
 wrap:

@@ -70,19 +70,45 @@ begin:
   %count = call i64 @elements(ptr %object)
   %strides = get ptr %object[STRIDES]
   %stride = get i64 %strides[0]
-  br label %next
-next:
-  %i = phi i64 [ 0, %begin ], [ %after, %copy ]
+  %is_wide = icmp eq i64 %bytes, 8
+  %fours = and i64 %count, -4
+  %two = shl i64 %stride, 1
+  %three = add i64 %two, %stride
+  %four = shl i64 %stride, 2
+  br i1 %is_wide, label %round, label %rest
+round:
+  %r = phi i64 [ 0, %begin ], [ %r_after, %copy_four ]
+  %at = phi ptr [ %data, %begin ], [ %at_after, %copy_four ]
+  %are_over = icmp sge i64 %r, %fours
+  br i1 %are_over, label %rest, label %copy_four
+copy_four:
+  %second_at = getelementptr i8, ptr %at, i64 %stride
+  %third_at = getelementptr i8, ptr %at, i64 %two
+  %fourth_at = getelementptr i8, ptr %at, i64 %three
+  %first = load i64, ptr %at, align 1
+  %second = load i64, ptr %second_at, align 1
+  %third = load i64, ptr %third_at, align 1
+  %fourth = load i64, ptr %fourth_at, align 1
+  %to_first = getelementptr i64, ptr %pack, i64 %r
+  put i64 %first, %to_first[0]
+  put i64 %second, %to_first[1]
+  put i64 %third, %to_first[2]
+  put i64 %fourth, %to_first[3]
+  %at_after = getelementptr i8, ptr %at, i64 %four
+  %r_after = add i64 %r, 4
+  br label %round
+rest:
+  %i = phi i64 [ 0, %begin ], [ %r, %round ], [ %after, %copy ]
+  %from = phi ptr [ %data, %begin ], [ %at, %round ], [ %from_after, %copy ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %copy
 copy:
-  %skipped = mul i64 %i, %stride
-  %from = getelementptr i8, ptr %data, i64 %skipped
   %place = mul i64 %i, %bytes
   %to = getelementptr i8, ptr %pack, i64 %place
   call void @copy_one(ptr %to, ptr %from, i64 %bytes)
+  %from_after = getelementptr i8, ptr %from, i64 %stride
   %after = add i64 %i, 1
-  br label %next
+  br label %rest
 yes:
   ret i1 true
 no:
@@ -266,28 +292,27 @@ define internal ptr @quick_matmul(ptr %self, ptr %other) {
   %is_ours = call i1 @is(ptr %other, i64 T_CLASS)
   br i1 %is_ours, label %hosts, label %no
 hosts:
-  %a = call ptr @part(ptr %self, i64 T_HOST)
-  %b = call ptr @part(ptr %other, i64 T_HOST)
+  %a = call ptr @quick_given(ptr %self)
   %no_a = icmp eq ptr %a, null
+  br i1 %no_a, label %no, label %last
+last:
+  %b = call ptr @quick_given(ptr %other)
   %no_b = icmp eq ptr %b, null
-  %is_away = or i1 %no_a, %no_b
-  br i1 %is_away, label %no, label %axes
+  br i1 %no_b, label %drop_a, label %axes
 axes:
   %a_nd = get i32 %a[ND]
   %b_nd = get i32 %b[ND]
   %a_flat = icmp ule i32 %a_nd, 2
   %b_flat = icmp ule i32 %b_nd, 2
   %are_flat = and i1 %a_flat, %b_flat
-  br i1 %are_flat, label %measure, label %no
+  br i1 %are_flat, label %measure, label %drop_both
 measure:
   %a_rows = call i64 @extent(ptr %a, i32 1)
   %b_columns = call i64 @extent(ptr %b, i32 0)
   %size = mul i64 %a_rows, %b_columns
   %is_small = icmp ult i64 %size, QUICK_MOST
-  br i1 %is_small, label %run, label %no
+  br i1 %is_small, label %run, label %drop_both
 run:
-  call void @Py_IncRef(ptr %a)
-  call void @Py_IncRef(ptr %b)
   %value = call ptr @PyNumber_MatrixMultiply(ptr %a, ptr %b)
   call void @Py_DecRef(ptr %b)
   call void @Py_DecRef(ptr %a)
@@ -296,8 +321,74 @@ run:
   %failed = icmp eq ptr %made, null
   %found = select i1 %failed, ptr inttoptr (i64 1 to ptr), ptr %made
   ret ptr %found
+drop_both:
+  call void @Py_DecRef(ptr %b)
+  br label %drop_a
+drop_a:
+  call void @Py_DecRef(ptr %a)
+  br label %no
 no:
   ret ptr null
 }
 declare ptr @PyNumber_MatrixMultiply(ptr, ptr)
+"""
+
+#: Few elements of the engine, where they lie.
+WINDOWS = """
+; an operand, with a reference: the array of ours that is at hand, a window of few elements of the
+; engine's memory, a number; null for others
+define internal ptr @quick_given(ptr %object) {
+  %found = call ptr @quick_operand(ptr %object)
+  %is_away = icmp eq ptr %found, null
+  br i1 %is_away, label %look, label %give
+give:
+  call void @Py_IncRef(ptr %found)
+  ret ptr %found
+look:
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %is_put_off = call i1 @is_put_off(ptr %object)
+  br i1 %is_put_off, label %no, label %measure
+measure:
+  %layout = call ptr @get(ptr %object, i64 HANDLE_LAYOUT)
+  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %count = call i64 @count_in(ptr %shape)
+  %is_few = icmp ule i64 %count, QUICK_MOST
+  br i1 %is_few, label %open, label %no
+open:
+  %eager = call i64 @eager_size()
+  %are_few = icmp slt i64 %eager, QUICK_MOST
+  %most = select i1 %are_few, i64 %eager, i64 QUICK_MOST
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %make, label %no
+make:
+  %window = call ptr @window_of(ptr %object, i64 %most, i32 0)
+  ret ptr %window
+no:
+  ret ptr null
+}
+
+; as `quick_array`, of operands that may be in the engine's memory
+define internal ptr @quick_of_windows(ptr %left, ptr %right, ptr %doubles, ptr %singles,
+                                      ptr %longs, i64 %is_asked) {
+  %a = call ptr @quick_given(ptr %left)
+  %no_a = icmp eq ptr %a, null
+  br i1 %no_a, label %no, label %last
+last:
+  %b = call ptr @quick_given(ptr %right)
+  %no_b = icmp eq ptr %b, null
+  br i1 %no_b, label %drop, label %run
+run:
+  %made = call ptr
+    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+  call void @Py_DecRef(ptr %b)
+  br label %drop
+drop:
+  %found = phi ptr [ null, %last ], [ %made, %run ]
+  call void @Py_DecRef(ptr %a)
+  ret ptr %found
+no:
+  ret ptr null
+}
 """

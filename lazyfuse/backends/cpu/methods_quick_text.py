@@ -22,14 +22,14 @@ from lazyfuse.backends.cpu.methods_loops_text import (
     loops,
     of_kinds,
 )
-from lazyfuse.backends.cpu.methods_packed_text import PACKED
+from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
 from lazyfuse.backends.cpu.short_forms import expanded
 
 #: The most elements there is room for. They are also fewer than are put off
 #: (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
 QUICK_MOST = 1024
 #: The most that lie apart, which are copied first.
-_PACKED_MOST = 128
+_PACKED_MOST = 512
 #: NumPy's flags of arrays: that one may be written, and that it warns of that (numpyconfig's
 #: NPY_ARRAY_WARN_ON_WRITE).
 _WRITE_FLAGS = 0x400 - (1 << 31)
@@ -57,7 +57,7 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [TEXT, PACKED, declarations(), choices(), methods_folds_text.text()]
+    parts = [TEXT, PACKED, WINDOWS, declarations(), choices(), methods_folds_text.text()]
     for name, row in ROWS.items():
         parts.append(loops(name))
         kinds = of_kinds(name)

@@ -110,7 +110,43 @@ no:
   ret i1 false
 }}
 
-; an in-place operator, likewise
+; an in-place operator of a small array: at once by NumPy's C function where the other operand
+; is in memory of the engine, else by its method
+define internal ptr @small_write(i64 %recipes, i64 %method, ptr %self, ptr %other, ptr %function,
+                                 ptr %loop) {{
+  %is_ours = call i1 @is(ptr %other, i64 {class_})
+  %host = call ptr @part(ptr %self, i64 {host})
+  %has_none = icmp eq ptr %host, null
+  %is_plain = xor i1 %has_none, true
+  %can = and i1 %is_ours, %is_plain
+  br i1 %can, label %open, label %slow
+open:
+  %given = call ptr @quick_given(ptr %other)
+  %is_away = icmp eq ptr %given, null
+  br i1 %is_away, label %ask, label %run
+run:
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr %function(ptr %host, ptr %given)
+  call void @Py_DecRef(ptr %host)
+  call void @Py_DecRef(ptr %given)
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+done:
+  call void @Py_DecRef(ptr %value)
+  call void @Py_IncRef(ptr %self)
+  ret ptr %self
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %error, null
+  br i1 %has_raised, label %fail, label %slow
+slow:
+  %result = call ptr @slow(i64 %method, ptr %self, ptr %other)
+  ret ptr %result
+fail:
+  ret ptr null
+}}
+
+; an in-place operator of an array of the engine, likewise
 define internal ptr @large_write(i64 %recipes, i64 %method, ptr %self, ptr %other,
                                  ptr %function, ptr %loop) {{
   %operands = alloca [2 x ptr]
