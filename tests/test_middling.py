@@ -11,6 +11,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.frontend import small
 from lazyfuse.ops import rules
 from tests import oracle
 
@@ -208,7 +209,7 @@ def test_pending_operands_wait() -> None:
 
 def test_only_so_large() -> None:
     """Above a size calls are recorded."""
-    values = host.random.default_rng(0).random(rules.middling("sort") + 1)
+    values = host.random.default_rng(0).random(rules.middling("sort").most + 1)
     array = lf.array(values)
     lf.materialize(array)
     found = lf.sort(array)
@@ -242,3 +243,70 @@ def test_nothing_is_copied() -> None:
             assert tracemalloc.get_traced_memory()[1] < most
         finally:
             tracemalloc.stop()
+
+
+def test_outputs_by_name_first() -> None:
+    """An output is never among the operands, wherever it stands."""
+    for name in ("max", "sum", "any", "argmax", "nanmax", "trace", "ptp", "stack"):
+        ours = in_memory()
+        target = ours["m"] if name != "argmax" else lf.array(host.zeros((50, 100), int))
+        copy, given, pending = target.copy(), lf.asnumpy(target), target * 2
+        before = given.copy()
+        row = target[:1, :50] if name == "stack" else target[0, :50]
+        if name == "stack":
+            lf.stack(out=row, arrays=[lf.ones(50)])
+        elif name == "trace":
+            lf.trace(out=row, a=lf.ones((3, 3, 50)))
+        elif name == "any":
+            lf.any(out=row, a=lf.ones((3, 50)), axis=0)
+        else:
+            getattr(lf, name)(out=row, a=lf.ones((3, 50)), axis=0)
+        host.testing.assert_array_equal(given, before, err_msg=name)
+        host.testing.assert_array_equal(lf.asnumpy(copy), before, err_msg=name)
+        host.testing.assert_array_equal(lf.asnumpy(pending), before * 2, err_msg=name)
+        assert (lf.asnumpy(row) == (0 if name in ("argmax", "ptp") else 3 if name == "sum" else
+                                    3 if name == "trace" else 1)).all(), name  # fmt: skip
+
+
+def test_large_results_wait() -> None:
+    """Grids that are as large as a product are not made where a few of their elements are read."""
+    x = lf.arange(100_000.0)
+    y = lf.array(host.arange(100_000.0))
+    lf.materialize(y)
+    with lf.options(eager_size=30_000):
+        across, down = lf.meshgrid(x, y)
+        assert float((across + down)[3, 4]) == 7.0
+
+
+def test_memory_of_others_is_copied() -> None:
+    """What a function gives may be a view of what a function of the user's keeps."""
+    kept = host.arange(float(N))
+    found = small.lift(kept.reshape(50, -1))
+    kept[...] = -7.0
+    host.testing.assert_array_equal(lf.asnumpy(found).ravel(), host.arange(float(N)))
+    own = small.lift(host.arange(float(N)).reshape(50, -1))
+    host.testing.assert_array_equal(lf.asnumpy(own).ravel(), host.arange(float(N)))
+
+
+def test_words_of_nan_to_num() -> None:
+    """A number that the dtype has not is told of once, at the user's line."""
+    singles = computed(host.full(N, 3e38, "f4"))
+    with pytest.warns(RuntimeWarning, match="overflow") as heard:
+        lf.materialize(lf.nan_to_num(singles, posinf=1e300))
+    assert [each.filename for each in heard] == [__file__]
+
+
+def test_half_precision_is_the_kernels() -> None:
+    """NumPy has no fast code for it; the results are the same."""
+    values = host.random.default_rng(5).random(N).astype("f2")
+    array = computed(values)
+    found = lf.max(array)
+    assert isinstance(found, lf.LazyScalar)  # recorded
+    assert found == values.max()
+
+
+def test_parts_fuse_with_rows() -> None:
+    """Reductions along an axis are recorded: softmax is one kernel."""
+    array = in_memory()["m"]
+    found = lf.exp(array - lf.max(array, axis=1, keepdims=True))
+    assert found._host is None and found._storage.node.srcs[0].srcs[1].buffer is None

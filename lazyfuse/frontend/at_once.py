@@ -22,6 +22,7 @@ from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.recast import Cast
+from lazyfuse.ops.rules import MOST
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, replay_code, session
@@ -30,9 +31,6 @@ from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a product (`rerecord.count`).
 _SAVED = 10
-#: The most elements of a result that is computed at once, if any is: making it takes a
-#: millisecond, of which recording the call would be a twentieth.
-_MOST = 1 << 20
 #: Where regions of a new array lie, and those that they are copies of.
 Regions = Sequence[tuple[Layout, Layout]]
 #: Of an operand: shape, dtype and strides in elements.
@@ -111,7 +109,7 @@ def _is_allowed(operands: Sequence[Any]) -> bool:
 def _most() -> int:
     """The most elements of a result that is computed at once."""
     size = eager_size()
-    return size and max(size, _MOST)
+    return size and max(size, MOST)
 
 
 def _flush(operands: Sequence[Any]) -> None:

@@ -20,7 +20,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
-from lazyfuse.ops.rules import FUNCTIONS, Rule, middling, sized
+from lazyfuse.ops.rules import FUNCTIONS, Rule, in_one, middling
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -58,7 +58,7 @@ class Function(registry.AtOnce):
         self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
         own_rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
-        self._rule = sized(own_rule, name) if announce is None else own_rule
+        self._rule = own_rule if announce else in_one(own_rule, middling(name))
         self._engine = beside(engine, plain, own_rule, middling(name), announce)
         self._size = _SIZES.get(name)
 

@@ -37,7 +37,7 @@ def nan_to_num(
     ends = np.finfo(dtype)
     most = float(ends.max) if posinf is None else posinf
     least = float(ends.min) if neginf is None else neginf
-    if not all(_is_kept(number, ends) for number in (nan, most, least)):
+    if not all(_is_kept(number, float(ends.max)) for number in (nan, most, least)):
         return None
     found = x
     for name, other, number in (
@@ -50,10 +50,10 @@ def nan_to_num(
     return found
 
 
-def _is_kept(number: Any, ends: Any) -> bool:
-    """Whether a dtype has a number, rounded, without a word."""
+def _is_kept(number: Any, largest: float) -> bool:
+    """Whether a dtype with such a largest number has one, rounded, without a word."""
     is_number = type(number) in (int, float)
-    return is_number and (number - number != 0 or ends.min <= number <= ends.max)
+    return is_number and (number - number != 0 or -largest <= number <= largest)
 
 
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import filtered
@@ -103,7 +104,13 @@ def _filtered(array: Any, mask: Any, limit: int) -> Any:
     if values is None:
         return None
     count = int(np.count_nonzero(values))
-    return None if count > limit else small_array(filtered(memory, values, count))
+    if count > max(limit, _MOST_FILTERED):
+        return None
+    return to_array(filtered(memory, values, count), owned=True)
+
+
+#: The most elements that a mask picks at once: to record more costs no more than to store them.
+_MOST_FILTERED = 1 << 17
 
 
 def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:

@@ -12,6 +12,7 @@ read into the graph as a copy: what NumPy would have read at this moment.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,7 +58,7 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
 
 
 def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = False) -> Any:
-    """`is_only`: no other result may lie in the same memory."""
+    """`is_only`: no other result of the call may lie in the same memory."""
     if value.dtype not in KNOWN:
         return value
     memory = root(value)
@@ -71,13 +72,18 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     is_whole = value.base is None or is_fresh and memory.size == value.size
     if value.size > eager_size() and is_whole:
-        is_own = value.base is None or is_only and is_fresh
+        is_ours_alone = is_only and is_fresh and sys.getrefcount(memory) <= _OF_ONE_VIEW
+        is_own = value.base is None or is_ours_alone
         if is_own and session.default_device() == "cpu":
             return as_writeable_as(value, new(source(value, "cpu", owned=True), "cpu"))
         return as_writeable_as(value, to_array(value, owned=is_own))
     if not is_fresh:
         return as_writeable_as(value, small_array(value.copy(order="K")))
     return small_array(value, None if value.base is None else small_array(memory))
+
+
+#: References to an array of which there is one view: the view's, a name here, and an argument.
+_OF_ONE_VIEW = 3
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:

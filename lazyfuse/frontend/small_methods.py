@@ -146,13 +146,13 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
-    rule, size = METHODS.get(name, Rule.NONE), middling(name)
+    rule, larger = METHODS.get(name, Rule.NONE), middling(name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host
         if host is None:
             if rule and self._storage.node.buffer is not None:
-                found = called(plain, (self, *args), kwargs, rule, 3, size)
+                found = called(plain, (self, *args), kwargs, rule, 3, larger)
                 if found is not LARGE:
                     return found
             return engine(self, *args, **kwargs)

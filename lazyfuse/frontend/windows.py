@@ -3,8 +3,9 @@
 A row of a matrix that is in memory is as good as a small array (`small.py`): to record an
 operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all operands are small
 and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
-are read-only, and nobody keeps one: only functions that are known to read their operands, that
-call nobody back, and whose results are no larger than a rule says (`ops/rules.py`) are given some,
+are read-only (but for functions of which NumPy would make copies), and nobody keeps one: only
+functions that are known to read their operands, that call nobody back, and whose results are no
+larger than a rule says (`ops/rules.py`) are given some,
 and where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
 records is left to the engine, and so is what is pending.
 """
@@ -26,7 +27,7 @@ from lazyfuse.frontend.memory import change, readable
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
-from lazyfuse.ops.rules import Rule
+from lazyfuse.ops.rules import Middling, Rule
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
 from lazyfuse.runtime.caller import call_as_user
@@ -34,6 +35,7 @@ from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
+_SMALL = Middling()
 #: What machine code saves of an operation here (`rerecord.count`).
 _SAVED = 5
 
@@ -168,7 +170,7 @@ class _Opened(small.Lowering):
 
     def of_engine(self, array: Handle) -> Any:
         found = window(array, self.allowed) if self.opens else None
-        if found is None:
+        if found is None or found.size > largest() and found.dtype == np.float16:
             raise small.Large
         if self._writeable and type(found) is np.ndarray:
             found.flags.writeable = True
@@ -209,17 +211,17 @@ def called(
     kwargs: Mapping[str, Any],
     rule: Rule,
     most: int = 64,
-    size: int = 0,
+    larger: Middling = _SMALL,
     announce: Callable[[], None] | None = None,
 ) -> Any:
     """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
     as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
-    which some may be those. `size`: how many elements they may have where that is more than a
-    small array has, and `announce` is told of those. Raises: what it does, and `announce`."""
-    limit = _limit(size)
+    which some may be those. `larger`: where they may have more elements than a small array has;
+    `announce` is told of those. Raises: what it does, and `announce`."""
+    limit = _limit(larger, len(args) + len(kwargs))
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
-    opened = _Opened(limit, writeable=size > 0)
+    opened = _Opened(limit, writeable=larger.writes)
     try:
         given = opened.lowered(args, rule, most)
         named = {key: opened.by_name(key, value) for key, value in kwargs.items()}
@@ -240,11 +242,12 @@ def called(
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
-def _limit(size: int) -> int:
-    """The largest size of operands that may have `size` elements; 0 where nothing is to be
+def _limit(larger: Middling, arguments: int) -> int:
+    """The largest size of operands of a function of so many arguments; 0 where nothing is to be
     computed at once."""
     small_size = largest()
-    return small_size and max(small_size, size)
+    is_small = not small_size or larger.alone and arguments > 1
+    return small_size if is_small else max(small_size, larger.most)
 
 
 def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
@@ -289,37 +292,37 @@ def beside(
     engine: Method,
     plain: Method,
     rule: Rule,
-    size: int = 0,
+    larger: Middling = _SMALL,
     announce: Callable[[], None] | None = None,
 ) -> Method:
-    """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `size` and `announce`
-    as in `called`."""
+    """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `larger` and
+    `announce` as in `called`."""
     if rule is Rule.NONE:
         return engine
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        is_at_hand = _may_be_at_hand(args, size)
+        is_at_hand = _may_be_at_hand(args, larger)
         found = LARGE
         if is_at_hand:
-            found = called(plain, args, kwargs, rule, size=size, announce=announce)
+            found = called(plain, args, kwargs, rule, larger=larger, announce=announce)
         return engine(*args, **kwargs) if found is LARGE else found
 
     return function
 
 
-def _may_be_joined(items: Sequence[Any], size: int) -> bool:
+def _may_be_joined(items: Sequence[Any], larger: Middling) -> bool:
     """Whether there are arrays of the engine among items, and these are small together."""
     shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
-    return bool(shapes) and sum(map(size_of, shapes)) <= _limit(size)
+    return bool(shapes) and sum(map(size_of, shapes)) <= _limit(larger, 1)
 
 
-def _may_be_at_hand(args: Sequence[Any], size: int) -> bool:
+def _may_be_at_hand(args: Sequence[Any], larger: Middling) -> bool:
     """Whether the first argument, where it is an array of the engine, is computed; or one is among
     its items."""
     first: Any = args[0] if args else None
     if type(first) in (list, tuple):
-        return _may_be_joined(first, size) or len(args) > 1
+        return _may_be_joined(first, larger) or len(args) > 1
     if type(first) not in ARRAYS or first._host is not None:
         return True
     return first._storage.node.buffer is not None

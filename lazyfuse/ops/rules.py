@@ -1,14 +1,15 @@
 """Which functions NumPy computes at once where operands are parts of the engine's memory.
 
-Each reads its operands only and has a result that is as small as its rule says. All others are the
-engine's, and so are large parts, but for functions that hardly fuse with anything: of these NumPy
-has the middling ones, too (`middling`).
+Each reads its operands only, calls nobody back, and has a result that is as small as its rule
+says. All others are the engine's, and so are large parts, but for functions that hardly fuse with
+anything: of these NumPy has the middling ones, too (`middling`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Rule(IntEnum):
@@ -50,9 +51,8 @@ FUNCTIONS = _table(
     TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
-    "digitize cross packbits unpackbits meshgrid tril triu resize partition argpartition "
-    "unique histogram cov corrcoef fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn "
-    "fft.rfftn fft.irfftn",
+    "digitize cross packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
+    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn",
 )
 #: Of methods.
 METHODS = _table(
@@ -65,40 +65,67 @@ METHODS = _table(
 )
 #: Of methods of ufuncs.
 OF_UFUNCS = _table(FIRST="reduce accumulate")
-#: Functions and methods that NumPy computes of larger arrays, too: those that fuse with nothing or
-#: are as fast in NumPy as in a kernel. An operand, and a result, may have `_MOST` elements: more
-#: take so long that a call of the engine's takes no longer (`perf/test_calls.py`), and its result
-#: may turn out not to be needed.
-_MOST = 1 << 20
-_LARGER = frozenset(
-    "any all max min amax amin nanmax nanmin trace linalg.norm flatnonzero argwhere dot vdot "
-    "concatenate concat stack hstack vstack column_stack dstack append tile searchsorted interp "
-    "digitize array_equal array_equiv bincount delete insert isin packbits unpackbits resize "
-    "lexsort convolve correlate kron sort argsort partition "
-    "argpartition unique histogram cov corrcoef fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 "
-    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn".split()
-)
-#: The same of those that run on all cores, or are faster in kernels, but have some 50 us to make
-#: up for: they consist of operations each of which has to be recorded.
-_MOST_COMPOSED = 1 << 18
-_COMPOSED = frozenset(
-    "ptp nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient ediff1d "
-    "count_nonzero argmax argmin cross meshgrid tril triu take".split()
-)
 
 
-def middling(name: str) -> int:
-    """The most elements that the operands of a function or method may have, and its result, for
-    NumPy to compute it at once; 0 where these have to be small."""
-    if name in _COMPOSED:
-        return _MOST_COMPOSED
-    return _MOST if name in _LARGER else 0
+class Middling(NamedTuple):
+    """Of functions that NumPy computes at once of larger arrays, too. `most`: the elements that an
+    operand, and a result as large as the rule says, may have; 0 where they have to be small.
+    `alone`: only of one argument, without an axis. `writes`: NumPy has arrays that could be
+    written, of which it makes no copies; it only reads them."""
+
+    most: int = 0
+    alone: bool = False
+    writes: bool = False
 
 
-#: The bits that a rule takes; the size above them.
-RULE_BITS = 7
+#: What a call of the engine's costs, 50 us, is a twentieth of what NumPy takes for so many.
+MOST = 1 << 20
+#: Copies that are fused with what reads them, which is worth more than a call from there on.
+_MOST_MOVED = 1 << 18
+#: Compositions of operations that fuse and run on all cores, each of which has to be recorded.
+_MOST_COMPOSED = 1 << 17
+_MIDDLING: Mapping[str, Middling] = {
+    **dict.fromkeys(
+        "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
+        "unpackbits lexsort kron sort argsort unique dot vdot".split(),
+        Middling(MOST),
+    ),
+    # whose operands NumPy wants to be writeable (NPY_ARRAY_DEFAULT)
+    **dict.fromkeys(
+        "bincount convolve correlate interp partition argpartition fft.fft fft.ifft fft.rfft "
+        "fft.irfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
+        "fft.irfftn".split(),
+        Middling(MOST, writes=True),
+    ),
+    **dict.fromkeys("any all trace".split(), Middling(MOST, alone=True)),
+    **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
+    **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
+    **dict.fromkeys(
+        "concatenate concat stack hstack vstack column_stack dstack append tile".split(),
+        Middling(_MOST_MOVED),
+    ),
+    **dict.fromkeys(
+        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient cross take "
+        "cov corrcoef".split(),
+        Middling(_MOST_COMPOSED),
+    ),
+    "ptp": Middling(_MOST_COMPOSED, alone=True),
+}
 
 
-def sized(rule: Rule, name: str) -> int:
-    """A rule and `middling` of a function or method in one number, for machine code."""
-    return rule | middling(name) << RULE_BITS.bit_length()
+def middling(name: str) -> Middling:
+    """How a function or method is computed of larger arrays. Half precision is the kernels', for
+    NumPy has no fast code for it."""
+    return _MIDDLING.get(name, _NOT_MIDDLING)
+
+
+_NOT_MIDDLING = Middling()
+#: A rule and what is middling in one number: the bits of a rule, of `alone` and of `writes`; above
+#: them the size.
+WORDS = {"RULE_MASK": 7, "ALONE_BIT": 8, "WRITES_BIT": 16, "SIZE_SHIFT": 5}
+
+
+def in_one(rule: Rule, given: Middling) -> int:
+    """The number, for machine code."""
+    flags = WORDS["ALONE_BIT"] * given.alone | WORDS["WRITES_BIT"] * given.writes
+    return rule | flags | given.most << WORDS["SIZE_SHIFT"]

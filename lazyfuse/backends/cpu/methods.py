@@ -65,7 +65,7 @@ from lazyfuse.backends.cpu.launch import (
 )
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import METHODS as RULES
-from lazyfuse.ops.rules import RULE_BITS, Rule, sized
+from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
 
 #: Places of the table.
 CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
@@ -230,9 +230,9 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
-        **{"RULE_BITS": RULE_BITS, "RULE_SHIFT": RULE_BITS.bit_length()},
+        **WORDS,
         **{"LETTER_C": ord("c"), "QUICK_MOST": methods_quick_text.QUICK_MOST, "T_SLICE": SLICE},
-        **{"OPENS_OWN": 1, "OPENS_ITEMS": 2, "OPENS_BOTH": 3, "OPENS_UNIT": 4},
+        **methods_rules_text.OPENS,
         "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }
@@ -276,7 +276,7 @@ def _rule(name: str) -> int:
     itself Python decides."""
     public = name.removesuffix("_method")
     is_first = RULES.get(public) is Rule.FIRST
-    return sized(Rule.FIRST, public) if is_first else int(Rule.NONE)
+    return in_one(Rule.FIRST, middling(public)) if is_first else int(Rule.NONE)
 
 
 def _deferred_method(name: str) -> str:

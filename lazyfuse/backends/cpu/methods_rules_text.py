@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+#: What may be a window: the argument itself, its items; one that could be written. Above that, of
+#: how many elements.
+OPENS = {"OPENS_OWN": 1, "OPENS_ITEMS": 2, "OPENS_BOTH": 3, "OPENS_WRITES": 4, "OPENS_UNIT": 8}
+
 RULES = """
 ; whether an argument may be a part of the engine's memory under a rule, by itself or as an item
 define internal i64 @openings(i64 %rule, i64 %place, i64 %positional) {
   %is_positional = icmp slt i64 %place, %positional
   %is_of_two = icmp slt i64 %place, 2
   %is_of_three = icmp slt i64 %place, 3
-  %is_first = icmp eq i64 %place, 0
+  %is_at_first = icmp eq i64 %place, 0
+  %is_first = and i1 %is_at_first, %is_positional
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
     i64 RULE_PAIR, label %pair  i64 RULE_ANY, label %any ]
 first:
@@ -31,8 +36,8 @@ no:
 }
 
 ; as `host_or_window`, with a window of at most so many elements where that is more than those of a
-; small array. It is not read-only then, of which NumPy would make copies
-define internal ptr @host_or_large_window(ptr %object, i64 %most) {
+; small array, and with such flags. Half precision is the kernels'
+define internal ptr @host_or_large_window(ptr %object, i64 %most, i32 %flags) {
   %is_usual = icmp eq i64 %most, 0
   br i1 %is_usual, label %usual, label %look
 usual:
@@ -51,10 +56,37 @@ engines:
 open:
   %is_more = icmp sgt i64 %most, %least
   %limit = select i1 %is_more, i64 %most, i64 %least
-  %window = call ptr @window_of(ptr %object, i64 %limit, i32 WRITEABLE_FLAG)
+  %window = call ptr @window_of(ptr %object, i64 %limit, i32 %flags)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %no, label %measure
+measure:
+  %size = call i64 @elements(ptr %window)
+  %dtype = get ptr %window[DESCR]
+  %number_at = getelementptr i8, ptr %dtype, i64 28
+  %number = load i32, ptr %number_at
+  %is_half = icmp eq i32 %number, 23
+  %is_large = icmp sgt i64 %size, %least
+  %is_others = and i1 %is_half, %is_large
+  br i1 %is_others, label %drop, label %give_window
+give_window:
   ret ptr %window
+drop:
+  call void @Py_DecRef(ptr %window)
+  ret ptr null
 no:
   ret ptr null
+}
+
+; how many elements larger parts may have, of a function of so many arguments; 0 where they have to
+; be small
+define internal i64 @most_opened(i64 %sized_rule, i64 %arguments) {
+  %most = lshr i64 %sized_rule, SIZE_SHIFT
+  %alone_bit = and i64 %sized_rule, ALONE_BIT
+  %is_alone = icmp ne i64 %alone_bit, 0
+  %are_more = icmp sgt i64 %arguments, 1
+  %is_closed = and i1 %is_alone, %are_more
+  %found = select i1 %is_closed, i64 0, i64 %most
+  ret i64 %found
 }
 
 ; whether a result is small that is as large as these arguments together make it; where none is of

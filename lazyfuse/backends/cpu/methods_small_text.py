@@ -9,14 +9,21 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; what NumPy's function gives for arguments all of which are small arrays, numbers, words and
 ; lists of such, or parts of the engine's memory where the rule lets them be (`ops/rules.py`);
 ; `first` comes before the others where it is not null. Null where they are not, and for an
-; exception. `sized_rule`: a rule, and how many elements those parts may have (`ops/rules.py`)
+; exception. `sized_rule`: a rule, and of which larger parts it may be (`in_one`)
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,
                                 i64 %sized_rule) {
-  %rule = and i64 %sized_rule, RULE_BITS
-  %most = lshr i64 %sized_rule, RULE_SHIFT
-  %size_opened = mul i64 %most, OPENS_UNIT
+  %rule = and i64 %sized_rule, RULE_MASK
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
+  %is_method = icmp ne ptr %first, null
+  %one_before = zext i1 %is_method to i64
+  %arguments = add i64 %in_all, %one_before
+  %most = call i64 @most_opened(i64 %sized_rule, i64 %arguments)
+  %writes_bit = and i64 %sized_rule, WRITES_BIT
+  %writes = icmp ne i64 %writes_bit, 0
+  %size_bits = mul i64 %most, OPENS_UNIT
+  %write_bits = select i1 %writes, i64 OPENS_WRITES, i64 0
+  %size_opened = or i64 %size_bits, %write_bits
   %under_options = call i64 @eager_size()
   %under_first = call i64 @larger_small(ptr %first, i64 %under_options)
   %eager = call i64 @largest_small(ptr %args, i64 %in_all, i64 %under_first)
@@ -210,7 +217,10 @@ ours:
   br i1 %may_open, label %open, label %close
 open:
   %most = udiv i64 %opens, OPENS_UNIT
-  %host_or_window = call ptr @host_or_large_window(ptr %object, i64 %most)
+  %writes_bit = and i64 %opens, OPENS_WRITES
+  %writes = icmp ne i64 %writes_bit, 0
+  %flags = select i1 %writes, i32 WRITEABLE_FLAG, i32 0
+  %host_or_window = call ptr @host_or_large_window(ptr %object, i64 %most, i32 %flags)
   ret ptr %host_or_window
 close:
   %host = call ptr @small_host(ptr %object)
