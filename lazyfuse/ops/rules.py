@@ -109,7 +109,7 @@ _MIDDLING: Mapping[str, Middling] = {
         "cov corrcoef".split(),
         Middling(_MOST_COMPOSED),
     ),
-    "ptp": Middling(_MOST_COMPOSED, alone=True),
+    "ptp": Middling(_MOST_MOVED, alone=True),
 }
 
 
