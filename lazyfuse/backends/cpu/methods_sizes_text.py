@@ -30,6 +30,11 @@ shape:
 decide:
   ret i1 %fits
 ask:
+  %are_tiny = call i1 @are_tiny(ptr %args, i64 %count, ptr %names)
+  %is_room = icmp sge i64 %eager, 10000
+  %is_tiny = and i1 %are_tiny, %is_room
+  br i1 %is_tiny, label %yes, label %call
+call:
   %found = call ptr @PyObject_Vectorcall(ptr %size, ptr %args, i64 %count, ptr %names)
   %failed = icmp eq ptr %found, null
   br i1 %failed, label %no, label %compare
@@ -39,6 +44,35 @@ compare:
   %most = sitofp i64 %eager to double
   %is_small = fcmp ole double %number, %most
   ret i1 %is_small
+no:
+  ret i1 false
+}
+
+; whether arguments, also by name, are up to three ints from 0 to 100: of these no function makes
+; more than 10,000 elements (`eye`, `arange`, `linspace`)
+define internal i1 @are_tiny(ptr %args, i64 %positional, ptr %names) {
+  %words = call i64 @count_of(ptr %names)
+  %count = add i64 %positional, %words
+  %less = sub i64 %count, 1
+  %are_few = icmp ult i64 %less, 3
+  br i1 %are_few, label %next, label %no
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %value ]
+  %are_fine = phi i1 [ true, %0 ], [ false, %look ], [ %are_still, %value ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %look
+look:
+  %object = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_int, label %value, label %next
+value:
+  %number = call i64 @extent_of(ptr %object)
+  %is_small = icmp ule i64 %number, 100
+  %are_still = and i1 %are_fine, %is_small
+  br label %next
+done:
+  ret i1 %are_fine
 no:
   ret i1 false
 }
