@@ -422,3 +422,19 @@ def test_small_arrays_stay_small_under_other_options(name: str) -> None:
         made = lf.zeros(3)
     assert host.array_equal(host.asarray(x).ravel(), host.arange(1.0, 7.0))
     assert made._host is None
+
+
+@pytest.mark.parametrize("made", [
+    lambda np: np.eye(4), lambda np: np.eye(3, 5, k=1), lambda np: np.eye(100, 100),
+    lambda np: np.eye(5, M=101), lambda np: np.arange(100), lambda np: np.arange(0, 100, 0.5),
+    lambda np: np.arange(3, 3), lambda np: np.arange(True), lambda np: np.linspace(0, 1, 100),
+    lambda np: np.linspace(0, 1, num=7), lambda np: np.tri(4, 5, 1), lambda np: np.identity(6),
+    lambda np: np.eye(300), lambda np: np.arange(40_000), lambda np: np.eye(2, dtype=int),
+])  # fmt: skip
+def test_sizes_of_ints(made: Callable[[Any], Any]) -> None:
+    """What functions of ints make is small where it is, and NumPy's."""
+    with lf.options(eager_size=30_000):
+        found, expected = made(lf), made(host)
+        assert (found._host is None) == (expected.size > 30_000)
+        assert found.dtype == expected.dtype
+        host.testing.assert_array_equal(lf.asnumpy(found), expected)
