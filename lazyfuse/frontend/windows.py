@@ -5,9 +5,9 @@ operation on it, to plan and launch it costs 40 us, NumPy needs 1. So where all 
 and at hand, NumPy is given those of the engine as arrays in the engine's own memory: windows. They
 are read-only (but for functions of which NumPy would make copies), and nobody keeps one: only
 functions that are known to read their operands, that call nobody back, and whose results are no
-larger than a rule says (`ops/rules.py`) are given some,
-and where the result of one lies in a window all the same, the engine is asked instead. What `fuse`
-records is left to the engine, and so is what is pending.
+larger than a rule says (`ops/rules.py`) are given some, and where the result of one lies in a
+window all the same, the engine is asked instead. What `fuse` records is left to the engine, and so
+is what is pending.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lazyfuse.frontend.memory import change, readable
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
-from lazyfuse.ops.rules import Middling, Rule
+from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
 from lazyfuse.runtime.caller import call_as_user
@@ -35,7 +35,6 @@ from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
-_SMALL = Middling()
 #: What machine code saves of an operation here (`rerecord.count`).
 _SAVED = 5
 
@@ -191,10 +190,7 @@ class _Opened(small.Lowering):
     def by_name(self, key: str, value: Any) -> Any:
         """An argument by name. Raises: Large."""
         self.opens = key in _READ
-        try:
-            return self.lower(value)
-        finally:
-            self.opens = False
+        return self.lower(value)
 
 
 #: Keywords of arrays that all functions only read, and that do not make a result larger.
@@ -211,7 +207,7 @@ def called(
     kwargs: Mapping[str, Any],
     rule: Rule,
     most: int = 64,
-    larger: Middling = _SMALL,
+    larger: Middling = SMALL,
     announce: Callable[[], None] | None = None,
 ) -> Any:
     """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
@@ -292,7 +288,7 @@ def beside(
     engine: Method,
     plain: Method,
     rule: Rule,
-    larger: Middling = _SMALL,
+    larger: Middling = SMALL,
     announce: Callable[[], None] | None = None,
 ) -> Method:
     """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `larger` and

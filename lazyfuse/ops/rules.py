@@ -78,6 +78,8 @@ class Middling(NamedTuple):
     writes: bool = False
 
 
+#: Of all others.
+SMALL = Middling()
 #: What a call of the engine's costs, 50 us, is a twentieth of what NumPy takes for so many.
 MOST = 1 << 20
 #: Copies that are fused with what reads them, which is worth more than a call from there on.
@@ -116,10 +118,9 @@ _MIDDLING: Mapping[str, Middling] = {
 def middling(name: str) -> Middling:
     """How a function or method is computed of larger arrays. Half precision is the kernels', for
     NumPy has no fast code for it."""
-    return _MIDDLING.get(name, _NOT_MIDDLING)
+    return _MIDDLING.get(name, SMALL)
 
 
-_NOT_MIDDLING = Middling()
 #: A rule and what is middling in one number: the bits of a rule, of `alone` and of `writes`; above
 #: them the size.
 WORDS = {"RULE_MASK": 7, "ALONE_BIT": 8, "WRITES_BIT": 16, "SIZE_SHIFT": 5}

@@ -67,12 +67,7 @@ define internal i64 @element_offset(ptr %layout, ptr %key) {
   %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
   %axes = call i64 @PyTuple_Size(ptr %extents)
   %is_tuple = call i1 @is(ptr %key, i64 T_TUPLE)
-  br i1 %is_tuple, label %sized, label %counted
-sized:
-  %size = call i64 @PyTuple_Size(ptr %key)
-  br label %counted
-counted:
-  %items = phi i64 [ 1, %0 ], [ %size, %sized ]
+  %items = call i64 @items_of(ptr %key, i1 %is_tuple)
   %fits = icmp eq i64 %items, %axes
   br i1 %fits, label %begin, label %no
 begin:

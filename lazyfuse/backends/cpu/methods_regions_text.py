@@ -157,16 +157,6 @@ no:
   ret i1 false
 }
 
-; how many items a key has
-define internal i64 @items_of(ptr %key, i1 %is_tuple) alwaysinline {
-  br i1 %is_tuple, label %tuple, label %one
-tuple:
-  %size = call i64 @PyTuple_Size(ptr %key)
-  ret i64 %size
-one:
-  ret i64 1
-}
-
 ; where the elements of a row of NumPy's begin, of a dtype and a length; null for other arrays
 define internal ptr @row_of_numpys(ptr %array, ptr %dtype, i64 %count) {
   %own = get ptr %array[DESCR]

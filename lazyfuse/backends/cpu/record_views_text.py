@@ -25,6 +25,16 @@ alone:
   ret ptr %key
 }}
 
+; how many items a key has
+define internal i64 @items_of(ptr %key, i1 %is_tuple) alwaysinline {{
+  br i1 %is_tuple, label %tuple, label %one
+tuple:
+  %size = call i64 @PyTuple_Size(ptr %key)
+  ret i64 %size
+one:
+  ret i64 1
+}}
+
 ; appends an axis to a shape and strides
 define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64 %stride) {{
   %extent_object = call ptr @PyLong_FromLong(i64 %extent)
@@ -332,12 +342,7 @@ read:
   ret ptr %element
 look:
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
-  br i1 %is_tuple, label %sized, label %counted
-sized:
-  %size = call i64 @PyTuple_Size(ptr %key)
-  br label %counted
-counted:
-  %items = phi i64 [ 1, %look ], [ %size, %sized ]
+  %items = call i64 @items_of(ptr %key, i1 %is_tuple)
   call void @count_axes(ptr %key, i1 %is_tuple, i64 %items, ptr %taken_at, ptr %made_at,
                         ptr %dots_at)
   %taken = load i64, ptr %taken_at
