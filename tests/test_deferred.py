@@ -735,6 +735,15 @@ def test_only_where_it_is_hot() -> None:
         found = [is_deferred(_read(a * 3.5)) for _ in range(300)]
         assert [is_deferred(a * 4.5) for _ in range(300)][-1]
         assert not found[0]
+    with deferring(hot=100 * 500):  # what was hot is cold where that is told anew
+        assert not any(is_deferred(_times(a)) for _ in range(90))
+        assert [is_deferred(_times(a)) for _ in range(300)][-1]
+    with deferring(hot=100 * 500):
+        assert not any(is_deferred(_times(a)) for _ in range(90))
+
+
+def _times(a: Any) -> Any:
+    return a * 5.5
 
 
 def _read(array: Any) -> Any:

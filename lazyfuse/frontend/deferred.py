@@ -82,9 +82,12 @@ def use(code: Code) -> None:
 
 
 def tune(smallest: int, hot: int) -> None:
-    """Say what is put off: arrays of so many elements, where a line has spent so much time."""
+    """Say what is put off: arrays of so many elements, where a line has spent so much time. None
+    has spent any so far."""
     _put("SMALLEST", smallest)
     _put("HOT", hot)
+    heat = _code[0].places["HEAT"]
+    _code[0].state[heat:] = [0] * (len(_code[0].state) - heat)
 
 
 def look_at_all(*, filters: bool = False) -> None:

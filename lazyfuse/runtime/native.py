@@ -161,7 +161,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         name: function_of(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
     }
-    state = _words(code, "lf_deferral", len(defer_text.STATE))
+    state = _words(code, "lf_deferral", defer_text.STATE_SIZE)
     return Code(
         taken, _parts(code, type(wrapper)), made, state, defer_text.STATE, defer.CODES,
         defer_text.FIRST_ROW, defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],

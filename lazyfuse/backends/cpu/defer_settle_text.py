@@ -335,7 +335,7 @@ cool:
 set:
   %place = get i64 @state[PLACE]
   %degrees = call i64 @PyLong_AsLongLong(ptr %heat)
-  put i64 %degrees, @heat[%place]
+  put i64 %degrees, @state[%place]
   br label %done
 done:
   call void @empty()

@@ -50,14 +50,16 @@ LONG = 96
 #: being computed, how often it has been emptied, what all of it was recorded under and by which
 #: thread, and where it began; and what is counted. The last are of small arrays: the options under
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
-#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition.
+#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition. From
+#: HEAT on, the heat of places.
 STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
-    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "STATE_WORDS",
+    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "HEAT",
 )  # fmt: skip
+STATE_SIZE = STATE["HEAT"] + PLACES
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
 #: reach the result, how many references the tape has to it, and whether that array is written in
 #: place by a later row. What has its shape is an array, or of a reduction the row itself: then
@@ -115,14 +117,15 @@ def text(places: Mapping[str, int]) -> str:
         "REDUCTION": REDUCTION,
         **STATE, **_ROW, **_LEAF, **_INDEX, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
-        "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "PLACES": PLACES,
-        "LAST_PLACE": PLACES - 1, "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
+        "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "LAST_PLACE": PLACES - 1,
+        "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
         "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": _GOLDEN,
     }  # fmt: skip
     sizes = {
+        "ALL_STATE": STATE_SIZE,
         "ALL_CODES": CODE_WORDS * MOST_ROWS,
         "ALL_ROWS": _ROW["ROW_WORDS"] * MOST_ROWS,
         "ALL_LEAVES": _LEAF["LEAF_WORDS"] * MOST_LEAVES,
@@ -138,12 +141,11 @@ def text(places: Mapping[str, int]) -> str:
 
 
 _HEAD = """
-@state = internal global [STATE_WORDS x i64] zeroinitializer
+@state = internal global [ALL_STATE x i64] zeroinitializer
 @codes = internal global [ALL_CODES x i64] zeroinitializer
 @rows = internal global [ALL_ROWS x i64] zeroinitializer
 @leaves = internal global [ALL_LEAVES x i64] zeroinitializer
 @entries = internal global [ALL_ENTRIES x i64] zeroinitializer
-@heat = internal global [PLACES x i64] zeroinitializer
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare ptr @PyLong_FromLongLong(i64)
 declare i64 @PyLong_AsLongLong(ptr)

@@ -79,7 +79,7 @@ count:
   ret i1 %is_turn
 }
 
-; a number for the place of an origin
+; the word of the state that is the heat of an origin's place
 define internal i64 @place_of(ptr %origin) {
   %code = call ptr @PyTuple_GetItem(ptr %origin, i64 0)
   %instruction_object = call ptr @PyTuple_GetItem(ptr %origin, i64 1)
@@ -88,7 +88,8 @@ define internal i64 @place_of(ptr %origin) {
   %short = lshr i64 %address, 4
   %spread = mul i64 %instruction, 7
   %sum = add i64 %short, %spread
-  %place = and i64 %sum, LAST_PLACE
+  %spot = and i64 %sum, LAST_PLACE
+  %place = add i64 %spot, HEAT
   ret i64 %place
 }
 
@@ -96,7 +97,7 @@ define internal i64 @place_of(ptr %origin) {
 ; that was enough before. The tape begins there then
 define internal i1 @warmed(ptr %origin, i64 %size) {
   %place = call i64 @place_of(ptr %origin)
-  %heat = get i64 @heat[%place]
+  %heat = get i64 @state[%place]
   %quarter = lshr i64 %size, 2
   %cost = add i64 %quarter, 500
   %is_any_hot = get i64 @state[IS_ANY_HOT]
@@ -104,7 +105,7 @@ define internal i1 @warmed(ptr %origin, i64 %size) {
   %weight = select i1 %is_every, i64 1, i64 4
   %spent = mul i64 %cost, %weight
   %more = add i64 %heat, %spent
-  put i64 %more, @heat[%place]
+  put i64 %more, @state[%place]
   put i64 %place, @state[PLACE]
   %wanted = get i64 @state[HOT]
   %is_hot = icmp sge i64 %heat, %wanted
