@@ -225,7 +225,8 @@ def test_walk(name: str) -> None:
 
 
 def test_walk_finds_what_is_kept() -> None:
-    """A dear result inside that is held, one of a long chain, one that was computed before."""
+    """A dear result inside that is held, one of a long chain, one that was computed before, one
+    that another array reads."""
     array = _inputs("f8")[0]
     dear = lf.exp(array)
     assert not _walked(dear + 1.0)[2]
@@ -237,6 +238,10 @@ def test_walk_finds_what_is_kept() -> None:
     inner = array * 3.0
     lf.materialize(inner + 1.0)
     assert not _walked(inner - 1.0)[2]
+    shared = lf.exp(array * 5.0)
+    one, other = shared + 1.0, shared + 2.0
+    del shared
+    assert _walked(one)[2] is None is _walked(other)[2] and _walked(one, other)[2]
     assert trace.walks[-1] is not trace.walk
 
 

@@ -201,7 +201,7 @@ def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
         if found is not None and found is not True and not found[2]:
-            wanted, whole = [*wanted, *kept(wanted)], len(wanted)
+            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
             found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()

@@ -6,7 +6,8 @@ This runs for every result that is asked for, so it is one flat loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph, is_leaf
@@ -18,13 +19,20 @@ from lazyfuse.runtime import session
 DEEP = 32
 
 
-Walk = tuple[list[Node], tuple[object, ...], bool]
+#: The nodes, what decides the plan, and whether nothing inside is worth keeping; None where only
+#: what others read may be.
+Walk = tuple[list[Node], tuple[object, ...], bool | None]
+#: By the structure of a trace with such operations: their places, and how many readers each has in
+#: the trace.
+_SHARED: dict[object, list[tuple[int, int]]] = {}
+_MOST_SHARED = 1000
 
 
 def walk(nodes: list[Node]) -> Walk:
-    """The nodes, structure and plainness of the trace of outputs, whose list is taken."""
+    """The nodes, structure and plainness of the trace of outputs, whose list is taken. `others`:
+    pending readers of what is inside, but those in the trace."""
     outputs = len(nodes)
-    is_plain = True
+    is_plain, is_dear, others = True, False, 0
     number = {node: position for position, node in enumerate(nodes)}
     scalars: dict[object, int] = {}
     lines: list[object] = [outputs]
@@ -38,6 +46,9 @@ def walk(nodes: list[Node]) -> Walk:
         add(known if known is not None and known.form is node.form else node.signature)
         if node.seen or (node.is_costly or node.depth > DEEP) and node.is_held:
             is_plain = is_plain and not node.seen and number[node] < outputs
+        if number[node] >= outputs and type(node) is not Const:
+            others += node.users
+            is_dear = is_dear or node.is_costly or node.depth > DEEP
         for src in node.srcs:
             place = number.get(src)
             if place is None:
@@ -48,7 +59,10 @@ def walk(nodes: list[Node]) -> Walk:
                 if place == len(nodes):
                     nodes.append(src)
             add(place)
-    return nodes, tuple(lines), is_plain
+            if place >= outputs and src.buffer is None and type(src) is not Const:
+                others -= 1
+    is_shared = is_plain and is_dear and others > 0
+    return nodes, tuple(lines), None if is_shared else is_plain
 
 
 #: The ways to walk, the one in use last: machine code gives None where it cannot.
@@ -101,7 +115,7 @@ def trace(
     found = Trace(wanted, walked, walked_at, asked)
     if found.is_plain or asked is not None:
         return found
-    inside = kept(wanted)
+    inside = kept(wanted, (found.nodes, found.structure, found.is_plain))
     if found.is_stale:  # code of the user has run in the middle
         return trace(pending_of(wanted))
     return Trace([*wanted, *inside], asked=len(wanted)) if inside else found
@@ -112,17 +126,54 @@ def pending_of(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if node.buffer is None]
 
 
-def kept(wanted: Sequence[Node]) -> list[Node]:
-    """Operations inside that are stored as well: dear ones whose array is still held, and those
-    that are computed again (they were inside an earlier run): the topmost of these."""
+def kept(wanted: Sequence[Node], walked: Walk) -> list[Node]:
+    """Operations inside that are stored as well; `walked` is what a walk has found."""
+    nodes, structure, is_plain = walked
+    if is_plain is not None:
+        return _kept(wanted)
+    known = _SHARED.get(structure)
+    if known is None or any(nodes[place].users <= own for place, own in known):
+        graph = Graph(wanted)
+        readers = Counter(src for node in graph.nodes for src in node.srcs)
+        shared = set(_shared(graph, readers))
+        known = [(place, readers[node]) for place, node in enumerate(nodes) if node in shared]
+        if len(_SHARED) >= _MOST_SHARED:
+            _SHARED.clear()
+        _SHARED[structure] = known
+    return [nodes[place] for place, _ in known]
+
+
+def _kept(wanted: Sequence[Node]) -> list[Node]:
+    """Operations inside that are stored as well: dear ones whose array is still held; those that
+    are computed again (they were inside an earlier run): the topmost of these; and what others
+    that are pending read, where something dear is below."""
     graph = Graph(wanted)
     found: dict[Node, None] = {}
+    readers = Counter(src for node in graph.nodes for src in node.srcs)
+    found.update((node, None) for node in _shared(graph, readers))
     for node in graph.nodes:
         if not node.seen:
             found.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
         if node.is_held and not _is_free(node) and _is_dear(node):
             found[node] = None
     return [node for node in found if node not in graph.outputs]
+
+
+def _shared(graph: Graph, readers: Mapping[Node, int]) -> Iterator[Node]:
+    """Operations inside whose readers are not all in the graph, with something costly below that
+    no other of them has: two results of one function, of which the first is asked for. Their
+    memory is no more than that of an operand or a result of the graph."""
+    outputs = set(graph.outputs)
+    most = max(node.nbytes for node in graph.nodes if is_leaf(node) or node in outputs)
+    carries: set[Node] = set()
+    for node in graph.nodes:
+        if is_leaf(node) or node in outputs:
+            continue
+        if node.is_costly or any(src in carries for src in node.srcs):
+            if node.users > readers[node] and node.nbytes <= most and not _is_free(node):
+                yield node
+            else:
+                carries.add(node)
 
 
 def _is_free(node: Node) -> bool:

@@ -156,8 +156,45 @@ node:
   ret i64 %place
 }}
 
+; one reader less of a pending operand that is no output, where all are counted that others have
+define internal void @own_reader(ptr %others, ptr %src, i64 %place, i64 %outputs) {{
+  %is_inside = icmp sge i64 %place, %outputs
+  br i1 %is_inside, label %ask, label %done
+ask:
+  %none = call ptr @none()
+  %buffer = call ptr @get(ptr %src, i64 {node_buffer})
+  %pending = icmp eq ptr %buffer, %none
+  br i1 %pending, label %look, label %done
+look:
+  %is_const = call i1 @is(ptr %src, i64 {CONST_CLASS})
+  br i1 %is_const, label %done, label %count
+count:
+  %before = load i64, ptr %others
+  %now = sub i64 %before, 1
+  store i64 %now, ptr %others
+  br label %done
+done:
+  ret void
+}}
+
+; all readers of what is inside
+define internal void @all_readers(ptr %others, ptr %node) {{
+  %is_const = call i1 @is(ptr %node, i64 {CONST_CLASS})
+  br i1 %is_const, label %done, label %count
+count:
+  %users = call ptr @get(ptr %node, i64 {node_users})
+  %number = call i64 @PyLong_AsLong(ptr %users)
+  %before = load i64, ptr %others
+  %now = add i64 %before, %number
+  store i64 %now, ptr %others
+  br label %done
+done:
+  ret void
+}}
+
 ; adds the places of the operands of a node
-define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node) {{
+define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
+                               ptr %others, i64 %outputs) {{
   %srcs = call ptr @get(ptr %node, i64 {node_srcs})
   call void @Py_IncRef(ptr %srcs)
   %count = call i64 @PyTuple_Size(ptr %srcs)
@@ -175,9 +212,12 @@ new:
   %place = call i64 @new_place(ptr %nodes, ptr %scalars, ptr %src)
   call void @number_node(ptr %number, ptr %src, i64 %place)
   call void @append_number(ptr %lines, i64 %place)
+  call void @own_reader(ptr %others, ptr %src, i64 %place, i64 %outputs)
   br label %more
 old:
   %appended = call i32 @PyList_Append(ptr %lines, ptr %known)
+  %old_place = call i64 @PyLong_AsLong(ptr %known)
+  call void @own_reader(ptr %others, ptr %src, i64 %old_place, i64 %outputs)
   br label %more
 more:
   %after = add i64 %i, 1
@@ -187,9 +227,10 @@ done:
   ret void
 }}
 
-; adds a node: 1 where it is worth keeping, 0 where not, -1 where Python has to go on
+; adds a node: 1 where it is worth keeping, 2 where it is if others read it, 0 where not, -1 where
+; Python has to go on
 define internal i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
-                              i1 %is_output) {{
+                              ptr %others, i64 %outputs, i1 %is_output) {{
   %none = call ptr @none()
   %buffer = call ptr @get(ptr %node, i64 {node_buffer})
   %pending = icmp eq ptr %buffer, %none
@@ -206,7 +247,8 @@ operation:
   %signed = call i1 @add_signature(ptr %lines, ptr %node)
   br i1 %signed, label %operands, label %fail
 operands:
-  call void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node)
+  call void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
+                      ptr %others, i64 %outputs)
   %seen = call ptr @get(ptr %node, i64 {node_seen})
   %true = call ptr @object(i64 {TRUE})
   %was_seen = icmp eq ptr %seen, %true
@@ -214,11 +256,14 @@ operands:
 unseen:
   br i1 %is_output, label %plain, label %ask
 ask:
+  call void @all_readers(ptr %others, ptr %node)
   %dear = call i1 @is_dear(ptr %node)
   br i1 %dear, label %hold, label %plain
 hold:
   %held = call i1 @is_held(ptr %node)
-  br i1 %held, label %keep, label %plain
+  br i1 %held, label %keep, label %dear_one
+dear_one:
+  ret i32 2
 keep:
   ret i32 1
 plain:
@@ -237,6 +282,8 @@ define ptr @lf_traced(ptr %self, ptr %args, i64 %given) {{
 
 ; the same without collections
 define internal ptr @walked(ptr %nodes) {{
+  %others = alloca i64
+  store i64 0, ptr %others
   %number = call ptr @PyDict_New()
   %scalars = call ptr @PyDict_New()
   %lines = call ptr @PyList_New(i64 0)
@@ -262,7 +309,7 @@ look:
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
   %is_output = icmp slt i64 %i, %outputs
   %worth = call i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
-                              i1 %is_output)
+                              ptr %others, i64 %outputs, i1 %is_output)
   %failed = icmp slt i32 %worth, 0
   br i1 %failed, label %fail, label %more
 more:
@@ -271,10 +318,16 @@ more:
   br label %next
 done:
   %structure = call ptr @PyList_AsTuple(ptr %lines)
-  %is_kept = icmp eq i32 %kept, 1
+  %other_readers = load i64, ptr %others
+  %has_others = icmp sgt i64 %other_readers, 0
+  %is_dear_read = icmp eq i32 %kept, 2
+  %is_kept_for_others = and i1 %is_dear_read, %has_others
+  %is_kept = trunc i32 %kept to i1
   %true = call ptr @object(i64 {TRUE})
   %false = call ptr @object(i64 {FALSE})
-  %plain = select i1 %is_kept, ptr %false, ptr %true
+  %unknown = call ptr @none()
+  %plain_or_shared = select i1 %is_kept_for_others, ptr %unknown, ptr %true
+  %plain = select i1 %is_kept, ptr %false, ptr %plain_or_shared
   %found = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %nodes, ptr %structure, ptr %plain)
   call void @Py_DecRef(ptr %structure)
   br label %drop

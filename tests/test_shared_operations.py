@@ -1,0 +1,151 @@
+"""Operations that several pending arrays share are computed once, in whatever order the arrays
+are asked for, if that costs more than keeping them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
+from lazyfuse.ir.graph import Graph, is_leaf  # noqa: E402 - likewise
+from lazyfuse.runtime import ready, session, trace  # noqa: E402 - likewise
+
+N = 4096
+
+
+@pytest.fixture(autouse=True, params=("python", "native"))
+def walks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The walks of Python, and of machine code with plans that it runs from the third time on."""
+    if request.param == "python":
+        monkeypatch.setattr(trace, "walks", trace.walks[:1])
+    elif oracle.ON_GPU or not native_methods.make_native(lf.LazyArray):
+        pytest.skip("there is no machine code")
+    monkeypatch.setattr(ready, "RUNS", 2)
+    monkeypatch.setattr(trace, "_SHARED", {})
+    session.plans.clear()
+    session.ready.clear()
+    yield
+    session.ready.clear()
+
+
+def inputs() -> tuple[Any, Any]:
+    values = host.linspace(0.5, 2.0, N)
+    return lf.array(values), lf.array(values[::-1].copy())
+
+
+def two(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two results with a common part, which nobody holds."""
+    common = lf.exp(-a * b) * lf.sin(a) + b
+    return common * 2.0 - a, common / b
+
+
+def pending(array: Any) -> list[Any]:
+    """The operations under an array that are not computed."""
+    return [node for node in Graph([array._storage.node]).nodes if not is_leaf(node)]
+
+
+def test_the_second_finds_what_the_first_has_computed() -> None:
+    a, b = inputs()
+    wanted = [host.array(found) for found in lf.materialize(*two(a, b))]
+    for _ in range(6):
+        first, second = two(a, b)
+        host.testing.assert_array_equal(host.array(first), wanted[0])
+        assert not any(node.is_costly for node in pending(second)) and len(pending(second)) == 1
+        host.testing.assert_array_equal(host.array(second), wanted[1])
+        first, second = two(a, b)
+        host.testing.assert_array_equal(host.array(second), wanted[1])
+        host.testing.assert_array_equal(host.array(first), wanted[0])
+
+
+def test_several_that_share() -> None:
+    """Each is computed from what is there, also where the places are known."""
+    a, b = inputs()
+    for _ in range(4):
+        common = lf.exp(a) * b
+        results = [common + float(number) for number in range(5)]
+        del common
+        plain = host.array(lf.exp(a) * b)
+        for number, result in enumerate(results):
+            host.testing.assert_array_equal(host.array(result), plain + float(number))
+            assert all(len(pending(other)) == 1 for other in results[number + 1 :])
+
+
+def test_what_the_others_read_is_stored_once() -> None:
+    """A cheap value above what is stored is computed again."""
+    a, b = inputs()
+    low = lf.exp(a)
+    high = low + b
+    one, other = low * high, low - high
+    del low, high
+    host.array(one)
+    assert [node.op.name for node in pending(other)] == ["add", "subtract"]
+
+
+def test_cheap_operations_are_computed_again() -> None:
+    a, b = inputs()
+    common = a * b + 1.0
+    first, second = common * 2.0, common * 3.0
+    del common
+    host.array(first)
+    assert len(pending(second)) == 3
+
+
+def test_large_ones_are_computed_again() -> None:
+    """What is larger than all operands and results would take memory that nobody expects."""
+    values = host.linspace(0.5, 2.0, 300)
+    a, b = lf.array(values), lf.array(values[::-1].copy())
+    table = lf.exp(a[:, None] * b)
+    first, second = table.max(axis=0), table.min(axis=1)
+    del table
+    host.array(first)
+    assert any(node.shape == (300, 300) and node.is_costly for node in pending(second))
+    table = lf.exp(a[:, None] * b)
+    host.testing.assert_array_equal(host.array(second), host.array(table).min(axis=1))
+
+
+def test_alone_nothing_more_is_stored() -> None:
+    """Nor where others were, and are not any more: their structure is that of one alone."""
+    a, b = inputs()
+    first, second = two(a, b)
+    host.array(first)
+    host.array(second)
+    alone = lf.exp(-a * b) * lf.sin(a) + b
+    result = alone * 2.0 - a
+    node = alone._storage.node
+    del alone
+    host.array(result)
+    assert node.buffer is None
+
+
+def test_memory_goes_with_who_reads_it() -> None:
+    a, b = inputs()
+    first, second = two(a, b)
+    host.array(first)
+    shared = [src for node in pending(second) for src in node.srcs if src.buffer is not None]
+    kept = [node for node in shared if node is not a._storage.node and node is not b._storage.node]
+    assert len(kept) == 1
+    buffer = kept[0].buffer
+    del shared, kept, second
+    gc.collect()
+    assert len(gc.get_referrers(buffer)) <= 1  # this frame's
+
+
+def test_written_meanwhile() -> None:
+    """What is shared has the values of its time."""
+    a, b = inputs()
+    wanted = [host.array(found) for found in lf.materialize(*two(a, b))]
+    first, second = two(a, b)
+    host.testing.assert_array_equal(host.array(first), wanted[0])
+    a[:] = 0.0
+    b += 1.0
+    host.testing.assert_array_equal(host.array(second), wanted[1])
