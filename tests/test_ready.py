@@ -176,8 +176,10 @@ def test_finalizers_that_compute_meanwhile(
         own = {"k": lf.exp(a)}
         total = own["k"] * 2 + 1
 
-        def found(wanted: Any, own: Any = own, total: Any = total, kept: Any = kept) -> Any:
-            nodes = kept(wanted)
+        def found(
+            wanted: Any, walked: Any, own: Any = own, total: Any = total, kept: Any = kept
+        ) -> Any:
+            nodes = kept(wanted, walked)
             if own:
                 own.clear()
                 host.asarray(total)

@@ -4,6 +4,7 @@ are asked for, if that costs more than keeping them."""
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ def walks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         pytest.skip("there is no machine code")
     monkeypatch.setattr(ready, "RUNS", 2)
     monkeypatch.setattr(trace, "_SHARED", {})
+    monkeypatch.setattr(trace, "_INSIDE", {})
+    monkeypatch.setattr(trace, "_WORTH", N)
     session.plans.clear()
     session.ready.clear()
     yield
@@ -125,6 +128,96 @@ def test_alone_nothing_more_is_stored() -> None:
     del alone
     host.array(result)
     assert node.buffer is None
+
+
+def stored(array: Any) -> int:
+    """How many operations are stored for others when an array is asked for. A list of them would
+    be one more reader."""
+    counts: list[int] = []
+    shared = trace._shared
+
+    def counted(walked: Any) -> Any:
+        found = shared(walked)
+        counts.append(len(found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "_shared", counted)
+        host.array(array)
+    return sum(counts)
+
+
+def test_readers_that_have_gone_count_for_nothing() -> None:
+    a, b = inputs()
+    for _ in range(3):
+        total = b
+        for number in range(5):
+            c = lf.exp(a * (number / 10.0))
+            d = c * 2.0  # nobody asks for it
+            total = total + c
+        del c, d
+        assert not stored(total)
+
+
+def test_threads_count_for_nothing() -> None:
+    """An array that two threads have touched counts a reader more for each version."""
+    a, b = inputs()
+    b = b * 1.0
+    host.array(b)
+
+    def work(b: Any) -> None:
+        for number in range(5):
+            b += lf.exp(a * (number / 10.0))
+
+    thread = threading.Thread(target=work, args=(b,))
+    thread.start()
+    thread.join()
+    assert not stored(b)
+
+
+def test_equal_structures_share_other_parts() -> None:
+    """What is known of a structure holds for it, whoever reads which part."""
+    a, b = inputs()
+
+    def cheap() -> tuple[Any, Any]:
+        low = a + b
+        return lf.exp(a) * low, low * 3.0
+
+    def dear() -> tuple[Any, Any]:
+        low, high = a + b, lf.exp(a)
+        return high * low, high * 3.0
+
+    for _ in range(3):
+        for program, is_stored in ((cheap, False), (dear, True), (cheap, False)):
+            first, second = program()
+            assert stored(first) == is_stored
+            wanted = (host.array(a) + host.array(b)) * 3.0 if program is cheap else None
+            if wanted is not None:
+                host.testing.assert_array_equal(host.array(second), wanted)
+
+
+def test_all_together_have_few_bytes() -> None:
+    a, b = inputs()
+    parts = [lf.exp(a * float(number)) for number in range(12)]
+    first, others = sum(parts[1:], parts[0]), [part + 1.0 for part in parts]
+    del parts
+    assert stored(first) == 4
+    for number, other in enumerate(others):
+        host.testing.assert_array_equal(
+            host.array(other), host.array(lf.exp(a * float(number)) + 1.0)
+        )
+
+
+def test_little_work_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_WORTH", 2 * N + 1)
+    a, b = inputs()
+    first, second = two(a, b)  # two costly operations
+    assert not stored(first)
+    monkeypatch.setattr(trace, "_WORTH", 2 * N)
+    trace._SHARED.clear()
+    first, second = two(a, b)
+    assert stored(first)
+    del second
 
 
 def test_memory_goes_with_who_reads_it() -> None:
