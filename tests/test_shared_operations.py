@@ -32,13 +32,13 @@ def walks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     elif oracle.ON_GPU or not native_methods.make_native(lf.LazyArray):
         pytest.skip("there is no machine code")
     monkeypatch.setattr(ready, "RUNS", 2)
-    monkeypatch.setattr(trace, "_SHARED", {})
-    monkeypatch.setattr(trace, "_INSIDE", {})
+    trace.forget()
     monkeypatch.setattr(trace, "_WORTH", N)
     session.plans.clear()
     session.ready.clear()
     yield
     session.ready.clear()
+    trace.forget()
 
 
 def inputs() -> tuple[Any, Any]:
@@ -136,8 +136,8 @@ def stored(array: Any) -> int:
     counts: list[int] = []
     shared = trace._shared
 
-    def counted(walked: Any) -> Any:
-        found = shared(walked)
+    def counted(walked: Any, held: Any) -> Any:
+        found = shared(walked, held)
         counts.append(len(found))
         return found
 
@@ -145,6 +145,45 @@ def stored(array: Any) -> int:
         patch.setattr(trace, "_shared", counted)
         host.array(array)
     return sum(counts)
+
+
+def test_what_is_stored_anyway_is_no_reason() -> None:
+    """Above an array that is held, or is asked for as well, there is nothing costly left."""
+    a, _ = inputs()
+    low = lf.exp(a)
+    high = low + 1.0
+    first, second = high * 2.0, high * 3.0
+    del high
+    assert stored(first) == 0
+    assert low._storage.node.buffer is not None and len(pending(second)) == 2
+    low = lf.exp(a)
+    high = low + 1.0
+    first, second = high * 2.0, high * 3.0
+    del high
+    lf.materialize(low, first)
+    assert len(pending(second)) == 2
+
+
+def test_long_chains_take_one_pass() -> None:
+    a = lf.array(host.linspace(0.0, 1.0, N))
+    x, others = a, []
+    for _ in range(300):
+        x = lf.sin(x)
+        others.append(x + 1.0)
+    assert stored(x) == 4
+    wanted = host.array(a)
+    for other in others:
+        wanted = host.sin(wanted)
+        host.testing.assert_allclose(host.array(other), wanted + 1.0, rtol=1e-13)  # of 300 sines
+
+
+def test_clearing_forgets_structures() -> None:
+    first, second = two(*inputs())
+    host.array(first)
+    assert trace._INSIDE and trace._SHARED
+    lf.cache_clear()
+    assert not trace._INSIDE and not trace._SHARED
+    del second
 
 
 def test_readers_that_have_gone_count_for_nothing() -> None:

@@ -30,11 +30,13 @@ Walk = tuple[list[Node], tuple[object, ...], bool | None]
 #: them are stored.
 _INSIDE: dict[object, list[tuple[int, int]]] = {}
 _SHARED: dict[object, list[int]] = {}
-_MOST_KNOWN = 1000
+_MOST_KNOWN = 256
 #: Elements times costly operations below from which a value that others read is stored: a second
 #: result costs 20 us, a function some nanosecond an element. Measured with exp, exp and sin, and
 #: sums of both, of 30,000 to a million doubles.
 _WORTH = 200_000
+#: Costly operations below a value that are counted, at most.
+_MOST_BELOW = 16
 #: A node's references beside those of readers: the list's, and that of who asks.
 _ALONE = 2
 
@@ -139,10 +141,8 @@ def pending_of(nodes: Iterable[Node]) -> list[Node]:
 
 def kept(wanted: Sequence[Node], walked: Walk) -> list[Node]:
     """Operations inside that are stored as well; `walked` is what a walk has found."""
-    shared = _shared(walked)
-    if walked[2] is None:
-        return shared
-    return list(dict.fromkeys([*_held(wanted), *shared]))
+    held = [] if walked[2] is None else _held(wanted)
+    return [*held, *_shared(walked, held)]
 
 
 def _held(wanted: Sequence[Node]) -> list[Node]:
@@ -158,9 +158,10 @@ def _held(wanted: Sequence[Node]) -> list[Node]:
     return [node for node in found if node not in graph.outputs]
 
 
-def _shared(walked: Walk) -> list[Node]:
+def _shared(walked: Walk, held: Sequence[Node]) -> list[Node]:
     """Operations that others that are pending read, too: two results of one function, of which the
-    first is asked for. `Node.users` counts readers that have gone; references do not."""
+    first is asked for; none that is stored already. `Node.users` counts readers that have gone;
+    references do not."""
     nodes, structure, _ = walked
     inside = _INSIDE.get(structure)
     if inside is None:
@@ -173,11 +174,23 @@ def _shared(walked: Walk) -> list[Node]:
     ]
     if not read:
         return []
+    if held:
+        read = [place for place in read if nodes[place] not in held]
+        return [nodes[place] for place in _stored(walked, read, held)]
     key = structure, *read
     places = _SHARED.get(key)
     if places is None:
-        places = _known(_SHARED, key, _stored(nodes, _outputs(walked), read))
+        places = _known(_SHARED, key, _stored(walked, read, ()))
     return [nodes[place] for place in places]
+
+
+def forget() -> None:
+    """Forget structures, and with them the functions of library calls."""
+    _INSIDE.clear()
+    _SHARED.clear()
+
+
+session.on_clear(forget)
 
 
 def _known(found: dict[object, Any], key: object, value: Any) -> Any:
@@ -188,51 +201,54 @@ def _known(found: dict[object, Any], key: object, value: Any) -> Any:
     return value
 
 
-def _outputs(walked: Walk) -> tuple[Node, ...]:
+def _outputs(walked: Walk) -> dict[Node, None]:
     """The outputs of a trace, which come first: how many is the first of its structure."""
     count = walked[1][0]
     assert isinstance(count, int)
-    return tuple(walked[0][:count])
+    return dict.fromkeys(walked[0][:count])
 
 
 def _inside(walked: Walk) -> list[tuple[int, int]]:
-    """The operations that may be stored, and their readers in the trace."""
-    outputs = _outputs(walked)
-    readers = Counter(src for node in walked[0] for src in node.srcs)
-    counts = _costly_below(outputs, ())
+    """The operations that may be stored, and their readers in the trace: large enough for the most
+    that is counted below, and of no more memory than an operand or a result."""
+    nodes, outputs = walked[0], _outputs(walked)
+    readers = Counter(src for node in nodes for src in node.srcs)
+    most = _most_bytes(nodes, outputs)
     return [
         (place, readers[node])
-        for place, node in enumerate(walked[0])
-        if node not in outputs and not _is_free(node) and counts.get(node)
+        for place, node in enumerate(nodes)
+        if node not in outputs
+        and not _is_free(node)
+        and _MOST_BELOW * size_of(node.shape) >= _WORTH
+        and node.nbytes <= most
     ]
 
 
-def _costly_below(outputs: Sequence[Node], stored: Container[Node]) -> dict[Node, int]:
-    """How many costly operations each node stands for, down to memory and what is stored; at most
-    so many are counted."""
-    counts: dict[Node, int] = {}
-    for node in Graph(outputs).nodes:
-        if not is_leaf(node):
-            below = sum(0 if src in stored else counts.get(src, 0) for src in node.srcs)
-            counts[node] = min(below + node.is_costly, 16)
-    return counts
+def _most_bytes(nodes: Sequence[Node], outputs: Container[Node]) -> int:
+    """The bytes of the largest operand or result."""
+    return max(node.nbytes for node in nodes if is_leaf(node) or node in outputs)
 
 
-def _stored(nodes: Sequence[Node], outputs: Sequence[Node], read: Sequence[int]) -> list[int]:
-    """Those of the nodes that others read that are worth it, from the lowest up: they save costly
-    operations that none of the others has. Each has no more memory than an operand or a result,
-    all together no more than four of these."""
-    most = max(node.nbytes for node in nodes if is_leaf(node) or node in outputs)
-    left = 4 * most
-    stored: dict[Node, int] = {}
-    order = {node: place for place, node in enumerate(Graph(outputs).nodes)}
-    for place in sorted(read, key=lambda place: order[nodes[place]]):
-        node = nodes[place]
-        count = _costly_below((node,), stored)[node]
-        if count * size_of(node.shape) >= _WORTH and node.nbytes <= min(most, left):
-            stored[node] = place
+def _stored(walked: Walk, read: Sequence[int], held: Sequence[Node]) -> list[int]:
+    """Those of the places that others read that are worth it, from the lowest up: where costly
+    operations are below that nothing else has that is stored. All together have no more memory
+    than four operands or results."""
+    nodes, outputs = walked[0], _outputs(walked)
+    places = {nodes[place]: place for place in read}
+    there = {*outputs, *held}
+    left = 4 * _most_bytes(nodes, outputs)
+    stored: list[int] = []
+    below: dict[Node, int] = {}
+    for node in Graph(tuple(outputs)).nodes:
+        if is_leaf(node):
+            continue
+        count = min(sum([below.get(src, 0) for src in node.srcs]) + node.is_costly, _MOST_BELOW)
+        if node in places and count * size_of(node.shape) >= _WORTH and node.nbytes <= left:
+            stored.append(places[node])
             left -= node.nbytes
-    return list(stored.values())
+            count = 0
+        below[node] = 0 if node in there else count
+    return stored
 
 
 def _is_free(node: Node) -> bool:
