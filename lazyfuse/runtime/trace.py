@@ -25,7 +25,7 @@ DEEP = 32
 #: The nodes, what decides the plan, and whether nothing inside is worth keeping; None where only
 #: what others read may be.
 Walk = tuple[list[Node], tuple[object, ...], bool | None]
-#: By the structure of a trace: operations inside with something costly below, as their places and
+#: By the structure of a trace: operations inside that may be stored for others, as their places and
 #: how many readers each has in the trace; by it and the places of those that others read: which of
 #: them are stored.
 _INSIDE: dict[object, list[tuple[int, int]]] = {}
