@@ -25,9 +25,9 @@ DEEP = 32
 #: The nodes, what decides the plan, and whether nothing inside is worth keeping; None where only
 #: what others read may be.
 Walk = tuple[list[Node], tuple[object, ...], bool | None]
-#: By the structure of a trace: operations inside that may be stored for others, as their places and
-#: how many readers each has in the trace; by it and the places of those that others read: which of
-#: them are stored.
+#: By the structure of a trace: operations inside that may be stored for others, as their places
+#: and how many readers each has in the trace; by it and the places of those that others read:
+#: which of them are stored.
 _INSIDE: dict[object, list[tuple[int, int]]] = {}
 _SHARED: dict[object, list[int]] = {}
 _MOST_KNOWN = 256

@@ -180,7 +180,7 @@ def _failed(summary: Summary) -> str:
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for title, outcome in summary.failed.items():
         function, _, case = title.partition("[")
-        groups[function, f"{outcome.outcome}: {outcome.reason[:160]}"].append(case)
+        groups[function, f"{outcome.outcome}: {_anywhere(outcome.reason)[:160]}"].append(case)
     lines = [f"### {summary.module}\n"]
     for (function, reason), cases in groups.items():
         count = f" ({len(cases)} cases)" if len(cases) > 1 else ""
@@ -188,6 +188,11 @@ def _failed(summary: Summary) -> str:
         known = known_reason(summary.module, function)
         lines.append(f"- `{function}`{count}: {known + '; ' if known else ''}{reason}")
     return "\n".join(lines) + "\n"
+
+
+def _anywhere(reason: str) -> str:
+    """A reason without the addresses and folders of one run."""
+    return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"/[^\s']*/site-packages/", "", reason))
 
 
 def _escaped(text: str) -> str:
