@@ -86,8 +86,7 @@ def tune(smallest: int, hot: int) -> None:
     has spent any so far."""
     _put("SMALLEST", smallest)
     _put("HOT", hot)
-    heat = _code[0].places["HEAT"]
-    _code[0].state[heat:] = [0] * (len(_code[0].state) - heat)
+    np.frombuffer(_code[0].state, np.int64)[_code[0].places["HEAT"] :] = 0
 
 
 def look_at_all(*, filters: bool = False) -> None:

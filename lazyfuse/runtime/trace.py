@@ -6,39 +6,20 @@ This runs for every result that is asked for, so it is one flat loop.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
-from sys import getrefcount
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from lazyfuse.ir.form import UNKNOWN
-from lazyfuse.ir.graph import Graph, is_leaf
-from lazyfuse.ir.node import Const, Fill, Map, Node, View
-from lazyfuse.ops.shapes import size_of
+from lazyfuse.ir.graph import Graph
+from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.runtime import session
+from lazyfuse.runtime.shared import is_free, shared
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
 DEEP = 32
-
-
 #: The nodes, what decides the plan, and whether nothing inside is worth keeping; None where only
 #: what others read may be.
 Walk = tuple[list[Node], tuple[object, ...], bool | None]
-#: By the structure of a trace: operations inside that may be stored for others, as their places
-#: and how many readers each has in the trace; by it and the places of those that others read:
-#: which of them are stored.
-_INSIDE: dict[object, list[tuple[int, int]]] = {}
-_SHARED: dict[object, list[int]] = {}
-_MOST_KNOWN = 256
-#: Elements times costly operations below from which a value that others read is stored: a second
-#: result costs 20 us, a function some nanosecond an element. Measured with exp, exp and sin, and
-#: sums of both, of 30,000 to a million doubles.
-_WORTH = 200_000
-#: Costly operations below a value that are counted, at most.
-_MOST_BELOW = 16
-#: A node's references beside those of readers: the list's, and that of who asks.
-_ALONE = 2
 
 
 def walk(nodes: list[Node]) -> Walk:
@@ -46,22 +27,23 @@ def walk(nodes: list[Node]) -> Walk:
     pending readers of what is inside, but those in the trace."""
     outputs = len(nodes)
     is_plain, is_dear, others = True, False, 0
-    number = {node: position for position, node in enumerate(nodes)}
+    number = {node: place for place, node in enumerate(nodes)}
     scalars: dict[object, int] = {}
     lines: list[object] = [outputs]
     add = lines.append
-    for node in nodes:  # which grows
+    for position, node in enumerate(nodes):  # which grows
         if node.buffer is not None:
             form = node.form
             add(form if form is not UNKNOWN else node.formed())
             continue
         known = node._mapkind if type(node) is Map else None  # signature, written out
         add(known if known is not None and known.form is node.form else node.signature)
-        if node.seen or (node.is_costly or node.depth > DEEP) and node.is_held:
-            is_plain = is_plain and not node.seen and number[node] < outputs
-        if number[node] >= outputs and type(node) is not Const:
+        is_plain = is_plain and not node.seen
+        if position >= outputs and type(node) is not Const:
             others += node.users
-            is_dear = is_dear or node.is_costly or node.depth > DEEP
+            if node.is_costly or node.depth > DEEP:
+                is_dear = True
+                is_plain = is_plain and not node.is_held
         for src in node.srcs:
             place = number.get(src)
             if place is None:
@@ -142,7 +124,7 @@ def pending_of(nodes: Iterable[Node]) -> list[Node]:
 def kept(wanted: Sequence[Node], walked: Walk) -> list[Node]:
     """Operations inside that are stored as well; `walked` is what a walk has found."""
     held = [] if walked[2] is None else _held(wanted)
-    return [*held, *_shared(walked, held)]
+    return [*held, *shared(walked[0], walked[1], held)]
 
 
 def _held(wanted: Sequence[Node]) -> list[Node]:
@@ -152,108 +134,10 @@ def _held(wanted: Sequence[Node]) -> list[Node]:
     found: dict[Node, None] = {}
     for node in graph.nodes:
         if not node.seen:
-            found.update((src, None) for src in node.srcs if src.seen and not _is_free(src))
-        if node.is_held and not _is_free(node) and _is_dear(node):
+            found.update((src, None) for src in node.srcs if src.seen and not is_free(src))
+        if node.is_held and not is_free(node) and _is_dear(node):
             found[node] = None
     return [node for node in found if node not in graph.outputs]
-
-
-def _shared(walked: Walk, held: Sequence[Node]) -> list[Node]:
-    """Operations that others that are pending read, too: two results of one function, of which the
-    first is asked for; none that is stored already. `Node.users` counts readers that have gone;
-    references do not."""
-    nodes, structure, _ = walked
-    inside = _INSIDE.get(structure)
-    if inside is None:
-        inside = _known(_INSIDE, structure, _inside(walked))
-    several = [(place, own) for place, own in inside if getrefcount(nodes[place]) > own + _ALONE]
-    read = [
-        place
-        for place, own in several
-        if getrefcount(nodes[place]) > own + _ALONE + nodes[place].is_held
-    ]
-    if not read:
-        return []
-    if held:
-        read = [place for place in read if nodes[place] not in held]
-        return [nodes[place] for place in _stored(walked, read, held)]
-    key = structure, *read
-    places = _SHARED.get(key)
-    if places is None:
-        places = _known(_SHARED, key, _stored(walked, read, ()))
-    return [nodes[place] for place in places]
-
-
-def forget() -> None:
-    """Forget structures, and with them the functions of library calls."""
-    _INSIDE.clear()
-    _SHARED.clear()
-
-
-session.on_clear(forget)
-
-
-def _known(found: dict[object, Any], key: object, value: Any) -> Any:
-    """Keep a value, and give it."""
-    if len(found) >= _MOST_KNOWN:
-        found.clear()
-    found[key] = value
-    return value
-
-
-def _outputs(walked: Walk) -> dict[Node, None]:
-    """The outputs of a trace, which come first: how many is the first of its structure."""
-    count = walked[1][0]
-    assert isinstance(count, int)
-    return dict.fromkeys(walked[0][:count])
-
-
-def _inside(walked: Walk) -> list[tuple[int, int]]:
-    """The operations that may be stored, and their readers in the trace: large enough for the most
-    that is counted below, and of no more memory than an operand or a result."""
-    nodes, outputs = walked[0], _outputs(walked)
-    readers = Counter(src for node in nodes for src in node.srcs)
-    most = _most_bytes(nodes, outputs)
-    return [
-        (place, readers[node])
-        for place, node in enumerate(nodes)
-        if node not in outputs
-        and not _is_free(node)
-        and _MOST_BELOW * size_of(node.shape) >= _WORTH
-        and node.nbytes <= most
-    ]
-
-
-def _most_bytes(nodes: Sequence[Node], outputs: Container[Node]) -> int:
-    """The bytes of the largest operand or result."""
-    return max(node.nbytes for node in nodes if is_leaf(node) or node in outputs)
-
-
-def _stored(walked: Walk, read: Sequence[int], held: Sequence[Node]) -> list[int]:
-    """Those of the places that others read that are worth it, from the lowest up: where costly
-    operations are below that nothing else has that is stored. All together have no more memory
-    than four operands or results."""
-    nodes, outputs = walked[0], _outputs(walked)
-    places = {nodes[place]: place for place in read}
-    there = {*outputs, *held}
-    left = 4 * _most_bytes(nodes, outputs)
-    stored: list[int] = []
-    below: dict[Node, int] = {}
-    for node in Graph(tuple(outputs)).nodes:
-        if is_leaf(node):
-            continue
-        count = min(sum([below.get(src, 0) for src in node.srcs]) + node.is_costly, _MOST_BELOW)
-        if node in places and count * size_of(node.shape) >= _WORTH and node.nbytes <= left:
-            stored.append(places[node])
-            left -= node.nbytes
-            count = 0
-        below[node] = 0 if node in there else count
-    return stored
-
-
-def _is_free(node: Node) -> bool:
-    """Whether a node needs no computation of its own."""
-    return is_leaf(node) or isinstance(node, View | Fill)
 
 
 def _is_dear(node: Node) -> bool:

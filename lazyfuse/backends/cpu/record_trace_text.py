@@ -156,7 +156,20 @@ node:
   ret i64 %place
 }}
 
-; one reader less of a pending operand that is no output, where all are counted that others have
+; counts readers, less those in the trace, of what is inside; scalars that are equal are one
+define internal void @count_readers(ptr %others, ptr %node, i64 %number) {{
+  %is_const = call i1 @is(ptr %node, i64 {CONST_CLASS})
+  br i1 %is_const, label %done, label %count
+count:
+  %before = load i64, ptr %others
+  %now = add i64 %before, %number
+  store i64 %now, ptr %others
+  br label %done
+done:
+  ret void
+}}
+
+; one reader is in the trace, of a pending operand that is no output
 define internal void @own_reader(ptr %others, ptr %src, i64 %place, i64 %outputs) {{
   %is_inside = icmp sge i64 %place, %outputs
   br i1 %is_inside, label %ask, label %done
@@ -164,29 +177,9 @@ ask:
   %none = call ptr @none()
   %buffer = call ptr @get(ptr %src, i64 {node_buffer})
   %pending = icmp eq ptr %buffer, %none
-  br i1 %pending, label %look, label %done
-look:
-  %is_const = call i1 @is(ptr %src, i64 {CONST_CLASS})
-  br i1 %is_const, label %done, label %count
+  br i1 %pending, label %count, label %done
 count:
-  %before = load i64, ptr %others
-  %now = sub i64 %before, 1
-  store i64 %now, ptr %others
-  br label %done
-done:
-  ret void
-}}
-
-; all readers of what is inside
-define internal void @all_readers(ptr %others, ptr %node) {{
-  %is_const = call i1 @is(ptr %node, i64 {CONST_CLASS})
-  br i1 %is_const, label %done, label %count
-count:
-  %users = call ptr @get(ptr %node, i64 {node_users})
-  %number = call i64 @PyLong_AsLong(ptr %users)
-  %before = load i64, ptr %others
-  %now = add i64 %before, %number
-  store i64 %now, ptr %others
+  call void @count_readers(ptr %others, ptr %src, i64 -1)
   br label %done
 done:
   ret void
@@ -212,14 +205,14 @@ new:
   %place = call i64 @new_place(ptr %nodes, ptr %scalars, ptr %src)
   call void @number_node(ptr %number, ptr %src, i64 %place)
   call void @append_number(ptr %lines, i64 %place)
-  call void @own_reader(ptr %others, ptr %src, i64 %place, i64 %outputs)
   br label %more
 old:
   %appended = call i32 @PyList_Append(ptr %lines, ptr %known)
   %old_place = call i64 @PyLong_AsLong(ptr %known)
-  call void @own_reader(ptr %others, ptr %src, i64 %old_place, i64 %outputs)
   br label %more
 more:
+  %here = phi i64 [ %place, %new ], [ %old_place, %old ]
+  call void @own_reader(ptr %others, ptr %src, i64 %here, i64 %outputs)
   %after = add i64 %i, 1
   br label %next
 done:
@@ -230,7 +223,7 @@ done:
 ; adds a node: 1 where it is worth keeping, 2 where it is if others read it, 0 where not, -1 where
 ; Python has to go on
 define internal i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
-                              ptr %others, i64 %outputs, i1 %is_output) {{
+                              ptr %others, i64 %place, i64 %outputs) {{
   %none = call ptr @none()
   %buffer = call ptr @get(ptr %node, i64 {node_buffer})
   %pending = icmp eq ptr %buffer, %none
@@ -254,9 +247,12 @@ operands:
   %was_seen = icmp eq ptr %seen, %true
   br i1 %was_seen, label %keep, label %unseen
 unseen:
+  %is_output = icmp slt i64 %place, %outputs
   br i1 %is_output, label %plain, label %ask
 ask:
-  call void @all_readers(ptr %others, ptr %node)
+  %users = call ptr @get(ptr %node, i64 {node_users})
+  %readers = call i64 @PyLong_AsLong(ptr %users)
+  call void @count_readers(ptr %others, ptr %node, i64 %readers)
   %dear = call i1 @is_dear(ptr %node)
   br i1 %dear, label %hold, label %plain
 hold:
@@ -307,9 +303,8 @@ next:
   br i1 %is_over, label %done, label %look
 look:
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
-  %is_output = icmp slt i64 %i, %outputs
   %worth = call i32 @add_node(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
-                              ptr %others, i64 %outputs, i1 %is_output)
+                              ptr %others, i64 %i, i64 %outputs)
   %failed = icmp slt i32 %worth, 0
   br i1 %failed, label %fail, label %more
 more:
