@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lazyfuse.backends.cpu.vecmath import VECMATH, expansion
@@ -32,7 +32,8 @@ class Size(NamedTuple):
     depth: int
 
 
-def size_of(body: Sequence[Instr]) -> Size:
+@lru_cache(maxsize=16)  # asked by several parts of one kernel's emission
+def size_of(body: tuple[Instr, ...]) -> Size:
     """Measure a body."""
     total = 0
     depths: list[int] = []
@@ -54,7 +55,7 @@ def _own(instr: Instr, body: Sequence[Instr]) -> Size:
 @cache
 def _expanded(name: str, dtype: str) -> Size:
     body, _ = expansion(name, dtype, frozenset())  # without tables, by which limits were measured
-    return size_of(body.instrs)
+    return size_of(tuple(body.instrs))
 
 
 def has_functions(kernel: Kernel) -> bool:

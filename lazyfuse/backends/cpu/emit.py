@@ -39,6 +39,7 @@ from lazyfuse.backends.cpu.emit_params import (
     params,
 )
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, plan_phases
+from lazyfuse.backends.cpu.emit_rounds import is_pipelined
 from lazyfuse.backends.cpu.emit_rows import emit_rows_in_lanes
 from lazyfuse.backends.cpu.emit_scan import emit_scan
 from lazyfuse.backends.cpu.emit_site import Site, Values, first_site
@@ -74,10 +75,17 @@ class _Module:
         self.plans = plan_phases(kernel)
         self.declarations: dict[str, str] = {}
         self.lanes = lane_count(kernel)
-        self.registers = 0
+        self.registers, self.pipelined = 0, False
         if "avx512f" in features and self.lanes <= 16 and has_long_chains(kernel):
-            self.lanes *= 2  # 32 registers are enough for two of everything
-            self.registers = 0 if kernel.inner or not has_functions(kernel) else _VALUES
+            self._use_more_registers()
+
+    def _use_more_registers(self) -> None:
+        """Of 32: several stages of a deep body, or two of everything."""
+        self.pipelined = is_pipelined(self.kernel, self.plans)
+        if not self.pipelined:
+            self.lanes *= 2
+            is_reordered = has_functions(self.kernel) and not self.kernel.inner
+            self.registers = _VALUES if is_reordered else 0
 
     def text(self) -> str:
         functions = self._staged() if is_staged(self.kernel) else [self._whole()]
@@ -86,7 +94,13 @@ class _Module:
         return "\n\n".join((*self.declarations.values(), *functions, attributes, ""))
 
     def _writer(self) -> FunctionWriter:
-        return FunctionWriter(self.lanes, self.features, self.declarations, self.registers)
+        return FunctionWriter(
+            self.lanes,
+            self.features,
+            self.declarations,
+            registers=self.registers,
+            pipelined=self.pipelined,
+        )
 
     def _site(self, writer: FunctionWriter) -> Site:
         return first_site(writer, self.kernel, self.params, _nothing_finished)

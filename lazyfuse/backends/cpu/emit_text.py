@@ -16,18 +16,21 @@ from lazyfuse.ops.body import Literal
 
 class FunctionWriter(VectorWriter):
     """Writes the body of one function whose first parameter is `ptr %params`. `registers`: if any,
-    the instructions are put in an order that needs no more of them (`scheduling.py`)."""
+    the instructions are put in an order that needs no more of them (`scheduling.py`); `pipelined`:
+    whether its only loop runs in stages (`pipelining.py`)."""
 
     def __init__(
         self,
         lanes: int,
         features: frozenset[str],
         declarations: dict[str, str],
+        *,
         registers: int = 0,
+        pipelined: bool = False,
     ) -> None:
         super().__init__(lanes, features=features)
         self.declarations = declarations
-        self.registers = registers
+        self.registers, self.pipelined = registers, pipelined
         self.head: list[str] = []
         self._loaded: dict[tuple[int, str], str] = {}
 
@@ -45,6 +48,13 @@ class FunctionWriter(VectorWriter):
         name = self.fresh()
         self.lines.append(f"{name} = {text}")
         return name
+
+    @contextmanager
+    def aside(self) -> Iterator[list[str]]:
+        """What is written inside, in the list only."""
+        before, self.lines = (self.lines, self.block), []
+        yield self.lines
+        self.lines, self.block = before
 
     def parameter(self, slot: int, kind: str = "i64") -> str:
         """The value of a parameter slot, loaded once."""

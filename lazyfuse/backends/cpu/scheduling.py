@@ -22,23 +22,23 @@ _LEAST = 100
 #: Ready instructions that are looked at where registers are short.
 _LOOKED_AT = 8
 
-_VALUE = re.compile(r"%[\w.]+")
-_DEFINED = re.compile(r"(%[\w.]+) = (\w+)")
+VALUE = re.compile(r"%[\w.]+")
+DEFINED = re.compile(r"(%[\w.]+) = (\w+)")
 _FIXED = frozenset(("br", "ret", "switch", "unreachable", "phi"))
 #: What does no more than give a value; what else there may be keeps its place among others of it.
 _PURE = frozenset(
     "load getelementptr bitcast select freeze fneg fadd fsub fmul fdiv frem fcmp icmp add sub mul "
     "udiv sdiv urem srem and or xor shl lshr ashr trunc zext sext fptrunc fpext fptosi fptoui "
     "sitofp uitofp ptrtoint inttoptr insertelement extractelement shufflevector insertvalue "
-    "extractvalue".split()
+    "extractvalue phi branch".split()
 )
 #: What is renamed by the compiler, and takes no time.
-_FREE = frozenset(("bitcast", "getelementptr", "shufflevector"))
+_FREE = frozenset(("bitcast", "getelementptr", "shufflevector", "phi"))
 #: Cycles until a result is there. Source: Fog, Instruction tables, Skylake-X and Zen 4.
 _LATENCY, _LOAD, _DIVISION = 4, 7, 26
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """An instruction or label: the value it defines, what it does, and the values it reads."""
 
     text: str
@@ -61,7 +61,7 @@ class _Line(NamedTuple):
         return self.operation not in _PURE
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """An instruction: what it waits for; its latency; whether its result takes a register."""
 
     before: tuple[int, ...]
@@ -73,35 +73,36 @@ def scheduled(lines: Sequence[str], registers: int) -> list[str]:
     """The lines of a function in an order that keeps a core busy; `registers`: values that may be
     alive at once. What nobody reads is left out."""
     result: list[str] = []
-    for stretch in _stretches(_read(lines)):
+    for stretch in _stretches(without_unread([line_of(text) for text in lines])):
         order: Sequence[int] = range(len(stretch))
         if len(stretch) >= _LEAST:
-            order = _order(_steps(stretch), registers)
+            order = ordered(steps_of(stretch), registers)
         result += [stretch[place].text for place in order]
     return result
 
 
-def _read(lines: Sequence[str]) -> list[_Line]:
+def line_of(text: str) -> Line:
+    """A line of LLVM text."""
+    found = DEFINED.match(text)
+    if found:
+        return Line(text, found[1], found[2], VALUE.findall(text, found.end()))
+    return Line(text, "", text.partition(" ")[0], VALUE.findall(text))
+
+
+def without_unread(lines: Sequence[Line]) -> list[Line]:
     """The lines but those whose values nobody reads."""
-    known = []
-    for text in lines:
-        found = _DEFINED.match(text)
-        if found:
-            known.append(_Line(text, found[1], found[2], _VALUE.findall(text, found.end())))
-        else:
-            known.append(_Line(text, "", text.partition(" ")[0], _VALUE.findall(text)))
-    wanted = {name for line in known if line.is_fixed for name in line.reads}
+    wanted = {name for line in lines if line.is_fixed for name in line.reads}
     kept = []
-    for line in reversed(known):
+    for line in reversed(lines):
         if not line.name or line.name in wanted or line.is_fixed or line.writes:
             wanted.update(line.reads)
             kept.append(line)
     return kept[::-1]
 
 
-def _stretches(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+def _stretches(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Runs of instructions that may change places; what may not, labels and such, one by one."""
-    stretch: list[_Line] = []
+    stretch: list[Line] = []
     for line in lines:
         if line.is_fixed:
             yield stretch
@@ -112,8 +113,8 @@ def _stretches(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     yield stretch
 
 
-def _steps(lines: Sequence[_Line]) -> list[_Step]:
-    steps: list[_Step] = []
+def steps_of(lines: Sequence[Line]) -> list[Step]:
+    steps: list[Step] = []
     places: dict[str, int] = {}
     reads: list[int] = []
     written: list[int] = []  # the last write
@@ -127,11 +128,11 @@ def _steps(lines: Sequence[_Line]) -> list[_Step]:
             reads.append(place)
         if line.name:
             places[line.name] = place
-        steps.append(_Step(tuple(before), _latency(line), bool(line.name) and " x " in line.text))
+        steps.append(Step(tuple(before), latency(line), bool(line.name) and " x " in line.text))
     return steps
 
 
-def _latency(line: _Line) -> int:
+def latency(line: Line) -> int:
     if line.operation in _FREE:
         return 0
     if line.operation == "load":
@@ -140,7 +141,7 @@ def _latency(line: _Line) -> int:
     return _DIVISION if is_division else _LATENCY
 
 
-def _users(steps: Sequence[_Step]) -> list[list[int]]:
+def _users(steps: Sequence[Step]) -> list[list[int]]:
     """The instructions that wait for each."""
     after: list[list[int]] = [[] for _ in steps]
     for place, step in enumerate(steps):
@@ -149,7 +150,7 @@ def _users(steps: Sequence[_Step]) -> list[list[int]]:
     return after
 
 
-def _paths(steps: Sequence[_Step], after: Sequence[Sequence[int]]) -> list[int]:
+def _paths(steps: Sequence[Step], after: Sequence[Sequence[int]]) -> list[int]:
     """How long it takes from each instruction to the end."""
     paths = [0] * len(steps)
     for place in range(len(steps) - 1, -1, -1):
@@ -158,7 +159,7 @@ def _paths(steps: Sequence[_Step], after: Sequence[Sequence[int]]) -> list[int]:
     return paths
 
 
-def _order(steps: Sequence[_Step], registers: int) -> list[int]:
+def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     """The places of instructions in their new order."""
     after = _users(steps)
     paths = _paths(steps, after)
@@ -172,8 +173,11 @@ def _order(steps: Sequence[_Step], registers: int) -> list[int]:
 
     def growth(place: int) -> int:
         """How many more values are alive after an instruction."""
-        last = sum([unread[each] == 1 and takes[each] for each in steps[place].before])
-        return takes[place] - last
+        more = int(takes[place])
+        for each in steps[place].before:
+            if unread[each] == 1 and takes[each]:
+                more -= 1
+        return more
 
     while ready or later:
         while later and (later[0][0] <= now or not ready):

@@ -1,0 +1,188 @@
+"""Long bodies in stages: the same bits and floating point warnings as one vector after the other,
+at every length, and stages that wait for each other in the right order."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from lazyfuse.backends.cpu import CpuBackend, emit_rounds, pipelining  # noqa: E402
+from lazyfuse.backends.cpu.stages import CARRIED, staged  # noqa: E402
+
+LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 1000, 4099)
+NEVER = 10**9
+Program = Callable[[Any, Any, Any], Any]
+
+needs_registers = pytest.mark.skipif(
+    "avx512f" not in CpuBackend().compiler.features, reason="32 registers are needed"
+)
+
+
+def steps(xp: Any, x: Any, y: Any) -> Any:
+    """Arithmetic alone, one step after the other, and a condition in between."""
+    total = x
+    for _ in range(12):
+        total = xp.where(total * total <= 4.0, total * total + y, total * 0.5)
+    return total
+
+
+def functions(xp: Any, x: Any, y: Any) -> Any:
+    """Vector math one after the other, with lanes that go to libm, and two results."""
+    z = xp.log(x * x + 1.5)
+    w = xp.sin(xp.exp(z * 0.25) * y)
+    return xp.tanh(w) * z, xp.log1p(xp.sqrt(z)) / (w + 2.0)
+
+
+def whole(xp: Any, x: Any, y: Any) -> Any:
+    """Integers and conditions on their way to floats."""
+    whole = xp.floor(x * 8.0).astype("i8")
+    for k in range(14):
+        whole = whole * 3 + (whole >> 2) - k
+    return xp.exp((whole & 7) * 0.125) * xp.log(xp.abs(y) + 1.0), whole > 0
+
+
+def mixed(xp: Any, x: Any, y: Any) -> Any:
+    """Two widths, and a float16 at the end."""
+    narrow = xp.arctan2(xp.cbrt(x.astype("f4")), xp.exp(y.astype("f4") * 0.1))
+    return xp.sinh(narrow.astype("f8")) + xp.hypot(x, y), narrow.astype("f2")
+
+
+def values(seed: int, length: int, *, special: bool) -> host.ndarray:
+    draw = host.random.default_rng(seed)
+    numbers = draw.normal(size=length)
+    if special:
+        others = [0.0, -0.0, host.inf, -host.inf, host.nan, 1e300, 5e-324, 3e9]
+        places = draw.integers(0, length, 1 + length // 5)
+        numbers[places] = draw.choice(others, len(places))
+    return numbers
+
+
+def outcome(program: Program, *operands: host.ndarray) -> tuple[list[bytes], set[str]]:
+    """The bits of the results, and what was warned of."""
+    with (
+        lf.options(eager_size=0, cold_size=0, disk_cache=False),
+        warnings.catch_warnings(record=True) as found,
+        host.errstate(divide="warn", over="warn", invalid="warn", under="ignore"),
+    ):
+        warnings.simplefilter("default")
+        results = program(lf, *map(lf.asarray, operands))
+        results = results if isinstance(results, tuple) else (results,)
+        lf.materialize(*results)
+        return [host.asarray(each).tobytes() for each in results], {str(w.message) for w in found}
+
+
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Whether a program does the same in stages and not."""
+
+    def compare(program: Program, *operands: host.ndarray) -> None:
+        found = []
+        for deep in (emit_rounds.DEEP, NEVER):
+            monkeypatch.setattr(emit_rounds, "DEEP", deep)
+            lf.cache_clear()
+            found.append(outcome(program, *operands))
+        monkeypatch.undo()
+        assert found[0] == found[1]
+
+    return compare
+
+
+@pytest.mark.parametrize("program", (steps, functions, whole, mixed))
+@pytest.mark.parametrize("special", (False, True))
+def test_same_bits_and_warnings(
+    program: Program, special: bool, compare: Callable[..., None]
+) -> None:
+    for length in LENGTHS:
+        x, y = (values(seed, length, special=special) for seed in (length, -length % 99))
+        compare(program, x, y)
+
+
+@pytest.mark.parametrize("program", (steps, functions))
+def test_one_element_for_all(program: Program, compare: Callable[..., None]) -> None:
+    """What is the same for all vectors, beside what is not."""
+    compare(program, values(3, 100, special=True), host.array([0.5]))
+
+
+def deep(xp: Any, x: Any, y: Any) -> Any:
+    """The logarithm of no zero: but of one of what a stage starts with, which is 1."""
+    for _ in range(4):
+        x = xp.log(xp.exp(x) - 1.0 + y)
+    return xp.log(x - 1.0) / (x - 1.0)
+
+
+def test_first_and_last_vectors_warn_of_what_they_hold(compare: Callable[..., None]) -> None:
+    """What the stages compute before the first vector and after the last is not warned of, and a
+    warning of the first or last element is not lost."""
+    for length in (1, 8, 20, 64):
+        x = host.full(length, 3.0)
+        assert outcome(deep, x, host.ones(length))[1] == set()
+        for place in (0, length - 1):
+            y = host.ones(length)
+            y[place] = -1e3
+            assert outcome(deep, x, y)[1]
+            compare(deep, x, y)
+
+
+@needs_registers
+def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs above run in several stages; what could trap in one."""
+    counts = []
+
+    class Counted(pipelining.Pipeline):
+        def write(self, *args: Any) -> None:
+            counts.append(self.count)
+            super().write(*args)
+
+    monkeypatch.setattr(emit_rounds, "Pipeline", Counted)
+    lf.cache_clear()
+    x, y = values(1, 100, special=False), values(2, 100, special=False)
+    for program in (steps, functions, deep):
+        outcome(program, x, y)
+    assert len(counts) >= 3
+    assert min(counts) > 1
+
+    counts.clear()
+    outcome(lambda xp, x, y: steps(xp, (x * 99).astype("i8") // (y * 99).astype("i8"), y), x, y)
+    assert set(counts) <= {1}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_stages_follow_what_they_read(seed: int) -> None:
+    """No step runs before what it reads, stores are last, and no more is carried than may be."""
+    draw = random.Random(seed)
+    count = draw.randint(20, 300)
+    near = draw.choice((2, 8, 40))
+    before = [
+        sorted({draw.randrange(max(0, step - near), step) for _ in range(2)} if step else [])
+        for step in range(count)
+    ]
+    latencies = [draw.choice((0, 4, 4, 4, 26)) for _ in range(count)]
+    before.append([count - 1])
+    latencies.append(4)
+    stages = staged(latencies, before, [count])
+    for step, reads in enumerate(before):
+        assert all(stages[each] <= stages[step] for each in reads)
+    assert stages[-1] == max(stages)
+    ends = list(stages)
+    for step, reads in enumerate(before):
+        for each in reads:
+            ends[each] = max(ends[each], stages[step])
+    assert sum(ends) - sum(stages) <= CARRIED
+
+
+def test_a_chain_is_cut_into_equal_stages() -> None:
+    chain = staged([4] * 120, [[], *([step] for step in range(119))], [119])
+    lengths = [chain.count(stage) for stage in range(max(chain) + 1)]
+    assert len(lengths) > 3
+    assert max(lengths) <= 2 * min(lengths)
