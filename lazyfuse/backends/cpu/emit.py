@@ -54,6 +54,9 @@ from lazyfuse.ops.primitives import PRIMITIVES
 #: Values of two registers that may be alive at once, of 16: measured on Black-Scholes, 8 to 16 are
 #: alike.
 _VALUES = 12
+#: Values of one register that may be alive beside those that stages carry, of 32 and of 16
+#: registers: measured on the same, 20 to 30 are alike, and 8 to 10.
+_STAGED, _STAGED_OF_16 = 20, 10
 _KERNEL = "void @lf_kernel(ptr noalias %params, i64 %begin, i64 %end)"
 
 
@@ -76,13 +79,17 @@ class _Module:
         self.declarations: dict[str, str] = {}
         self.lanes = lane_count(kernel)
         self.registers, self.pipelined = 0, False
-        if "avx512f" in features and self.lanes <= 16 and has_long_chains(kernel):
-            self._use_more_registers()
+        if "avx2" in features and self.lanes <= 16 and has_long_chains(kernel):
+            self._keep_busy()
 
-    def _use_more_registers(self) -> None:
-        """Of 32: several stages of a deep body, or two of everything."""
+    def _keep_busy(self) -> None:
+        """Several stages of a deep body side by side, or, of 32 registers, two of everything."""
+        has_many = "avx512f" in self.features
         self.pipelined = is_pipelined(self.kernel, self.plans)
-        if not self.pipelined:
+        if self.pipelined:
+            self.registers = _STAGED if has_many else _STAGED_OF_16
+            self.lanes //= 1 if has_many else 2
+        elif has_many:
             self.lanes *= 2
             is_reordered = has_functions(self.kernel) and not self.kernel.inner
             self.registers = _VALUES if is_reordered else 0

@@ -17,7 +17,7 @@ from lazyfuse.ops.body import Literal
 class FunctionWriter(VectorWriter):
     """Writes the body of one function whose first parameter is `ptr %params`. `registers`: if any,
     the instructions are put in an order that needs no more of them (`scheduling.py`); `pipelined`:
-    whether its only loop runs in stages (`pipelining.py`)."""
+    whether its only loop runs in stages (`pipelining.py`), and they alone are."""
 
     def __init__(
         self,
@@ -36,7 +36,9 @@ class FunctionWriter(VectorWriter):
 
     def text(self, signature: str) -> str:
         """The finished definition."""
-        body = scheduled(self.lines, self.registers) if self.registers else self.lines
+        body = self.lines
+        if self.registers and not self.pipelined:
+            body = scheduled(body, self.registers)
         lines = "\n".join(("entry:", *self.head, *body, "ret void"))
         return f"define {signature} #0 {{\n{lines}\n}}"
 

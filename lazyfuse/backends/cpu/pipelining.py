@@ -33,9 +33,6 @@ from lazyfuse.backends.cpu.scheduling import (
 )
 from lazyfuse.backends.cpu.stages import staged
 
-#: Values that may be alive beside those that are carried.
-REGISTERS = 20
-
 _BRANCH = re.compile(r"br i1 %[\w.]+, label (%[\w.]+), label (%[\w.]+)")
 _PHI = re.compile(r"(.* = phi .* \[ .*), %[\w.]+ \], (\[ .* \])")
 #: What is repeated in each stage that reads it.
@@ -122,7 +119,7 @@ class _Iteration:
         for line, stage in zip(pipeline.lines, pipeline.stages, strict=True):
             if line.name not in pipeline.repeated:
                 self._add(line, line.name, stage)
-        for number in ordered(steps_of(self.lines), REGISTERS):
+        for number in ordered(steps_of(self.lines), self.writer.registers):
             self._put(self.lines[number])
         self.writer.lines += self.ends
 

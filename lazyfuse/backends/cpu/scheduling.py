@@ -13,8 +13,9 @@ edition, 12.3.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 #: Stretches of fewer instructions are in reach as they are.
@@ -168,7 +169,7 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     takes = [step.is_vector and users > 0 for step, users in zip(steps, unread, strict=True)]
     starts, order, now, alive = [0] * len(steps), [], 0, 0
     ready = [(-paths[place], place) for place, count in enumerate(waits) if not count]
-    heapify(ready)
+    ready.sort()
     later: list[tuple[int, int]] = []  # when the operands are there
 
     def growth(place: int) -> int:
@@ -182,7 +183,7 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     while ready or later:
         while later and (later[0][0] <= now or not ready):
             place = heappop(later)[1]
-            heappush(ready, (-paths[place], place))
+            insort(ready, (-paths[place], place))
         found = _taken(ready, growth, registers - alive, may_wait=bool(later))
         if found is None:  # for the next result, which may free a register
             now = later[0][0]
@@ -209,18 +210,8 @@ def _taken(
 ) -> int | None:
     """Take the instruction of the longest path; where registers are short, one of those after it
     that needs none, or none if it may wait."""
-    first = heappop(ready)
-    if free > 0 or growth(first[1]) <= 0:
-        return first[1]
-    passed = [first]
-    found: tuple[int, int] | None
-    while ready and len(passed) < _LOOKED_AT:
-        found = heappop(ready)
-        if growth(found[1]) <= 0:
-            break
-        passed.append(found)
-    else:
-        found = None if may_wait else passed.pop(0)
-    for each in passed:
-        heappush(ready, each)
-    return None if found is None else found[1]
+    for number, (_, place) in enumerate(ready[:_LOOKED_AT]):
+        if free > 0 or growth(place) <= 0:
+            del ready[number]
+            return place
+    return None if may_wait else ready.pop(0)[1]
