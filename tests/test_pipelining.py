@@ -20,7 +20,7 @@ if not oracle.IS_ENGINE:
 from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
-from lazyfuse.backends.cpu.stages import CARRIED, staged  # noqa: E402
+from lazyfuse.backends.cpu.stages import FEW, MANY, staged  # noqa: E402
 from lazyfuse.ops.body import Body  # noqa: E402
 from tests.kernel_runner import KernelRunner, elementwise, load  # noqa: E402
 
@@ -149,7 +149,7 @@ def test_first_and_last_vectors_warn_of_what_they_hold(compare: Callable[..., No
 
 @needs_avx2
 def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs above run in several stages; what could trap in one."""
+    """The programs above run in several stages; what could trap, in none."""
     counts = []
 
     class Counted(Pipeline):
@@ -167,7 +167,7 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
     counts.clear()
     outcome(lambda xp, x, y: steps(xp, (x * 99).astype("i8") // (y * 99).astype("i8"), y), x, y)
-    assert set(counts) <= {1}
+    assert not counts
 
 
 @needs_avx2
@@ -201,7 +201,7 @@ def test_processors_with_16_registers(dtype: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(30))
 def test_stages_follow_what_they_read(seed: int) -> None:
-    """No step runs before what it reads, stores are last, and no more is carried than may be."""
+    """No step runs before what it reads, and stores are last."""
     draw = random.Random(seed)
     count = draw.randint(20, 300)
     near = draw.choice((2, 8, 40))
@@ -216,11 +216,7 @@ def test_stages_follow_what_they_read(seed: int) -> None:
     for step, reads in enumerate(before):
         assert all(stages[each] <= stages[step] for each in reads)
     assert stages[-1] == max(stages)
-    ends = list(stages)
-    for step, reads in enumerate(before):
-        for each in reads:
-            ends[each] = max(ends[each], stages[step])
-    assert sum(ends) - sum(stages) <= CARRIED
+    assert FEW <= len(set(stages)) <= MANY
 
 
 def test_a_chain_is_cut_into_equal_stages() -> None:

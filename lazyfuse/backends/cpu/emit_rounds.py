@@ -21,9 +21,11 @@ from lazyfuse.backends.cpu.emit_params import has_steps, is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.emit_site import Site
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
+from lazyfuse.backends.cpu.integer_division import divides
 from lazyfuse.backends.cpu.pipelining import Pipeline
 from lazyfuse.backends.cpu.vector import part_dtype
 from lazyfuse.ir.kernel import UNIT, Kernel
+from lazyfuse.ops.body import Instr
 
 #: Instructions from which a second copy takes more than a millisecond to compile.
 LONG = 40
@@ -47,9 +49,19 @@ def is_pipelined(kernel: Kernel, plans: Sequence[PhasePlan]) -> bool:
     """Whether a kernel's only loop has a deep body, which `each_in_rounds` runs in stages."""
     if len(plans) != 1 or kernel.outer != 1 or kernel.scan is not None or kernel.joined > 1:
         return False
-    if any(kernel.args[store.arg].access[0] != UNIT for store in plans[0].stores):
+    (plan,) = plans
+    if any(kernel.args[store.arg].access[0] != UNIT for store in plan.stores):
         return False
-    return is_in_rounds(kernel, plans[0]) and size_of(plans[0].body).depth >= DEEP
+    if any(map(_could_trap, plan.body)):
+        return False
+    return is_in_rounds(kernel, plan) and size_of(plan.body).depth >= DEEP
+
+
+def _could_trap(instr: Instr) -> bool:
+    """Whether an instruction must not meet operands that no element gives: of whole numbers, but
+    for divisions that are computed in floats."""
+    is_division = instr.op in ("div", "rem") and instr.dtype[0] in "iu"
+    return is_division and not divides(instr, lanes=2)
 
 
 def each_in_rounds(

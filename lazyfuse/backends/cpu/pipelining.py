@@ -37,8 +37,6 @@ _BRANCH = re.compile(r"br i1 %[\w.]+, label (%[\w.]+), label (%[\w.]+)")
 _PHI = re.compile(r"(.* = phi .* \[ .*), %[\w.]+ \], (\[ .* \])")
 #: What is repeated in each stage that reads it.
 _REPEATED = frozenset(("getelementptr", "load"))
-#: What must not meet a value that no element gives: it would trap.
-_TRAPPING = frozenset(("sdiv", "udiv", "srem", "urem"))
 _TYPE = r"(<\d+ x \w+>|\w+)"
 #: Where the type of a value stands behind its name, by operation; elsewhere it is the first one.
 _TYPES = {
@@ -75,13 +73,12 @@ class Pipeline:
         places = [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
         steps = [self.lines[place] for place in places]
         numbers = {line.name: number for number, line in enumerate(steps) if line.name}
+        before = [[numbers[name] for name in line.reads if name in numbers] for line in steps]
+        lasts = [number for number, line in enumerate(steps) if line.operation == "store"]
         stages = [0] * len(self.lines)
-        if _TRAPPING.isdisjoint([line.operation for line in steps]):
-            before = [[numbers[name] for name in line.reads if name in numbers] for line in steps]
-            lasts = [number for number, line in enumerate(steps) if line.operation == "store"]
-            cut = staged([latency(line) for line in steps], before, lasts)
-            for place, stage in zip(places, cut, strict=True):
-                stages[place] = stage
+        cut = staged([latency(line) for line in steps], before, lasts)
+        for place, stage in zip(places, cut, strict=True):
+            stages[place] = stage
         return stages
 
     def write(self, writer: FunctionWriter, position: str, end: str) -> None:
