@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Stages: SOME, but FEW where these carry more than TOO_MANY values, and MANY where those carry no
-#: more than LITTLE. Measured on Zen 5 (32 registers) with 750 random bodies of 60 to 700
+#: Stages: MANY where they carry no more than LITTLE, else SOME. Measured on Zen 5 (32 registers) with 750 random bodies of 60 to 700
 #: instructions, against two vectors at a time in one stage: three take 0.79 of the time (median;
 #: nine tenths of them at most 0.94), four 0.73 (0.90), five 0.71 (0.92), six 0.74 (0.99); if chosen
 #: so, 0.72 (0.89).
-FEW, SOME, MANY = 3, 4, 6
-LITTLE, TOO_MANY = 32, 42
+SOME, MANY, LITTLE = 4, 6, 32
 #: How much longer than its share of the whole path the path in a stage may be.
 STRETCH = 1.7
 
@@ -48,8 +46,6 @@ def staged(
         return stages, found.carried()
 
     stages, carried = cut(SOME)
-    if carried > TOO_MANY:
-        return cut(FEW)[0]
     if carried * MANY <= LITTLE * SOME:
         more, how_many = cut(MANY)
         return more if how_many <= LITTLE else stages
