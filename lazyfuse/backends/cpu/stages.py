@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Stages: MANY where they carry no more than LITTLE, else SOME. Measured on Zen 5 (32 registers) with 750 random bodies of 60 to 700
-#: instructions, against two vectors at a time in one stage: three take 0.79 of the time (median;
-#: nine tenths of them at most 0.94), four 0.73 (0.90), five 0.71 (0.92), six 0.74 (0.99); if chosen
-#: so, 0.72 (0.89).
+#: Stages: MANY where they carry no more than LITTLE, else SOME. Measured on Zen 5 (32 registers)
+#: with 750 random bodies of 60 to 700 instructions, against two vectors at a time in one stage:
+#: three take 0.79 of the time (median; nine tenths of them at most 0.94), four 0.73 (0.90), five
+#: 0.71 (0.92), six 0.74 (0.99); if chosen so, 0.72 (0.89).
 SOME, MANY, LITTLE = 4, 6, 32
 #: How much longer than its share of the whole path the path in a stage may be.
 STRETCH = 1.7
