@@ -64,6 +64,22 @@ def mixed(xp: Any, x: Any, y: Any) -> Any:
     return xp.sinh(narrow.astype("f8")) + xp.hypot(x, y), narrow.astype("f2")
 
 
+def total(xp: Any, x: Any, y: Any) -> Any:
+    """A sum in NumPy's order."""
+    return functions(xp, x, y)[0].sum()
+
+
+def both(xp: Any, x: Any, y: Any) -> Any:
+    """Folds of one value and of two, and one that takes no leaves."""
+    first, second = functions(xp, x, y)
+    return first.mean(), first.max(), (second * y).sum()
+
+
+def largest(xp: Any, x: Any, y: Any) -> Any:
+    """Folds of numbers without leaves, floats and whole ones."""
+    return steps(xp, x, y).max(), whole(xp, x, y)[0].astype("f4").min()
+
+
 def values(seed: int, length: int, *, special: bool) -> host.ndarray:
     draw = host.random.default_rng(seed)
     numbers = draw.normal(size=length)
@@ -121,7 +137,16 @@ def test_same_bits_and_warnings(
         compare(program, x, y)
 
 
-@pytest.mark.parametrize("program", (steps, functions))
+@pytest.mark.parametrize("program", (total, both, largest))
+@pytest.mark.parametrize("special", (False, True))
+def test_reductions(program: Program, special: bool, compare: Callable[..., None]) -> None:
+    """Values that are folded come block by block."""
+    for length in (*LENGTHS, 2047, 2048, 2049, 2055, 6_000, 40_003):
+        x, y = (values(seed, length, special=special) for seed in (length, -length % 99))
+        compare(program, x, y)
+
+
+@pytest.mark.parametrize("program", (steps, functions, total))
 def test_one_element_for_all(program: Program, compare: Callable[..., None]) -> None:
     """What is the same for all vectors, beside what is not."""
     compare(program, values(3, 100, special=True), host.array([0.5]))
@@ -160,9 +185,9 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emit_rounds, "Pipeline", Counted)
     lf.cache_clear()
     x, y = values(1, 100, special=False), values(2, 100, special=False)
-    for program in (steps, functions, deep):
+    for program in (steps, functions, deep, total, largest):
         outcome(program, x, y)
-    assert len(counts) >= 3
+    assert len(counts) >= 5
     assert min(counts) > 1
 
     counts.clear()

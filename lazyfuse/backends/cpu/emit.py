@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cpu.chains import has_functions, has_long_chains
+from lazyfuse.backends.cpu.emit_blocks import has_blocks
 from lazyfuse.backends.cpu.emit_fold import part_dtypes
 from lazyfuse.backends.cpu.emit_inner import (
     Places,
@@ -85,7 +86,9 @@ class _Module:
     def _keep_busy(self) -> None:
         """Several stages of a deep body side by side, or, of 32 registers, two of everything."""
         has_many = "avx512f" in self.features
-        self.pipelined = is_pipelined(self.kernel, self.plans)
+        self.pipelined = is_pipelined(self.kernel, self.plans) or any(
+            has_blocks(self.kernel, plan) for plan in self.plans
+        )
         if self.pipelined:
             self.registers = _STAGED if has_many else _STAGED_OF_16
             self.lanes //= 1 if has_many else 2

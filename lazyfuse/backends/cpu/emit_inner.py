@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_ahead import Ahead, ahead_of, read_ahead
+from lazyfuse.backends.cpu.emit_blocks import Blocks, has_blocks
 from lazyfuse.backends.cpu.emit_fold import (
     Parts,
     combine,
@@ -165,6 +166,7 @@ class _Phase:
     ) -> None:
         self.site, self.plan, self.entry, self.places = site, plan, entry, places
         self.ahead = ahead
+        self.blocks: Blocks | None = None
         self.writer = site.writer
         self.sums = [(n, acc) for n, acc in plan.folds if tree_class(acc)]
         self.others = [(n, acc) for n, acc in plan.folds if not tree_class(acc)]
@@ -179,8 +181,12 @@ class _Phase:
             site = enter_axes(self.site, axes, stack)
             row = dict(self.entry)
             site.evaluate(self.plan, Place.ROW, row)
+            if self.writer.pipelined and has_blocks(kernel, self.plan):
+                self.blocks = Blocks(site, self.plan, row)
             if self.sums:
                 self._run_sums(site, row, span)
+            elif self.blocks is not None:
+                self._run_blocks(site, row, span, self.blocks)
             elif is_streamed(site, self.plan):
                 each_streamed(site, self.plan, span, lambda at: self._vector(at, row))
             else:
@@ -201,16 +207,34 @@ class _Phase:
     def _run_tree(self, site: Site, row: Values, span: tuple[str, str]) -> None:
         """Add the pairwise sums of one run to the accumulators."""
         tree = PairwiseSums(self.writer, [part_dtypes(acc) for _, acc in self.sums])
-        sums = tree.run(*span, lambda low, tail: self._vector(site.at_vector(low, tail), row))
+
+        def vector(low: str, tail: Tail | None) -> list[Parts]:
+            return self._vector(site.at_vector(low, tail), row)
+
+        if self.blocks is None:
+            sums = tree.run(*span, vector)
+        else:
+            blocks = self.blocks
+            sums = tree.run(*span, vector, lambda low, count: blocks.reach(low, count, span[1]))
         with self.writer.with_lanes(1):
             for (number, acc), run in zip(self.sums, sums, strict=True):
                 self._fold_into(self.places[number], acc, run)
+
+    def _run_blocks(self, site: Site, row: Values, span: tuple[str, str], blocks: Blocks) -> None:
+        """Fold block by block."""
+        with self.writer.loop(*span, str(blocks.length)) as low:
+            high = self.writer.least(self.writer.add(low, str(blocks.length)), span[1])
+            blocks.reach(low, self.writer.i64("sub", high, low), high)
+            each_vector(site, low, high, lambda at: self._vector(at, row))
 
     def _vector(self, at: Site, row: Values) -> list[Parts]:
         """Evaluate a vector, fold and store it; return the values of the pairwise sums."""
         values = dict(row)
         read_ahead(at, self.ahead)
-        at.evaluate(self.plan, Place.LANE, values)
+        if self.blocks is None:
+            at.evaluate(self.plan, Place.LANE, values)
+        else:
+            values |= self.blocks.read(at)
         for number, acc in self.others:
             if number in self.vectors:
                 self._fold_vector(number, acc, _taken(acc, values), at.tail)

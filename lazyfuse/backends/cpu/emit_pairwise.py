@@ -25,6 +25,8 @@ DEPTH = 64
 
 #: Evaluates a vector: position, tail -> the parts of each sum.
 Vector = Callable[[str, Tail | None], list[Parts]]
+#: Is told which positions come next: the first, and how many.
+Reach = Callable[[str, str], None]
 
 
 class PairwiseSums:
@@ -40,7 +42,9 @@ class PairwiseSums:
         self.partials = [[writer.slot(kind) for kind in parts] for parts in kinds]
         self.results = [[self._scalar_slot(part) for part in parts] for parts in self.dtypes]
 
-    def run(self, low: str, high: str, vector: Vector) -> list[Parts]:
+    def run(
+        self, low: str, high: str, vector: Vector, reach: Reach = lambda _low, _count: None
+    ) -> list[Parts]:
         """Add the values at [low, high) of the lane axis: the sums, one lane each."""
         writer = self.writer
         sizes, depth = writer.slot("i64", DEPTH), writer.slot("i64")
@@ -56,6 +60,7 @@ class PairwiseSums:
         writer.label(leaf)
         begin = writer.value(f"load i64, ptr {position}")
         count = writer.value(f"load i64, ptr {length}")
+        reach(begin, count)
         self._leaf(begin, count, vector)
         writer.line(f"store i64 {writer.add(begin, count)}, ptr {position}")
         self._ascend((merge, split, done), (sizes, depth, length), sums)

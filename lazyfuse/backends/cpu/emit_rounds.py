@@ -36,13 +36,15 @@ DEEP = 32
 
 def is_in_rounds(kernel: Kernel, plan: PhasePlan) -> bool:
     """Whether a body is long, and all that it meets along the lanes can be copied."""
-    is_one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
-    if kernel.inner or is_one_by_one or has_steps(kernel):
+    return not kernel.inner and is_copied(kernel, plan) and size_of(plan.body).total >= LONG
+
+
+def is_copied(kernel: Kernel, plan: PhasePlan) -> bool:
+    """Whether all that a body meets along the lanes can be copied."""
+    if is_strided(kernel) or kernel.gathered or kernel.scattered or has_steps(kernel):
         return False
     pairs = zip(plan.body, plan.places, strict=True)
-    if any(instr.op == "index" and place is Place.LANE for instr, place in pairs):
-        return False
-    return size_of(plan.body).total >= LONG
+    return not any(instr.op == "index" and place is Place.LANE for instr, place in pairs)
 
 
 def is_pipelined(kernel: Kernel, plans: Sequence[PhasePlan]) -> bool:
@@ -52,12 +54,17 @@ def is_pipelined(kernel: Kernel, plans: Sequence[PhasePlan]) -> bool:
     (plan,) = plans
     if any(kernel.args[store.arg].access[0] != UNIT for store in plan.stores):
         return False
-    if any(map(_could_trap, plan.body)):
+    if any(map(could_trap, plan.body)):
         return False
-    return is_in_rounds(kernel, plan) and size_of(plan.body).depth >= DEEP
+    return is_in_rounds(kernel, plan) and is_deep(plan)
 
 
-def _could_trap(instr: Instr) -> bool:
+def is_deep(plan: PhasePlan) -> bool:
+    """Whether what a body computes waits for itself so often that stages pay."""
+    return size_of(plan.body).depth >= DEEP
+
+
+def could_trap(instr: Instr) -> bool:
     """Whether an instruction must not meet operands that no element gives: of whole numbers, but
     for divisions that are computed in floats."""
     is_division = instr.op in ("div", "rem") and instr.dtype[0] in "iu"
