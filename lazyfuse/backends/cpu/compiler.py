@@ -8,6 +8,7 @@ Code is unloaded when its `Code` is garbage collected.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -141,7 +142,9 @@ class Compiler:
                 return dumped(self.compile(source(), level=level))
             raise NotKept(name)
 
-        return self._kept(f"{name} {self.version} but {level} {sources(FOLDER)}", make)
+        layouts = sys.implementation.cache_tag  # such texts know where objects keep what
+        key = f"{name} {self.version} but {level} {layouts} {sources(FOLDER)}"
+        return self._kept(key, make)
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""

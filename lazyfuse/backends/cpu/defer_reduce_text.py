@@ -59,7 +59,7 @@ next:
   %is_over = icmp sge i64 %i, %word_count
   br i1 %is_over, label %yes, label %look
 look:
-  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %i)
+  %name = call ptr @tuple_item(ptr %names, i64 %i)
   %place = add i64 %count, %i
   %value = get ptr %args[%place]
   %after = add i64 %i, 1

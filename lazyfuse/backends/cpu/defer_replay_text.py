@@ -20,7 +20,7 @@ define internal i1 @replay_tape() {
 look:
   %first = call ptr @row(i64 0)
   %origin = get ptr %first[ROW_ORIGIN]
-  %modes_then = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
+  %modes_then = call ptr @tuple_item(ptr %origin, i64 2)
   %modes = call ptr @modes()
   %same_modes = icmp eq ptr %modes, %modes_then
   %options = call ptr @options_now()

@@ -59,7 +59,7 @@ begins:
   %is_first = icmp eq i64 %rows, 0
   br i1 %is_first, label %begin, label %yes
 begin:
-  %modes = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
+  %modes = call ptr @tuple_item(ptr %origin, i64 2)
   put ptr %modes, @state[MODES]
   %thread = call i64 @PyThread_get_thread_ident()
   put i64 %thread, @state[OWN_THREAD]

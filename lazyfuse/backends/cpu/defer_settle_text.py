@@ -175,7 +175,7 @@ done:
 
 ; whether values are as many arrays of ours as results were alive, and have one of NumPy's each
 define internal i1 @are_results(ptr %values, ptr %live, i64 %rows) {
-  %count = call i64 @PyTuple_Size(ptr %values)
+  %count = call i64 @tuple_size(ptr %values)
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %at_row ], [ %after, %ours ]
@@ -192,7 +192,7 @@ look:
   %is_missing = icmp sge i64 %place, %count
   br i1 %is_missing, label %no, label %take
 take:
-  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %place)
+  %value = call ptr @tuple_item(ptr %values, i64 %place)
   %place_after = add i64 %place, 1
   %is_ours = call i1 @is(ptr %value, i64 T_CLASS)
   br i1 %is_ours, label %ours_host, label %no
@@ -230,7 +230,7 @@ at_row:
   br i1 %is_live, label %give, label %next
 give:
   %row = call ptr @row(i64 %i)
-  %value = call ptr @PyTuple_GetItem(ptr %values, i64 %place)
+  %value = call ptr @tuple_item(ptr %values, i64 %place)
   %host = call ptr @part(ptr %value, i64 T_HOST)
   %result = get ptr %row[ROW_RESULT]
   call void @Py_IncRef(ptr %host)

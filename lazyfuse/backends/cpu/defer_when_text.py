@@ -81,8 +81,8 @@ count:
 
 ; the word of the state that is the heat of an origin's place
 define internal i64 @place_of(ptr %origin) {
-  %code = call ptr @PyTuple_GetItem(ptr %origin, i64 0)
-  %instruction_object = call ptr @PyTuple_GetItem(ptr %origin, i64 1)
+  %code = call ptr @tuple_item(ptr %origin, i64 0)
+  %instruction_object = call ptr @tuple_item(ptr %origin, i64 1)
   %instruction = call i64 @PyLong_AsLong(ptr %instruction_object)
   %address = ptrtoint ptr %code to i64
   %short = lshr i64 %address, 4
@@ -162,7 +162,7 @@ define internal i1 @is_in_force(ptr %origin) {
 yes:
   ret i1 true
 look:
-  %modes = call ptr @PyTuple_GetItem(ptr %origin, i64 2)
+  %modes = call ptr @tuple_item(ptr %origin, i64 2)
   %modes_before = get ptr @state[MODES]
   %same_modes = icmp eq ptr %modes, %modes_before
   %owner = get i64 @state[OWN_THREAD]

@@ -84,7 +84,7 @@ define internal ptr @direct_into(ptr %self, ptr %args, i64 %count, ptr %names) {
   %is_one = icmp eq i64 %words, 1
   br i1 %is_one, label %word, label %no
 word:
-  %word_object = call ptr @PyTuple_GetItem(ptr %names, i64 0)
+  %word_object = call ptr @tuple_item(ptr %names, i64 0)
   %out_word = call ptr @object(i64 T_OUT)
   %is_out = icmp eq ptr %word_object, %out_word
   br i1 %is_out, label %target, label %no

@@ -63,9 +63,9 @@ no:
 ; where an element lies in a layout, for a key of as many integers as there are axes; -1 for other
 ; keys, and where one is out of bounds
 define internal i64 @element_offset(ptr %layout, ptr %key) {
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
-  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %steps = call ptr @tuple_item(ptr %layout, i64 1)
+  %axes = call i64 @tuple_size(ptr %extents)
   %is_tuple = call i1 @is(ptr %key, i64 T_TUPLE)
   %items = call i64 @items_of(ptr %key, i1 %is_tuple)
   %fits = icmp eq i64 %items, %axes

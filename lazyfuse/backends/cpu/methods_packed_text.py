@@ -352,7 +352,7 @@ ours:
   br i1 %is_put_off, label %no, label %measure
 measure:
   %layout = call ptr @get(ptr %object, i64 HANDLE_LAYOUT)
-  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %count = call i64 @count_in(ptr %shape)
   %is_few = icmp ule i64 %count, QUICK_MOST
   br i1 %is_few, label %open, label %no

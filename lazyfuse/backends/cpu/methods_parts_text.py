@@ -17,7 +17,7 @@ declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 ; the shape of an array of the engine
 define internal ptr @shape_of(ptr %array) {
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
   ret ptr %shape
 }
 
@@ -29,14 +29,14 @@ define internal ptr @engine_shape(ptr %array) {
 
 define internal ptr @engine_ndim(ptr %array) {
   %shape = call ptr @shape_of(ptr %array)
-  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %axes = call i64 @tuple_size(ptr %shape)
   %number = call ptr @PyLong_FromLong(i64 %axes)
   ret ptr %number
 }
 
 define internal ptr @engine_size(ptr %array) {
   %shape = call ptr @shape_of(ptr %array)
-  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %axes = call i64 @tuple_size(ptr %shape)
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %axis ]
@@ -115,7 +115,7 @@ no:
 
 ; a tuple the other way round
 define internal ptr @turned(ptr %tuple) {
-  %count = call i64 @PyTuple_Size(ptr %tuple)
+  %count = call i64 @tuple_size(ptr %tuple)
   %made = call ptr @PyTuple_New(i64 %count)
   br label %next
 next:
@@ -123,7 +123,7 @@ next:
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %move
 move:
-  %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
+  %item = call ptr @tuple_item(ptr %tuple, i64 %i)
   call void @Py_IncRef(ptr %item)
   %after = add i64 %i, 1
   %to = sub i64 %count, %after
@@ -138,8 +138,8 @@ define internal ptr @engine_T(ptr %array) {
   br i1 %is_uncast, label %make, label %no
 make:
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %strides = call ptr @tuple_item(ptr %layout, i64 1)
   %offset = call i64 @number_at(ptr %layout, i64 2)
   %turned_shape = call ptr @turned(ptr %shape)
   %turned_strides = call ptr @turned(ptr %strides)
@@ -156,11 +156,11 @@ define ptr @lf_len(ptr %self, ptr %nothing) {
   br i1 %is_engines, label %engine, label %look
 engine:
   %shape = call ptr @shape_of(ptr %self)
-  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %axes = call i64 @tuple_size(ptr %shape)
   %has_axes = icmp sgt i64 %axes, 0
   br i1 %has_axes, label %first, label %slow
 first:
-  %extent = call ptr @PyTuple_GetItem(ptr %shape, i64 0)
+  %extent = call ptr @tuple_item(ptr %shape, i64 0)
   call void @Py_IncRef(ptr %extent)
   ret ptr %extent
 look:
@@ -187,7 +187,7 @@ slow:
 define i32 @lf_put_part(ptr %self, ptr %value, ptr %given) {
   %is_deletion = icmp eq ptr %value, null
   %place = select i1 %is_deletion, i64 3, i64 2
-  %function = call ptr @PyTuple_GetItem(ptr %given, i64 %place)
+  %function = call ptr @tuple_item(ptr %given, i64 %place)
   %answer = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %function, ptr %self, ptr %value, ptr null)
   %failed = icmp eq ptr %answer, null
@@ -206,7 +206,7 @@ define ptr @lf_get_{name}(ptr %self, ptr %given) {{
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %engine, label %small
 small:
-  %word = call ptr @PyTuple_GetItem(ptr %given, i64 0)
+  %word = call ptr @tuple_item(ptr %given, i64 0)
   call void @Py_IncRef(ptr %host)
   %value = call ptr @PyObject_GenericGetAttr(ptr %host, ptr %word)
   call void @Py_DecRef(ptr %host)
@@ -221,7 +221,7 @@ ask:
 give:
   ret ptr %found
 slow:
-  %python = call ptr @PyTuple_GetItem(ptr %given, i64 1)
+  %python = call ptr @tuple_item(ptr %given, i64 1)
   %result = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
   ret ptr %result

@@ -158,7 +158,7 @@ keep:
 give:
   %pair = phi ptr [ %kept, %look ], [ %made, %keep ]
   %before = phi ptr [ %kept, %look ], [ %old, %keep ]
-  %array = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
+  %array = call ptr @tuple_item(ptr %pair, i64 1)
   call void @Py_IncRef(ptr %array)
   call void @Py_DecRef(ptr %before)
   ret ptr %array
@@ -169,8 +169,8 @@ fail:
 ; whether the first of a tuple is a dense array, another one has its shape, dtype and bytes, and
 ; the array of the engine, the second, is of this thread
 define internal i1 @is_copy(ptr %pair, ptr %host) {
-  %copy = call ptr @PyTuple_GetItem(ptr %pair, i64 0)
-  %array = call ptr @PyTuple_GetItem(ptr %pair, i64 1)
+  %copy = call ptr @tuple_item(ptr %pair, i64 0)
+  %array = call ptr @tuple_item(ptr %pair, i64 1)
   %form = call ptr @form(ptr %array)
   %is_mine = icmp ne ptr %form, null
   %is_array = call i1 @is(ptr %copy, i64 T_NDARRAY)
@@ -307,14 +307,14 @@ other:
   %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
   br i1 %is_tuple, label %tuple, label %dtype
 tuple:
-  %count = call i64 @PyTuple_Size(ptr %object)
+  %count = call i64 @tuple_size(ptr %object)
   br label %next
 next:
   %i = phi i64 [ 0, %tuple ], [ %after, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %look
 look:
-  %item = call ptr @PyTuple_GetItem(ptr %object, i64 %i)
+  %item = call ptr @tuple_item(ptr %object, i64 %i)
   %after = add i64 %i, 1
   %is_int = call i1 @is(ptr %item, i64 T_INT)
   br i1 %is_int, label %next, label %no

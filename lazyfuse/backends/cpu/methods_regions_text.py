@@ -80,9 +80,9 @@ define internal i1 @one_axis(ptr %layout, ptr %key, ptr %region) {
   %start_at = alloca i64
   %stop_at = alloca i64
   %step_at = alloca i64
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
-  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %steps = call ptr @tuple_item(ptr %layout, i64 1)
+  %axes = call i64 @tuple_size(ptr %extents)
   %is_tuple = call i1 @is(ptr %key, i64 T_TUPLE)
   %items = call i64 @items_of(ptr %key, i1 %is_tuple)
   %fits = icmp sle i64 %items, %axes
@@ -181,12 +181,12 @@ no:
 ; memory stays, somebody has the array. Null for others
 define internal ptr @line_of_engine(ptr %array, ptr %dtype, i64 %count, i64 %apart, i64 %bytes) {
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %axes = call i64 @PyTuple_Size(ptr %extents)
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %axes = call i64 @tuple_size(ptr %extents)
   %is_line = icmp eq i64 %axes, 1
   br i1 %is_line, label %look, label %no
 look:
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %steps = call ptr @tuple_item(ptr %layout, i64 1)
   %length = call i64 @number_at(ptr %extents, i64 0)
   %step = call i64 @number_at(ptr %steps, i64 0)
   %is_whole = icmp eq i64 %length, %count

@@ -192,7 +192,7 @@ no:
 ; a tuple of results. Takes the reference
 define internal ptr @tuple_of_results(ptr %tuple, ptr %objects, ptr %given, i64 %count,
                                       i64 %limit) {
-  %length = call i64 @PyTuple_Size(ptr %tuple)
+  %length = call i64 @tuple_size(ptr %tuple)
   %made = call ptr @PyTuple_New(i64 %length)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %done, label %next
@@ -201,7 +201,7 @@ next:
   %is_over = icmp sge i64 %i, %length
   br i1 %is_over, label %done, label %look
 look:
-  %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
+  %item = call ptr @tuple_item(ptr %tuple, i64 %i)
   call void @Py_IncRef(ptr %item)
   %result = call ptr
     @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i64 0)
@@ -243,14 +243,14 @@ no:
 define internal i1 @are_fresh(ptr %object, i1 %is_tuple) {
   br i1 %is_tuple, label %tuple, label %no
 tuple:
-  %count = call i64 @PyTuple_Size(ptr %object)
+  %count = call i64 @tuple_size(ptr %object)
   br label %next
 next:
   %i = phi i64 [ 0, %tuple ], [ %after, %look ], [ %after, %array ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %look
 look:
-  %item = call ptr @PyTuple_GetItem(ptr %object, i64 %i)
+  %item = call ptr @tuple_item(ptr %object, i64 %i)
   %after = add i64 %i, 1
   %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
   br i1 %is_array, label %array, label %next

@@ -88,7 +88,7 @@ look:
   %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
   br i1 %is_tuple, label %tuple, label %no
 tuple:
-  %count = call i64 @PyTuple_Size(ptr %shape)
+  %count = call i64 @tuple_size(ptr %shape)
   br label %next
 next:
   %i = phi i64 [ 0, %tuple ], [ %after, %more ]
@@ -96,7 +96,7 @@ next:
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %item
 item:
-  %object = call ptr @PyTuple_GetItem(ptr %shape, i64 %i)
+  %object = call ptr @tuple_item(ptr %shape, i64 %i)
   %is_number = call i1 @is(ptr %object, i64 T_INT)
   br i1 %is_number, label %value, label %no
 value:
@@ -234,7 +234,7 @@ engines:
   br i1 %is_fill, label %measure, label %no
 measure:
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %own_shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
   %shape = call ptr @get(ptr %node, i64 NODE_SHAPE)
   %own = call i64 @count_in(ptr %own_shape)
   %all = call i64 @count_in(ptr %shape)

@@ -113,7 +113,7 @@ define internal i64 @count_of(ptr %tuple) alwaysinline {
 none:
   ret i64 0
 some:
-  %count = call i64 @PyTuple_Size(ptr %tuple)
+  %count = call i64 @tuple_size(ptr %tuple)
   ret i64 %count
 }
 
@@ -127,7 +127,7 @@ next:
   %is_over = icmp sge i64 %i, %words
   br i1 %is_over, label %yes, label %look
 look:
-  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %i)
+  %name = call ptr @tuple_item(ptr %names, i64 %i)
   %is_ours = call i32 @PySet_Contains(ptr %ours, ptr %name)
   %after = add i64 %i, 1
   %is_numpys = icmp eq i32 %is_ours, 0
@@ -154,14 +154,14 @@ no:
 
 ; whether there is an array of NumPy's in a tuple
 define internal i1 @holds_array(ptr %tuple) {
-  %count = call i64 @PyTuple_Size(ptr %tuple)
+  %count = call i64 @tuple_size(ptr %tuple)
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %no, label %look
 look:
-  %item = call ptr @PyTuple_GetItem(ptr %tuple, i64 %i)
+  %item = call ptr @tuple_item(ptr %tuple, i64 %i)
   %after = add i64 %i, 1
   %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
   br i1 %is_array, label %yes, label %next
@@ -333,7 +333,7 @@ define internal i1 @has_item(ptr %object, i1 %is_tuple, i64 %place) {
 define internal i64 @length_of(ptr %object, i1 %is_tuple) {
   br i1 %is_tuple, label %tuple, label %list
 tuple:
-  %of_tuple = call i64 @PyTuple_Size(ptr %object)
+  %of_tuple = call i64 @tuple_size(ptr %object)
   ret i64 %of_tuple
 list:
   %of_list = call i64 @PyList_Size(ptr %object)
@@ -343,7 +343,7 @@ list:
 define internal ptr @item_of(ptr %object, i1 %is_tuple, i64 %place) {
   br i1 %is_tuple, label %tuple, label %list
 tuple:
-  %of_tuple = call ptr @PyTuple_GetItem(ptr %object, i64 %place)
+  %of_tuple = call ptr @tuple_item(ptr %object, i64 %place)
   ret ptr %of_tuple
 list:
   %of_list = call ptr @PyList_GetItem(ptr %object, i64 %place)

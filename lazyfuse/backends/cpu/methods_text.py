@@ -6,8 +6,6 @@ declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare ptr @PyObject_RichCompare(ptr, ptr, i32)
 declare ptr @PyObject_GetItem(ptr, ptr)
-declare i64 @PyTuple_Size(ptr)
-declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
@@ -245,14 +243,14 @@ single:
   %alone = call i1 @is_index(ptr %key)
   ret i1 %alone
 tuple:
-  %count = call i64 @PyTuple_Size(ptr %key)
+  %count = call i64 @tuple_size(ptr %key)
   br label %next
 next:
   %i = phi i64 [ 0, %tuple ], [ %after, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %look
 look:
-  %item = call ptr @PyTuple_GetItem(ptr %key, i64 %i)
+  %item = call ptr @tuple_item(ptr %key, i64 %i)
   %basic = call i1 @is_index(ptr %item)
   %after = add i64 %i, 1
   br i1 %basic, label %next, label %no

@@ -132,9 +132,9 @@ define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags)
   %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
   %bytes = call i64 @item_bytes(ptr %code)
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
-  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %strides = call ptr @tuple_item(ptr %layout, i64 1)
+  %axes = call i64 @tuple_size(ptr %shape)
   %are_few = icmp ule i64 %axes, MOST_AXES
   br i1 %are_few, label %next, label %drop
 next:

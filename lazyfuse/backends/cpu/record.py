@@ -19,6 +19,7 @@ from lazyfuse.backends.cpu import (
     record_trace_text,
     record_views_text,
 )
+from lazyfuse.backends.cpu.tuples_text import TUPLES
 
 #: Objects of the table: classes, sets and dicts that are looked into, prototypes, functions.
 OBJECTS = (
@@ -72,4 +73,4 @@ def text(places: Mapping[str, int]) -> str:
     ready = {f"ready_{name}": place for name, place in record_flush_text.READY.items()}
     ready["leaf_words"] = record_flush_text.LEAF_WORDS
     known = {**places, **ready, "letter_f": ord("f"), "scalar_bytes": scratch}
-    return "\n".join(part.format(**known) for part in parts)
+    return "\n".join((TUPLES, *(part.format(**known) for part in parts)))

@@ -58,7 +58,7 @@ pending:
   br i1 %has_memory, label %done, label %operands
 operands:
   %srcs = call ptr @get(ptr %node, i64 {node_srcs})
-  %count = call i64 @PyTuple_Size(ptr %srcs)
+  %count = call i64 @tuple_size(ptr %srcs)
   %is_bare = icmp eq i64 %count, 0
   br i1 %is_bare, label %done, label %hold
 hold:
@@ -69,7 +69,7 @@ next:
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %clear, label %add
 add:
-  %src = call ptr @PyTuple_GetItem(ptr %srcs, i64 %i)
+  %src = call ptr @tuple_item(ptr %srcs, i64 %i)
   %added = call i32 @PyList_Append(ptr %released, ptr %src)
   %after = add i64 %i, 1
   br label %next

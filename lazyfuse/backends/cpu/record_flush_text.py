@@ -113,13 +113,13 @@ done:
 ; what is known of a structure, borrowed; null where Python has to run it. `is_whole`: what is
 ; better stored inside is among the outputs
 define internal ptr @plan_of(ptr %traced, ptr %device, ptr %options, i1 %is_whole) {{
-  %plain = call ptr @PyTuple_GetItem(ptr %traced, i64 2)
+  %plain = call ptr @tuple_item(ptr %traced, i64 2)
   %true = call ptr @object(i64 {TRUE})
   %is_plain = icmp eq ptr %plain, %true
   %may = or i1 %is_plain, %is_whole
   br i1 %may, label %find, label %no
 find:
-  %structure = call ptr @PyTuple_GetItem(ptr %traced, i64 1)
+  %structure = call ptr @tuple_item(ptr %traced, i64 1)
   %known = call ptr @object(i64 {READY})
   %found = call ptr @PyDict_GetItem(ptr %known, ptr %structure)
   %is_unknown = icmp eq ptr %found, null
@@ -140,7 +140,7 @@ no:
 
 ; the memory of the array that is the first item of a tuple
 define internal ptr @words(ptr %found) {{
-  %array = call ptr @PyTuple_GetItem(ptr %found, i64 0)
+  %array = call ptr @tuple_item(ptr %found, i64 0)
   %words = call ptr @get(ptr %array, i64 16)
   ret ptr %words
 }}
@@ -213,7 +213,7 @@ define internal ptr @run(ptr %found, ptr %traced, i64 %started) {{
   %raised = alloca [3 x ptr]
   store [3 x ptr] zeroinitializer, ptr %raised
   %words = call ptr @words(ptr %found)
-  %nodes = call ptr @PyTuple_GetItem(ptr %traced, i64 0)
+  %nodes = call ptr @tuple_item(ptr %traced, i64 0)
   %leaf_count = call i64 @word(ptr %words, i64 {ready_leaf_count})
   %memory = alloca ptr, i64 %leaf_count
   call void @stop()
@@ -325,8 +325,8 @@ add:
   br label %each
 give:
   %flags = call ptr @PyLong_FromLong(i64 %met)
-  %structure = call ptr @PyTuple_GetItem(ptr %traced, i64 1)
-  %plain = call ptr @PyTuple_GetItem(ptr %traced, i64 2)
+  %structure = call ptr @tuple_item(ptr %traced, i64 1)
+  %plain = call ptr @tuple_item(ptr %traced, i64 2)
   %answer = call ptr (i64, ...) @PyTuple_Pack(i64 6, ptr %nodes, ptr %structure, ptr %plain,
                                               ptr %found, ptr %flags, ptr %results)
   call void @Py_DecRef(ptr %flags)

@@ -3,15 +3,15 @@
 NODES = """
 ; a Python number as a scalar of a kernel; null for one that its dtype does not take so
 define internal ptr @scalar(ptr %number, ptr %value) {{
-  %low = call ptr @PyTuple_GetItem(ptr %number, i64 1)
-  %high = call ptr @PyTuple_GetItem(ptr %number, i64 2)
+  %low = call ptr @tuple_item(ptr %number, i64 1)
+  %high = call ptr @tuple_item(ptr %number, i64 2)
   %above = call i32 @PyObject_RichCompareBool(ptr %low, ptr %value, i32 1)
   %below = call i32 @PyObject_RichCompareBool(ptr %value, ptr %high, i32 1)
   %both = and i32 %above, %below
   %fits = icmp eq i32 %both, 1
   br i1 %fits, label %convert, label %no
 convert:
-  %dtype = call ptr @PyTuple_GetItem(ptr %number, i64 0)
+  %dtype = call ptr @tuple_item(ptr %number, i64 0)
   %letter = call i32 @PyUnicode_ReadChar(ptr %dtype, i64 0)
   %real = icmp eq i32 %letter, {letter_f}
   %is_int = call i1 @is(ptr %value, i64 {int_})
@@ -39,7 +39,7 @@ small:
 shared:
   %index = fptosi double %double to i64
   %floats = call ptr @object(i64 {FLOATS})
-  %one = call ptr @PyTuple_GetItem(ptr %floats, i64 %index)
+  %one = call ptr @tuple_item(ptr %floats, i64 %index)
   call void @Py_IncRef(ptr %one)
   br label %make
 fresh:
@@ -144,7 +144,7 @@ constant:
 array:
   %array_at = getelementptr ptr, ptr %operands, i64 %place
   %given = load ptr, ptr %array_at
-  %form = call ptr @PyTuple_GetItem(ptr %key, i64 %place)
+  %form = call ptr @tuple_item(ptr %key, i64 %place)
   %read = call ptr @read(ptr %given, ptr %form)
   ret ptr %read
 }}
@@ -152,11 +152,11 @@ array:
 ; a step of a recipe
 define internal ptr @step(ptr %step, ptr %operands, i64 %count, ptr %scalars, ptr %made,
                           ptr %key, ptr %origin) {{
-  %prototype = call ptr @PyTuple_GetItem(ptr %step, i64 0)
-  %places = call ptr @PyTuple_GetItem(ptr %step, i64 1)
-  %words_object = call ptr @PyTuple_GetItem(ptr %step, i64 3)
+  %prototype = call ptr @tuple_item(ptr %step, i64 0)
+  %places = call ptr @tuple_item(ptr %step, i64 1)
+  %words_object = call ptr @tuple_item(ptr %step, i64 3)
   %words = call i64 @PyLong_AsLong(ptr %words_object)
-  %number = call i64 @PyTuple_Size(ptr %places)
+  %number = call i64 @tuple_size(ptr %places)
   %srcs = call ptr @PyTuple_New(i64 %number)
   %no_srcs = icmp eq ptr %srcs, null
   br i1 %no_srcs, label %clear, label %next
@@ -167,7 +167,7 @@ next:
   %is_over = icmp sge i64 %i, %number
   br i1 %is_over, label %make, label %look
 look:
-  %place_object = call ptr @PyTuple_GetItem(ptr %places, i64 %i)
+  %place_object = call ptr @tuple_item(ptr %places, i64 %i)
   %place = call i64 @PyLong_AsLong(ptr %place_object)
   %src = call ptr @source(ptr %operands, i64 %count, ptr %scalars, ptr %made, ptr %key, i64 %place)
   %no_src = icmp eq ptr %src, null
@@ -232,7 +232,7 @@ done:
 ; have several, or a number does not fit. All scalars are nodes, or null, afterwards.
 define internal ptr @ready(ptr %recipe, ptr %operands, i64 %count, ptr %scalars) {{
   call void @llvm.memset.p0.i64(ptr %scalars, i8 0, i64 {scalar_bytes}, i1 false)
-  %numbers = call ptr @PyTuple_GetItem(ptr %recipe, i64 0)
+  %numbers = call ptr @tuple_item(ptr %recipe, i64 0)
   %none = call ptr @none()
   br label %next
 next:
@@ -243,7 +243,7 @@ next:
 look:
   %at = getelementptr ptr, ptr %operands, i64 %i
   %operand = load ptr, ptr %at
-  %number = call ptr @PyTuple_GetItem(ptr %numbers, i64 %i)
+  %number = call ptr @tuple_item(ptr %numbers, i64 %i)
   %is_array = icmp eq ptr %number, %none
   br i1 %is_array, label %array, label %scalar
 array:
@@ -273,13 +273,13 @@ no:
 define internal ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
                            ptr %origin) {{
   %made = alloca [{most_steps} x ptr]
-  %steps = call ptr @PyTuple_GetItem(ptr %recipe, i64 1)
-  %size = call i64 @PyTuple_Size(ptr %steps)
+  %steps = call ptr @tuple_item(ptr %recipe, i64 1)
+  %size = call i64 @tuple_size(ptr %steps)
   %last = sub i64 %size, 1
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %more ]
-  %step = call ptr @PyTuple_GetItem(ptr %steps, i64 %i)
+  %step = call ptr @tuple_item(ptr %steps, i64 %i)
   %node = call ptr @step(ptr %step, ptr %operands, i64 %count, ptr %scalars, ptr %made,
                          ptr %key, ptr %origin)
   %failed = icmp eq ptr %node, null

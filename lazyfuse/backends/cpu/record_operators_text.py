@@ -51,7 +51,7 @@ slow:
 
 ; how many elements a shape has
 define internal i64 @count_in(ptr %shape) {{
-  %axes = call i64 @PyTuple_Size(ptr %shape)
+  %axes = call i64 @tuple_size(ptr %shape)
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %axis ]
@@ -59,7 +59,7 @@ next:
   %is_over = icmp sge i64 %i, %axes
   br i1 %is_over, label %done, label %axis
 axis:
-  %item = call ptr @PyTuple_GetItem(ptr %shape, i64 %i)
+  %item = call ptr @tuple_item(ptr %shape, i64 %i)
   %extent = call i64 @PyLong_AsLong(ptr %item)
   %product = mul i64 %count, %extent
   %after = add i64 %i, 1
@@ -79,7 +79,7 @@ begin:
   %last = call ptr @memory(ptr %array)
   %update = call ptr @object(i64 {UPDATE})
   %layout = call ptr @get(ptr %array, i64 {handle_layout})
-  %own_shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
+  %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
   %shape = call ptr @get(ptr %last, i64 {node_shape})
   %own = call i64 @count_in(ptr %own_shape)
   %all = call i64 @count_in(ptr %shape)
@@ -97,11 +97,11 @@ look:
   br i1 %is_update, label %ask, label %no
 ask:
   %srcs = call ptr @get(ptr %node, i64 {node_srcs})
-  %count = call i64 @PyTuple_Size(ptr %srcs)
+  %count = call i64 @tuple_size(ptr %srcs)
   %has_some = icmp sgt i64 %count, 0
   br i1 %has_some, label %step, label %no
 step:
-  %before = call ptr @PyTuple_GetItem(ptr %srcs, i64 0)
+  %before = call ptr @tuple_item(ptr %srcs, i64 0)
   %after = add i64 %i, 1
   br label %next
 yes:

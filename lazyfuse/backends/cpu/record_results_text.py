@@ -10,7 +10,7 @@ _ARGUMENTS = """\
   %none = call ptr @none()
   %is_none = icmp eq ptr %given, %none
   %extra = select i1 %is_none, ptr null, ptr %given
-  %size = call i64 @PyTuple_Size(ptr %tuple)
+  %size = call i64 @tuple_size(ptr %tuple)
   %operands = getelementptr i8, ptr %tuple, i64 {tuple_items}
 """
 
@@ -83,7 +83,7 @@ fill:
   %raised = icmp eq i32 %fine, 0
   br i1 %raised, label %fail, label %array
 array:
-  %like = call ptr @PyTuple_GetItem(ptr %recipe, i64 2)
+  %like = call ptr @tuple_item(ptr %recipe, i64 2)
   %made = call ptr @like(ptr %like, i64 {handle_words})
   %no_array = icmp eq ptr %made, null
   br i1 %no_array, label %fail, label %done
@@ -246,14 +246,14 @@ marks:
   %no_key = icmp eq ptr %key, null
   br i1 %no_key, label %no, label %where
 where:
-  %size = call i64 @PyTuple_Size(ptr %key)
+  %size = call i64 @tuple_size(ptr %key)
   %place = sub i64 %size, 2
   %node = call ptr @memory(ptr %target)
   %form = call ptr @get(ptr %node, i64 {node_form})
   call void @Py_IncRef(ptr %form)
   %set_form = call i32 @PyTuple_SetItem(ptr %key, i64 %place, ptr %form)
   %layout = call ptr @get(ptr %target, i64 {handle_layout})
-  %offset = call ptr @PyTuple_GetItem(ptr %layout, i64 2)
+  %offset = call ptr @tuple_item(ptr %layout, i64 2)
   call void @Py_IncRef(ptr %offset)
   %after_place = add i64 %place, 1
   %set_offset = call i32 @PyTuple_SetItem(ptr %key, i64 %after_place, ptr %offset)

@@ -166,8 +166,8 @@ part:
   br i1 %unformed, label %no, label %view
 view:
   %layout = call ptr @get(ptr %array, i64 {handle_layout})
-  %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %strides = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %strides = call ptr @tuple_item(ptr %layout, i64 1)
   %dtype = call ptr @get(ptr %node, i64 {node_dtype})
   %key = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %shape, ptr %dtype, ptr %strides)
   %failed = icmp eq ptr %key, null
@@ -292,7 +292,7 @@ head:
   br i1 %same_filter, label %use, label %no
 use:
   %modes = call ptr @get(ptr %known, i64 {modes_modes})
-  %immediate = call ptr @PyTuple_GetItem(ptr %modes, i64 {immediate})
+  %immediate = call ptr @tuple_item(ptr %modes, i64 {immediate})
   %false = call ptr @object(i64 {FALSE})
   %later = icmp eq ptr %immediate, %false
   br i1 %later, label %yes, label %no

@@ -190,14 +190,14 @@ define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars
                                ptr %others, i64 %outputs) {{
   %srcs = call ptr @get(ptr %node, i64 {node_srcs})
   call void @Py_IncRef(ptr %srcs)
-  %count = call i64 @PyTuple_Size(ptr %srcs)
+  %count = call i64 @tuple_size(ptr %srcs)
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %more ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %look
 look:
-  %src = call ptr @PyTuple_GetItem(ptr %srcs, i64 %i)
+  %src = call ptr @tuple_item(ptr %srcs, i64 %i)
   %known = call ptr @PyDict_GetItem(ptr %number, ptr %src)
   %is_new = icmp eq ptr %known, null
   br i1 %is_new, label %new, label %old

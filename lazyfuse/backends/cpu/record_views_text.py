@@ -19,7 +19,7 @@ declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
 define internal ptr @key_item(ptr %key, i1 %is_tuple, i64 %number) alwaysinline {{
   br i1 %is_tuple, label %item, label %alone
 item:
-  %found = call ptr @PyTuple_GetItem(ptr %key, i64 %number)
+  %found = call ptr @tuple_item(ptr %key, i64 %number)
   ret ptr %found
 alone:
   ret ptr %key
@@ -29,7 +29,7 @@ alone:
 define internal i64 @items_of(ptr %key, i1 %is_tuple) alwaysinline {{
   br i1 %is_tuple, label %tuple, label %one
 tuple:
-  %size = call i64 @PyTuple_Size(ptr %key)
+  %size = call i64 @tuple_size(ptr %key)
   ret i64 %size
 one:
   ret i64 1
@@ -45,7 +45,7 @@ define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64
 }}
 
 define internal i64 @number_at(ptr %tuple, i64 %place) {{
-  %object = call ptr @PyTuple_GetItem(ptr %tuple, i64 %place)
+  %object = call ptr @tuple_item(ptr %tuple, i64 %place)
   %number = call i64 @PyLong_AsLong(ptr %object)
   ret i64 %number
 }}
@@ -111,9 +111,9 @@ define internal i1 @index(ptr %layout, ptr %key, i1 %is_tuple, i64 %items, i64 %
   %start_at = alloca i64
   %stop_at = alloca i64
   %step_at = alloca i64
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
-  %ndim = call i64 @PyTuple_Size(ptr %extents)
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %steps = call ptr @tuple_item(ptr %layout, i64 1)
+  %ndim = call i64 @tuple_size(ptr %extents)
   %first = call i64 @number_at(ptr %layout, i64 2)
   %free = sub i64 %ndim, %taken
   br label %next
@@ -207,10 +207,10 @@ next:
 copy:
   %source = add i64 %from, %i
   %target = add i64 %to, %i
-  %extent = call ptr @PyTuple_GetItem(ptr %extents, i64 %source)
+  %extent = call ptr @tuple_item(ptr %extents, i64 %source)
   call void @Py_IncRef(ptr %extent)
   %set_extent = call i32 @PyTuple_SetItem(ptr %shape, i64 %target, ptr %extent)
-  %stride = call ptr @PyTuple_GetItem(ptr %steps, i64 %source)
+  %stride = call ptr @tuple_item(ptr %steps, i64 %source)
   call void @Py_IncRef(ptr %stride)
   %set_stride = call i32 @PyTuple_SetItem(ptr %strides, i64 %target, ptr %stride)
   %after = add i64 %i, 1
@@ -314,8 +314,8 @@ define internal ptr @viewed(ptr %self, ptr %key) {{
   br i1 %may, label %ask, label %no
 ask:
   %layout = call ptr @get(ptr %self, i64 {handle_layout})
-  %extents = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %ndim = call i64 @PyTuple_Size(ptr %extents)
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %ndim = call i64 @tuple_size(ptr %extents)
   %is_int = call i1 @is(ptr %key, i64 {int_})
   %has_rows = icmp sgt i64 %ndim, 1
   %is_row = and i1 %is_int, %has_rows
@@ -326,7 +326,7 @@ row:
   %inside = icmp sge i64 %place, 0
   br i1 %inside, label %move, label %no
 move:
-  %steps = call ptr @PyTuple_GetItem(ptr %layout, i64 1)
+  %steps = call ptr @tuple_item(ptr %layout, i64 1)
   %start = call i64 @number_at(ptr %layout, i64 2)
   %stride = call i64 @number_at(ptr %steps, i64 0)
   %moved = mul i64 %place, %stride

@@ -35,6 +35,7 @@ from lazyfuse.backends.cpu import (
 from lazyfuse.backends.cpu.launch import Prepared
 from lazyfuse.backends.cpu.launch_text import JOB
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
+from lazyfuse.backends.cpu.tuples_text import TUPLES
 
 #: Words of objects: of all, of dicts, and of NumPy's arrays.
 _OBJECTS = {"TYPE": 1, "USED": 2, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
@@ -156,8 +157,8 @@ BYTES_PER_NS = 4.0
 def text() -> str:
     """The module, for LLVM."""
     parts = (
-        replay_text.HEAD, replay_arrays_text.ARRAYS, replay_calls_text.GUARDS, replay_text.LAUNCH,
-        replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_results_text.PERFORM,
+        replay_text.HEAD, TUPLES, replay_arrays_text.ARRAYS, replay_calls_text.GUARDS,
+        replay_text.LAUNCH, replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_results_text.PERFORM,
         replay_calls_text.CALL,
     )  # fmt: skip
     source = "\n".join(parts).replace("TABLE_WORDS", str(len(TABLE)))

@@ -211,7 +211,7 @@ words:
   %is_nameless = icmp eq ptr %names, null
   br i1 %is_nameless, label %counted, label %named
 named:
-  %named_count = call i64 @PyTuple_Size(ptr %names)
+  %named_count = call i64 @tuple_size(ptr %names)
   br label %counted
 counted:
   %keywords = phi i64 [ 0, %words ], [ %named_count, %named ]
@@ -260,7 +260,7 @@ slow:
   %is_plain = icmp eq ptr %names, null
   br i1 %is_plain, label %copy, label %extra
 extra:
-  %extra_count = call i64 @PyTuple_Size(ptr %names)
+  %extra_count = call i64 @tuple_size(ptr %names)
   br label %copy
 copy:
   %more = phi i64 [ 0, %slow ], [ %extra_count, %extra ]

@@ -6,9 +6,7 @@ HEAD = """\
 @table = internal global [TABLE_WORDS x i64] zeroinitializer
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
-declare i64 @PyTuple_Size(ptr)
 declare i32 @PyObject_IsTrue(ptr)
-declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
