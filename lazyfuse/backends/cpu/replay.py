@@ -158,8 +158,8 @@ def text() -> str:
     """The module, for LLVM."""
     parts = (
         replay_text.HEAD, TUPLES, replay_arrays_text.ARRAYS, replay_calls_text.GUARDS,
-        replay_text.LAUNCH, replay_numbers_text.NUMBERS, replay_results_text.RUN, replay_results_text.PERFORM,
-        replay_calls_text.CALL,
+        replay_text.LAUNCH, replay_numbers_text.NUMBERS, replay_results_text.RUN,
+        replay_results_text.PERFORM, replay_calls_text.CALL,
     )  # fmt: skip
     source = "\n".join(parts).replace("TABLE_WORDS", str(len(TABLE)))
     return expanded(source, _NAMES)
