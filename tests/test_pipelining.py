@@ -21,8 +21,10 @@ from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
 from lazyfuse.backends.cpu.stages import MANY, SOME, staged  # noqa: E402
+from lazyfuse.ir.kernel import Kernel  # noqa: E402
 from lazyfuse.ops.body import Body  # noqa: E402
-from tests.kernel_runner import KernelRunner, elementwise, load  # noqa: E402
+from lazyfuse.ops.float_flags import INVALID  # noqa: E402
+from tests.kernel_runner import KernelRunner, Memory, elementwise, load  # noqa: E402
 
 LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 1000, 4099)
 NEVER = 10**9
@@ -172,6 +174,59 @@ def test_first_and_last_vectors_warn_of_what_they_hold(compare: Callable[..., No
             compare(deep, x, y)
 
 
+def in_place(xp: Any, x: Any, y: Any) -> Any:
+    """Results that take the memory of an operand, beside one that is a copy of it."""
+    scaled = x * 3.0
+    lf.materialize(scaled)
+    copied, wide = scaled.copy(), scaled.astype("c16")
+    for _ in range(40):
+        scaled = scaled * 1.0001 + 0.5
+    return copied, scaled, wide
+
+
+def test_operands_that_are_overwritten(compare: Callable[..., None]) -> None:
+    """What a stage reads again comes before anything is stored."""
+    for length in LENGTHS:
+        x = values(length, length, special=False)
+        compare(in_place, x, x)
+        body = Body()
+        operand = result = load(body, "f8", 0)
+        for _ in range(40):
+            result = result * 1.0001 + 0.1
+        args = [("in", "f8", "1"), ("out", "f8", "1"), ("out", "f8", "1")]
+        kernel = elementwise(body, args, {1: result, 2: operand})
+        overwritten, copied = x.copy(), host.empty_like(x)
+        KernelRunner(BACKEND)(kernel, (length,), [overwritten, overwritten, copied])
+        assert copied.tobytes() == x.tobytes()
+
+
+def conditions(kernel: Kernel, *arrays: host.ndarray) -> int:
+    """The floating point conditions that a kernel meets."""
+    executable = BACKEND.compile(kernel, "test")
+    launch = executable.bind((len(arrays[0]),), ((1,),) * len(arrays), (0,) * len(arrays))
+    return int(launch([Memory(array) for array in arrays], [], threads=1))
+
+
+def test_only_conditions_of_elements_are_met() -> None:
+    """Where stages begin with what another vector left, and where the first and last vectors hold
+    what others would not survive."""
+    body = Body()
+    x = load(body, "f8", 0)
+    chain = x.unary("log").unary("exp").unary("log").unary("exp")
+    result = (chain * 1.5 - x).unary("sqrt")  # of less than 0 where x is of another vector
+    args = [("in", "f8", "1"), ("out", "f8", "1")]
+    kernel = elementwise(body, args, {1: result})
+    for length in (*LENGTHS, 17, 25, 41):
+        for begin, end in ((10.0, 1000.0), (1000.0, 10.0)):
+            operand = host.full(length, begin)
+            operand[length - length % 8 :] = end
+            assert conditions(kernel, operand, host.empty(length)) & INVALID == 0
+            for place in (0, length - 1):
+                broken = operand.copy()
+                broken[place] = -1.0
+                assert conditions(kernel, broken, host.empty(length)) & INVALID
+
+
 @needs_avx2
 def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs above run in several stages; what could trap, in none."""
@@ -185,9 +240,9 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emit_rounds, "Pipeline", Counted)
     lf.cache_clear()
     x, y = values(1, 100, special=False), values(2, 100, special=False)
-    for program in (steps, functions, deep, total, largest):
+    for program in (steps, functions, mixed, deep, total, largest):
         outcome(program, x, y)
-    assert len(counts) >= 5
+    assert len(counts) >= 6
     assert min(counts) > 1
 
     counts.clear()

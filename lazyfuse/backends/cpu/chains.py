@@ -44,6 +44,20 @@ def size_of(body: tuple[Instr, ...]) -> Size:
     return Size(total, max(depths, default=0))
 
 
+def most_alive(body: Sequence[Instr]) -> int:
+    """How many values of a body that are not read from elsewhere are alive at once, at the most,
+    in the order in which it is written."""
+    lasts: dict[int, int] = {}
+    for place, instr in enumerate(body):
+        lasts.update(dict.fromkeys(instr.args, place))
+    alive = most = 0
+    for place, instr in enumerate(body):
+        alive += instr.op not in _READS and place in lasts
+        most = max(most, alive)
+        alive -= sum(lasts[arg] == place and body[arg].op not in _READS for arg in {*instr.args})
+    return most
+
+
 def _own(instr: Instr, body: Sequence[Instr]) -> Size:
     if instr.op in _READS:
         return Size(0, 0)

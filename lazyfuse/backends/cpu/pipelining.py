@@ -47,7 +47,7 @@ _TYPES = {
     "bitcast fpext fptrunc fptosi fptoui sitofp uitofp zext sext trunc".split(),
     re.compile(rf".* to {_TYPE}$"),
 )
-_FIRST = re.compile(rf"\w+ (?:nsw |nuw )*{_TYPE} ")
+_FIRST = re.compile(rf"\w+ (?:nsw |nuw )*{_TYPE}[ ,]")
 _COMPARED = re.compile(r"[fi]cmp \w+ (?:<(\d+) x )?")
 _SHUFFLED = re.compile(r"shufflevector <\d+ x (\w+)> .*, <(\d+) x i32> ")
 
@@ -113,9 +113,16 @@ class _Iteration:
 
     def write(self) -> None:
         pipeline = self.pipeline
-        for line, stage in zip(pipeline.lines, pipeline.stages, strict=True):
-            if line.name not in pipeline.repeated:
-                self._add(line, line.name, stage)
+        steps = [
+            (line, stage)
+            for line, stage in zip(pipeline.lines, pipeline.stages, strict=True)
+            if line.name not in pipeline.repeated
+        ]
+        for line, stage in steps:  # loads come before all stores, which may be in place
+            for read in line.reads:
+                self._name(read, stage)
+        for line, stage in steps:
+            self._add(line, line.name, stage)
         for number in ordered(steps_of(self.lines), self.writer.registers):
             self._put(self.lines[number])
         self.writer.lines += self.ends
@@ -221,7 +228,8 @@ def _type(line: Line) -> str:
         return f"<{found[2]} x {found[1]}>"
     found = _TYPES.get(line.operation, _FIRST).match(text)
     assert found is not None, text
-    return found[1]
+    is_element = line.operation == "extractelement"
+    return found[1].rpartition(" ")[2].rstrip(">") if is_element else found[1]
 
 
 def _one(kind: str) -> str:
