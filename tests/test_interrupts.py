@@ -300,7 +300,7 @@ def interrupt(number, frame):
     raise KeyboardInterrupt
 
 def work(draw, a, fused):
-    for _ in range(50):  # one that comes in a finalizer is ignored
+    for _ in range(200):  # twice as long as the timer waits; one in a finalizer is ignored
         b = a * draw.random()
         for _ in range(draw.randrange(5)):
             b = b + draw.randrange(30)
