@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from lazyfuse import config
-from lazyfuse.backends.cpu import CpuBackend
+from lazyfuse.backends.cpu import CpuBackend, launch_text
 from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_run import Job, Run
-from lazyfuse.backends.cpu.launch_text import SLOTS, WORKERS, is_sse, text
+from lazyfuse.backends.cpu.launch_text import ENTRIES, SLOTS, WORKERS, is_sse, text
+from lazyfuse.backends.cpu.processors_text import ON_LINUX
 from lazyfuse.ops.body import Body
 from lazyfuse.ops.float_flags import OVERFLOW
 from lazyfuse.runtime import session
@@ -198,6 +199,80 @@ def test_the_last_helper_is_waited_for() -> None:
     for number in range(5):
         launch(kernel, end=2, helpers=1)
         assert len(done) == number + 1
+
+
+_ASIDE = """
+define void @aside(i64 %theirs) {
+  %number = trunc i64 %theirs to i32
+  call void @step_aside(i32 %number)
+  ret void
+}
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads cannot say it")
+def test_a_thread_leaves_a_processor() -> None:
+    """If it is the one that is named; it may come back later."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("there is one processor")
+    compiler, here = BACKEND.compiler, min(allowed)
+    code = compiler.link(compiler.compile(ON_LINUX + _ASIDE), ["aside"])
+    aside, processor = code.function("aside", 1), ctypes.CDLL(None).sched_getcpu
+
+    def goes(theirs: int) -> bool:
+        os.sched_setaffinity(0, {here})
+        aside(theirs)
+        assert processor() == here  # there is nowhere to go
+        os.sched_setaffinity(0, allowed)
+        aside(theirs)
+        assert os.sched_getaffinity(0) == allowed
+        return processor() != here
+
+    try:
+        # where processors are busy, the scheduler may send a thread elsewhere, or back
+        assert sum(goes(here) for _ in range(20)) > 15
+        assert sum(goes(max(allowed)) for _ in range(20)) < 10
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+_TELLS = """
+@told = global i64 0
+define internal i32 @processor() {
+  ret i32 7
+}
+define internal void @step_aside(i32 %theirs) {
+  %number = zext i32 %theirs to i64
+  store atomic i64 %number, ptr @told seq_cst, align 8
+  ret void
+}
+"""
+
+
+def test_workers_step_aside_for_their_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told where it is before they take part."""
+    for system in (launch_text._LINUX, launch_text._POSIX, launch_text._WINDOWS):
+        monkeypatch.setitem(system, "PROCESSORS", _TELLS)
+    compiler = Compiler()
+    code = compiler.link(compiler.compile(text(compiler.triple)), (*ENTRIES, "told"))
+    calls = Calls(code, ())
+    told = ctypes.c_int64.from_address(code.address("told"))
+    seen: list[int] = []
+    gate = threading.Barrier(2)
+    kernel = KERNEL(lambda params, begin, stop: (seen.append(told.value), gate.wait(20))[0])
+    address = ctypes.cast(kernel, ctypes.c_void_p).value
+    assert address is not None and told.value == 0
+    run = Run((ctypes.c_int64 * 4)(), 2)
+    run.set_jobs([Job(address, run.params, 2, 1, 1, 1)])
+    worker = threading.Thread(target=calls.serve)
+    worker.start()
+    try:
+        calls.launch(run.address)
+    finally:
+        calls.close()
+        worker.join(20)
+    assert told.value == 7 == max(seen)
 
 
 def test_without_workers_the_caller_does_all() -> None:

@@ -26,8 +26,9 @@ threads that want its processor. Then it parks: it says so in its state, looks o
 for its lock. Whoever advances the epoch looks at the states after that, so one of the two sees the
 other. A worker that had to give way rests before it parks: where processors are taken, small jobs
 are done before it gets one, and waking it costs their callers more than it brings. The caller
-waits for the last helper in the same way. Locks are CPython's, used as semaphores: they exist
-wherever it does.
+waits for the last helper in the same way. A worker that finds itself on the caller's processor
+goes to another one (Linux): the scheduler may leave them there for 70 ms. Locks are CPython's,
+used as semaphores: they exist wherever it does.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import re
 import time
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu.processors_text import NOWHERE, ON_LINUX
 from lazyfuse.backends.cpu.workers_text import WAIT, WORK
 
 #: The words of a job; `next` is the job to run after it, or 0.
@@ -62,9 +64,9 @@ ENTRIES = ("lf_launch", "lf_calls", "lf_serve", "lf_open", "lf_close")
 
 _HEAD = """\
 %job = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64 }
-; whether it is taken, control word, word, job, lock, how many workers may be woken; ranges that
-; are claimed. Each half has its own cache lines
-%slot = type { i32, i32, i64, ptr, ptr, i64, [88 x i8], i64, [120 x i8] }
+; whether it is taken, control word, word, job, lock, how many workers may be woken, the caller's
+; processor; ranges that are claimed. Each half has its own cache lines
+%slot = type { i32, i32, i64, ptr, ptr, i64, i32, [84 x i8], i64, [120 x i8] }
 ; whether it is parked, lock
 %worker = type { i32, ptr, [112 x i8] }
 @epoch = internal global i64 0, align 128
@@ -81,6 +83,7 @@ declare void @PyThread_release_lock(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
 DECLARES
 SYSTEM
+PROCESSORS
 """
 
 _RANGES = """\
@@ -178,10 +181,13 @@ together:
   %wakes_at = getelementptr %slot, ptr %slot, i32 0, i32 5
   %wakes = call i64 @worth_waking(ptr %job, i64 %helpers)
   store i64 %wakes, ptr %wakes_at
-  %claimed = getelementptr %slot, ptr %slot, i32 0, i32 7
+  %claimed = getelementptr %slot, ptr %slot, i32 0, i32 8
   store i64 0, ptr %claimed
   %control_at = getelementptr %slot, ptr %slot, i32 0, i32 1
   store i32 %control, ptr %control_at
+  %here_at = getelementptr %slot, ptr %slot, i32 0, i32 6
+  %here = call i32 @processor()
+  store i32 %here, ptr %here_at
   %job_at = getelementptr %slot, ptr %slot, i32 0, i32 3
   store ptr %job, ptr %job_at
   %word = getelementptr %slot, ptr %slot, i32 0, i32 2
@@ -344,7 +350,9 @@ declare i32 @clock_gettime(i32, ptr)""",
   %rest = load i64, ptr %rest_at
   %whole = mul i64 %seconds, 1000000000
   %nanoseconds = add i64 %whole, %rest""",
+    "PROCESSORS": NOWHERE,
 }
+_LINUX = _POSIX | {"PROCESSORS": ON_LINUX}
 #: The counter of Windows counts in 100 ns where the processor's own can be relied on.
 _WINDOWS = {
     "SYSTEM": """declare i32 @SwitchToThread()
@@ -353,6 +361,7 @@ declare i32 @QueryPerformanceCounter(ptr)""",
     "CLOCK": """%status = call i32 @QueryPerformanceCounter(ptr %time)
   %ticks = load i64, ptr %time
   %nanoseconds = mul i64 %ticks, 100""",
+    "PROCESSORS": NOWHERE,
 }
 
 
@@ -368,6 +377,13 @@ def conditions(triple: str) -> Mapping[str, str]:
     return _SSE if is_sse(triple) else _FENV
 
 
+def _system(triple: str) -> Mapping[str, str]:
+    """What is to be said in another way on other systems."""
+    if "windows" in triple:
+        return _WINDOWS
+    return _LINUX if "linux" in triple else _POSIX
+
+
 def text(triple: str) -> str:
     """The module, for a target."""
     values = {
@@ -375,7 +391,7 @@ def text(triple: str) -> str:
         "SLOTS": SLOTS, "WORKERS": WORKERS, "WAKES": _WAKES,
         "ROW_WORDS": ROW_WORDS, "LOW_HALF": (1 << 32) - 1,
         "AT_WORK": _AT_WORK, "SLEEPS": _SLEEPS, "LAST": _SLEEPS + 1,
-        **(_WINDOWS if "windows" in triple else _POSIX), **conditions(triple),
+        **_system(triple), **conditions(triple),
     }  # fmt: skip
     source = re.sub(" *;.*", "", "\n".join((_HEAD, WAIT, _RANGES, _CALLER, WORK)))
     return re.sub(r"\b[A-Z][A-Z_]{3,}\b", lambda found: str(values[found[0]]), source)

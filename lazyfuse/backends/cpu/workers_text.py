@@ -163,6 +163,9 @@ join:
   %others = sub i64 %ticket, 1
   %more = call i64 @llvm.smin.i64(i64 %others, i64 %wakes)
   call void @wake(i64 %more)
+  %there_at = getelementptr %slot, ptr %slot, i32 0, i32 6
+  %there = load i32, ptr %there_at
+  call void @step_aside(i32 %there)
   %job_at = getelementptr %slot, ptr %slot, i32 0, i32 3
   %job = load ptr, ptr %job_at
   %params_at = getelementptr %job, ptr %job, i32 0, i32 1
@@ -171,7 +174,7 @@ join:
   %stride = load i64, ptr %stride_at
   %offset = mul i64 %stride, %ticket
   %own = getelementptr i8, ptr %params, i64 %offset
-  %claimed = getelementptr %slot, ptr %slot, i32 0, i32 7
+  %claimed = getelementptr %slot, ptr %slot, i32 0, i32 8
   %odd = and i64 %ticket, 1
   %half = shl i64 %odd, 5
   %step = shl i64 1, %half
