@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as host
@@ -18,6 +18,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
+from lazyfuse.backends.cpu.compiler import Compiler  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
 from lazyfuse.backends.cpu.stages import MANY, SOME, staged  # noqa: E402
@@ -27,7 +28,7 @@ from lazyfuse.ops.float_flags import INVALID  # noqa: E402
 from tests.kernel_runner import KernelRunner, Memory, elementwise, load  # noqa: E402
 
 LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 1000, 4099)
-NEVER = 10**9
+DEEP, NEVER = emit_rounds.DEEP, 10**9
 Program = Callable[[Any, Any, Any], Any]
 
 BACKEND = CpuBackend()
@@ -113,17 +114,36 @@ def outcome(program: Program, *operands: host.ndarray) -> tuple[list[bytes], set
         return [bits(host.asarray(each)) for each in results], {str(w.message) for w in found}
 
 
+def older_flags() -> str:
+    """Those of this processor without AVX-512."""
+    return ",".join(flag for flag in FLAGS.split(",") if "avx512" not in flag)
+
+
+@pytest.fixture(params=("host", "16 registers"))
+def _processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This processor, and an older one of its kind that it can stand for."""
+    compiler = lf.runtime.session.backend("cpu").compiler
+    if request.param != "host":
+        if "avx512f" not in compiler.features:
+            pytest.skip("this processor has no more")
+        older = Compiler(cpu="haswell", features=older_flags())
+        for name in ("cpu", "flags", "features", "_jit"):
+            monkeypatch.setattr(compiler, name, getattr(older, name))
+    yield
+    monkeypatch.undo()
+    lf.cache_clear()
+
+
 @pytest.fixture
-def compare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def compare(_processor: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Whether a program does the same in stages and not."""
 
     def compare(program: Program, *operands: host.ndarray) -> None:
         found = []
-        for deep in (emit_rounds.DEEP, NEVER):
+        for deep in (DEEP, NEVER):
             monkeypatch.setattr(emit_rounds, "DEEP", deep)
             lf.cache_clear()
             found.append(outcome(program, *operands))
-        monkeypatch.undo()
         assert found[0] == found[1]
 
     return compare
@@ -254,8 +274,7 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 def test_processors_with_16_registers(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits as without stages, and nothing beside the results is written."""
-    flags = ",".join(flag for flag in FLAGS.split(",") if "avx512" not in flag)
-    backend = CpuBackend(cpu="haswell", features=flags)
+    backend = CpuBackend(cpu="haswell", features=older_flags())
     body = Body()
     x, y = load(body, dtype, 0), load(body, dtype, 1)
     for _ in range(3):

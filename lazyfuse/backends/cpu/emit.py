@@ -40,7 +40,7 @@ from lazyfuse.backends.cpu.emit_params import (
     params,
 )
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, plan_phases
-from lazyfuse.backends.cpu.emit_rounds import is_pipelined
+from lazyfuse.backends.cpu.emit_rounds import is_pipelined, stage_lanes
 from lazyfuse.backends.cpu.emit_rows import emit_rows_in_lanes
 from lazyfuse.backends.cpu.emit_scan import emit_scan
 from lazyfuse.backends.cpu.emit_site import Site, Values, first_site
@@ -86,12 +86,12 @@ class _Module:
     def _keep_busy(self) -> None:
         """Several stages of a deep body side by side, or, of 32 registers, two of everything."""
         has_many = "avx512f" in self.features
-        self.pipelined = is_pipelined(self.kernel, self.plans) or any(
-            has_blocks(self.kernel, plan) for plan in self.plans
-        )
+        is_whole = is_pipelined(self.kernel, self.plans)
+        self.pipelined = is_whole or any(has_blocks(self.kernel, plan) for plan in self.plans)
         if self.pipelined:
             self.registers = _STAGED if has_many else _STAGED_OF_16
-            self.lanes //= 1 if has_many else 2
+            if is_whole:
+                self.lanes = stage_lanes(self.lanes, self.features)
         elif has_many:
             self.lanes *= 2
             is_reordered = has_functions(self.kernel) and not self.kernel.inner

@@ -3,17 +3,24 @@
 A fold takes its values leaf by leaf, 128 at a time: too few for a loop that runs in stages
 (`pipelining.py`). So a block of values is computed in stages, kept in the first cache, and folded
 from there: in the same order, and to the same bits. The loop in stages takes a block for one more
-result.
+result. It may have fewer lanes than the fold, which needs eight for NumPy's order.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyfuse.backends.cpu.emit_memory import load_vector
+from lazyfuse.backends.cpu.emit_memory import load_vector, parts_of
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place, is_ordered
-from lazyfuse.backends.cpu.emit_rounds import could_trap, each_in_rounds, is_copied, is_deep
+from lazyfuse.backends.cpu.emit_rounds import (
+    could_trap,
+    each_in_rounds,
+    is_copied,
+    is_deep,
+    stage_lanes,
+)
 from lazyfuse.backends.cpu.emit_site import Site, Values
+from lazyfuse.backends.cpu.vector import Operand
 from lazyfuse.ir.kernel import FIXED, UNIT, Arg, Kernel, Level, Role, Store
 
 #: Bytes of a block of one value: the round before and the stages after are some ten vectors.
@@ -40,8 +47,10 @@ class Blocks:
     """The values that a phase folds, of a block that begins where it is asked for first."""
 
     def __init__(self, site: Site, plan: PhasePlan, row: Values) -> None:
-        self.site, self.plan, self.row = site, plan, row
+        self.site, self.plan = site, plan
         writer = site.writer
+        self.lanes = stage_lanes(writer.lanes, writer.features)
+        self.row = {index: self._narrowed(value) for index, value in row.items()}
         self.values = _values(plan)
         self.dtypes = [plan.body[value].dtype for value in self.values]
         self.length = BLOCK_BYTES // max(int(dtype[1:]) for dtype in self.dtypes)
@@ -61,7 +70,8 @@ class Blocks:
             end = writer.least(writer.add(low, str(self.length)), high)
             writer.line(f"store i64 {low}, ptr {self.first}")
             writer.line(f"store i64 {end}, ptr {self.end}")
-            self._compute(low, end)
+            with writer.with_lanes(self.lanes):
+                self._compute(low, end)
 
     def read(self, at: Site) -> Values:
         """The values of the vector at a site."""
@@ -74,6 +84,14 @@ class Blocks:
             address = writer.offset(memory, place, int(dtype[1:]))
             found[value] = load_vector(writer, dtype, address, stride=UNIT, tail=at.tail)
         return found
+
+    def _narrowed(self, value: Operand) -> Operand:
+        """A value that is the same in all lanes, in those of the stages."""
+        writer = self.site.writer
+        if self.lanes == writer.lanes:
+            return value
+        parts = [writer.shuffle(part, range(self.lanes)) for part in parts_of(value)]
+        return Operand(value.dtype, tuple(part.name for part in parts))
 
     def _compute(self, low: str, end: str) -> None:
         """Compute [low, end) into the memory, as results of a kernel without folds."""

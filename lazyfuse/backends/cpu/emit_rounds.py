@@ -67,6 +67,12 @@ def is_deep(plan: PhasePlan) -> bool:
     return size_of(plan.body).depth >= DEEP and most_alive(plan.body) <= ALIVE
 
 
+def stage_lanes(lanes: int, features: frozenset[str]) -> int:
+    """How many lanes stages have, of those that a kernel has elsewhere: of 16 registers, values
+    that are carried take one each."""
+    return lanes if "avx512f" in features else lanes // 2
+
+
 def could_trap(instr: Instr) -> bool:
     """Whether an instruction must not meet operands that no element gives: of whole numbers, but
     for divisions that are computed in floats."""
