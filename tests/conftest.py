@@ -34,9 +34,10 @@ settings.register_profile(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--full`: the whole cross products and many random programs, instead of a slice of
-    them.
+    them; and `--older`: as on a processor without AVX-512.
     """
     parser.addoption("--full", action="store_true", help="run the full cross products (slow)")
+    parser.addoption("--older", action="store_true", help="compile without AVX-512 (x86)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
     # not in setup.cfg: pytest would import lazyfuse before it is told of the environment above
     config.addinivalue_line("filterwarnings", "error::lazyfuse.errors.UnfusedWarning")
+    if config.getoption("--older"):
+        from tests.older_processor import stand_in
+
+        stand_in()
     settings.load_profile("full" if config.getoption("--full") else "lazyfuse")
 
 

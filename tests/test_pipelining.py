@@ -18,7 +18,6 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
-from lazyfuse.backends.cpu.compiler import Compiler  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
 from lazyfuse.backends.cpu.stages import MANY, SOME, staged  # noqa: E402
@@ -26,13 +25,13 @@ from lazyfuse.ir.kernel import Kernel  # noqa: E402
 from lazyfuse.ops.body import Body  # noqa: E402
 from lazyfuse.ops.float_flags import INVALID  # noqa: E402
 from tests.kernel_runner import KernelRunner, Memory, elementwise, load  # noqa: E402
+from tests.older_processor import older  # noqa: E402
 
 LENGTHS = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 1000, 4099)
 DEEP, NEVER = emit_rounds.DEEP, 10**9
 Program = Callable[[Any, Any, Any], Any]
 
 BACKEND = CpuBackend()
-FLAGS = BACKEND.compiler.flags
 needs_avx2 = pytest.mark.skipif(
     "avx2" not in BACKEND.compiler.features, reason="bodies run in stages where AVX2 is"
 )
@@ -114,21 +113,22 @@ def outcome(program: Program, *operands: host.ndarray) -> tuple[list[bytes], set
         return [bits(host.asarray(each)) for each in results], {str(w.message) for w in found}
 
 
-def older_flags() -> str:
-    """Those of this processor without AVX-512."""
-    return ",".join(flag for flag in FLAGS.split(",") if "avx512" not in flag)
+def older_backend() -> CpuBackend:
+    """That of an older processor of this kind, which this one can stand for."""
+    found = older()
+    return CpuBackend(cpu=found.cpu, features=found.flags)
 
 
 @pytest.fixture(params=("host", "16 registers"))
 def _processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This processor, and an older one of its kind that it can stand for."""
+    """This processor, and an older one."""
     compiler = lf.runtime.session.backend("cpu").compiler
     if request.param != "host":
         if "avx512f" not in compiler.features:
             pytest.skip("this processor has no more")
-        older = Compiler(cpu="haswell", features=older_flags())
+        before = older_backend().compiler
         for name in ("cpu", "flags", "features", "_jit"):
-            monkeypatch.setattr(compiler, name, getattr(older, name))
+            monkeypatch.setattr(compiler, name, getattr(before, name))
     yield
     monkeypatch.undo()
     lf.cache_clear()
@@ -274,7 +274,7 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 def test_processors_with_16_registers(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits as without stages, and nothing beside the results is written."""
-    backend = CpuBackend(cpu="haswell", features=older_flags())
+    backend = older_backend()
     body = Body()
     x, y = load(body, dtype, 0), load(body, dtype, 1)
     for _ in range(3):

@@ -45,6 +45,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--failures", type=int, default=10, help="stop a job after so many")
+    parser.add_argument("--older", action="store_true", help="compile without AVX-512 (x86)")
     parser.add_argument("--interpreted", action="store_true", help="compile nothing: faster")
     return parser.parse_args()
 

@@ -17,6 +17,7 @@ from tests.fuzz.compare import problems, run
 from tests.fuzz.modes import INTERPRETED, Mode, modes
 from tests.fuzz.shrink import script, shrink
 from tests.fuzz.statements import grow
+from tests.older_processor import stand_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ def _shrunk(seed: str, mode: Mode, lines: list[str], found: list[str], seconds: 
 def work(arguments: argparse.Namespace, job: int, counts: Any) -> None:
     """Run every `jobs`-th program; print failures as they come."""
     faulthandler.enable()
+    if arguments.older:
+        stand_in()
     gc.set_threshold(100_000)  # programs make many objects, and few cycles
     end = time.monotonic() + arguments.seconds
     stop = arguments.first + arguments.programs
