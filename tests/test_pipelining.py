@@ -20,7 +20,7 @@ if not oracle.IS_ENGINE:
 from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
-from lazyfuse.backends.cpu.stages import MANY, SOME, staged  # noqa: E402
+from lazyfuse.backends.cpu.stages import OF_16, OF_32, Choice, staged  # noqa: E402
 from lazyfuse.ir.kernel import Kernel  # noqa: E402
 from lazyfuse.ops.body import Body  # noqa: E402
 from lazyfuse.ops.float_flags import INVALID  # noqa: E402
@@ -298,8 +298,9 @@ def test_processors_with_16_registers(dtype: str, monkeypatch: pytest.MonkeyPatc
         assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("choice", (OF_16, OF_32))
 @pytest.mark.parametrize("seed", range(30))
-def test_stages_follow_what_they_read(seed: int) -> None:
+def test_stages_follow_what_they_read(seed: int, choice: Choice) -> None:
     """No step runs before what it reads, and stores are last."""
     draw = random.Random(seed)
     count = draw.randint(20, 300)
@@ -311,11 +312,11 @@ def test_stages_follow_what_they_read(seed: int) -> None:
     latencies = [draw.choice((0, 4, 4, 4, 26)) for _ in range(count)]
     before.append([count - 1])
     latencies.append(4)
-    stages = staged(latencies, before, [count])
+    stages = staged(latencies, before, [count], choice)
     for step, reads in enumerate(before):
         assert all(stages[each] <= stages[step] for each in reads)
     assert stages[-1] == max(stages)
-    assert SOME <= len(set(stages)) <= MANY
+    assert choice.some <= len(set(stages)) <= choice.many
 
 
 def test_a_chain_is_cut_into_equal_stages() -> None:

@@ -24,6 +24,7 @@ from lazyfuse.backends.cpu.emit_site import Site
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.integer_division import divides
 from lazyfuse.backends.cpu.pipelining import Pipeline
+from lazyfuse.backends.cpu.stages import OF_16, OF_32
 from lazyfuse.backends.cpu.vector import part_dtype
 from lazyfuse.ir.kernel import UNIT, Kernel
 from lazyfuse.ops.body import Instr
@@ -137,7 +138,9 @@ def _each_in_stages(
     with writer.aside() as lines:
         at = site.at_vector(place, None)
         run(at)
-    pipeline = Pipeline(lines, place, {at.cursor[arg]: room for arg, room in rooms.items()})
+    choice = OF_32 if "avx512f" in writer.features else OF_16
+    kept = {at.cursor[arg]: room for arg, room in rooms.items()}
+    pipeline = Pipeline(lines, place, kept, choice)
     last = writer.add(end, str((pipeline.count - 1) * writer.lanes))
     with writer.loop("0", last, str(writer.lanes)) as position:
         pipeline.write(writer, position, end)

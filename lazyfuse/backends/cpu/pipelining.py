@@ -31,7 +31,7 @@ from lazyfuse.backends.cpu.scheduling import (
     steps_of,
     without_unread,
 )
-from lazyfuse.backends.cpu.stages import staged
+from lazyfuse.backends.cpu.stages import OF_32, Choice, staged
 
 _BRANCH = re.compile(r"br i1 %[\w.]+, label (%[\w.]+), label (%[\w.]+)")
 _PHI = re.compile(r"(.* = phi .* \[ .*), %[\w.]+ \], (\[ .* \])")
@@ -56,7 +56,9 @@ class Pipeline:
     """The body of a loop, cut into `count` stages. `place` is how its lines name the place of the
     vector; `rooms`: where what is stored at an address goes that is not to be kept."""
 
-    def __init__(self, lines: Sequence[str], place: str, rooms: Mapping[str, str]) -> None:
+    def __init__(
+        self, lines: Sequence[str], place: str, rooms: Mapping[str, str], choice: Choice = OF_32
+    ) -> None:
         self.place, self.rooms = place, rooms
         self.lines = _read(lines)
         self.where = {line.name: number for number, line in enumerate(self.lines) if line.name}
@@ -66,17 +68,17 @@ class Pipeline:
             if line.operation in _REPEATED and self.repeated.issuperset(known):
                 self.repeated.add(line.name)
         #: The stage of each line, 0 for what is repeated.
-        self.stages = self._stages()
+        self.stages = self._stages(choice)
         self.count = max(self.stages) + 1
 
-    def _stages(self) -> list[int]:
+    def _stages(self, choice: Choice) -> list[int]:
         places = [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
         steps = [self.lines[place] for place in places]
         numbers = {line.name: number for number, line in enumerate(steps) if line.name}
         before = [[numbers[name] for name in line.reads if name in numbers] for line in steps]
         lasts = [number for number, line in enumerate(steps) if line.operation == "store"]
         stages = [0] * len(self.lines)
-        cut = staged([latency(line) for line in steps], before, lasts)
+        cut = staged([latency(line) for line in steps], before, lasts, choice)
         for place, stage in zip(places, cut, strict=True):
             stages[place] = stage
         return stages

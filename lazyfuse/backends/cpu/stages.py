@@ -13,18 +13,35 @@ readers, after Llosa and others, Swing Modulo Scheduling, PACT (1996).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-#: Stages: MANY where they carry no more than LITTLE, else SOME. Measured on Zen 5 (32 registers)
-#: with 750 random bodies of 60 to 700 instructions, against two vectors at a time in one stage:
-#: three take 0.79 of the time (median; nine tenths of them at most 0.94), four 0.73 (0.90), five
-#: 0.71 (0.92), six 0.74 (0.99); if chosen so, 0.72 (0.89).
-SOME, MANY, LITTLE = 4, 6, 32
+
+class Choice(NamedTuple):
+    """How many stages: `many` where they carry no more than `little`, else `some`."""
+
+    some: int
+    many: int
+    little: int
+
+
+#: Measured on Zen 5 with 750 random bodies of 60 to 700 instructions, against two vectors at a
+#: time in one stage: three take 0.79 of the time (median; nine tenths of them at most 0.94), four
+#: 0.73 (0.90), five 0.71 (0.92), six 0.74 (0.99); if chosen so, 0.72 (0.89).
+OF_32 = Choice(4, 6, 32)
+#: Measured on Zen 1, against two vectors at a time in one stage: Black-Scholes, haversine,
+#: Mandelbrot and logistic take 0.84, 1.03, 0.99 and 1.0 of the time in two stages, 0.89, 1.08, 1.0
+#: and 1.04 in three, 0.89, 1.07, 1.12 and 1.1 in four. 150 random bodies take 0.97 to 1.01 in two
+#: to four. There, each instruction takes two turns; elsewhere more wait.
+OF_16 = Choice(2, 3, 10)
 #: How much longer than its share of the whole path the path in a stage may be.
 STRETCH = 1.7
 
 
 def staged(
-    latencies: Sequence[int], before: Sequence[Sequence[int]], lasts: Sequence[int]
+    latencies: Sequence[int],
+    before: Sequence[Sequence[int]],
+    lasts: Sequence[int],
+    choice: Choice = OF_32,
 ) -> list[int]:
     """The stage of each step. `before` are the steps that each reads, all earlier ones; `lasts`,
     of the last stage, are read by none."""
@@ -45,10 +62,11 @@ def staged(
         found.improve(frozenset(lasts))
         return stages, found.carried()
 
-    stages, carried = cut(SOME)
-    if carried * MANY <= LITTLE * SOME:
-        more, how_many = cut(MANY)
-        return more if how_many <= LITTLE else stages
+    some, many, little = choice
+    stages, carried = cut(some)
+    if carried * many <= little * some:
+        more, how_many = cut(many)
+        return more if how_many <= little else stages
     return stages
 
 
