@@ -29,12 +29,13 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
 from lazyfuse.backends.cpu.defer_text import MOST_ROWS  # noqa: E402 - when there is an engine
-from lazyfuse.frontend import deferred, tapes  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import deferred, fused, tapes  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
 
 N = 50
 ROOT = Path(__file__).parent.parent
+WORTH = tapes.WORTH
 
 
 @pytest.fixture(autouse=True)
@@ -340,6 +341,30 @@ def test_known_tapes_need_no_python() -> None:
         finally:
             deferred._refer("FULL", deferred.settle)
         host.testing.assert_array_equal(values(found), program(host_a, host_b))
+
+
+def test_two_operations_are_worth_a_kernel_if_one_reduces() -> None:
+    with deferring(worth=WORTH):
+        deferred.forget()
+        a = np.ones((10, 50))
+        for _ in range(20):
+            assert ((a - 1.5) * 0.5).tolist() == [[-0.25] * 50] * 10
+        assert replays() == 0
+        for _ in range(20):
+            assert (a - 1.5).mean(axis=0).tolist() == [-0.5] * 50
+        assert replays() > 0
+
+
+def test_patience_begins_again_with_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that a shape takes until it is known are not in vain."""
+    monkeypatch.setattr(fused, "CALLS_OF_FEW", 15)
+    deferred.forget()
+    for rows in range(10, 20):
+        a, before = np.ones((rows, 50)), replays()
+        for _ in range(40):
+            assert (a - 1.5).mean(axis=0).tolist() == [-0.5] * 50
+        assert replays() > before
+        assert sum(deferred._patience.values()) <= 1
 
 
 def test_many_arrays() -> None:

@@ -90,7 +90,7 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
         native_methods._compiled(failure)
         ended.set()
 
-    monkeypatch.setattr(native, "_binary", fail)
+    monkeypatch.setattr(native, "_binaries", fail)
     recording = native_methods._recording(lf.LazyArray)
     assert native.compile_aside(recording, told)
     assert ended.wait(60)
@@ -127,13 +127,13 @@ def test_it_is_kept_where_the_caller_keeps_code(
     compilers: list[Any] = []
     ended = threading.Event()
 
-    def binary(compiler: Any, recording: Any, *, compiles: bool) -> bytes:
+    def binaries(compiler: Any, recording: Any, *, compiles: bool) -> native.Binaries:
         options = lf.config.current()
         seen.append((options.disk_cache, options.cache_dir))
         compilers.append(compiler)
-        return b""
+        return native.Binaries(b"", b"")
 
-    monkeypatch.setattr(native, "_binary", binary)
+    monkeypatch.setattr(native, "_binaries", binaries)
     monkeypatch.setattr(native, "_aside", [])
     with lf.options(disk_cache=False, cache_dir=str(tmp_path)):
         assert native.compile_aside(None, lambda failure: ended.set())  # type: ignore[arg-type]

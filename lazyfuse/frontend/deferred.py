@@ -75,6 +75,8 @@ def use(code: Code) -> None:
     _refer("ASK_SIZE", _tell_size)
     _put("FLAG_MASK", code.flag_mask)
     _put("LAUNCH", code.launch)
+    for name, address in zip(("ROWS", "ROWS_COPY"), code.rows, strict=True):
+        _put(name, address)
     tune(SMALLEST, HOT)
     for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
         _refer(f"DTYPE_{name}", np.dtype(dtype))  # last: other threads put off from here on
@@ -258,7 +260,10 @@ def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Seque
         program = _programs[key] = Program(list(_steps(codes)), live, len(leaves))
     place = _word("PLACE")
     if program.is_worth and origins[0][2] is current_modes():
+        recordings = program.recordings
         values = program.at_once(leaves)
+        if program.recordings > recordings:
+            _patience.pop(place, None)  # for another shape: machine code will know it
         if values is not None:
             _patience.pop(place, None)
             KNOWN[codes + live] = program.fused

@@ -15,8 +15,12 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.ir.origin import Origin
 from lazyfuse.runtime.caller import call_from
 
-#: Operations of a tape that are worth a kernel, of which that of few more costs as much.
-WORTH = 3
+#: Operations of a tape that are worth a kernel, of which that of few more costs as much; of two,
+#: if one is a reduction: NumPy takes some 30 ns for each row or column. As one kernel,
+#: `(x - 0.5).mean(axis=0)` of a thousand numbers takes half of the time.
+WORTH, WORTH_REDUCED = 3, 2
+#: Shapes that a tape has a kernel for at most.
+_SHAPES = 64
 #: The globals of all functions: frames are known for ours by the address of theirs.
 _SPACE: dict[str, Any] = {"__name__": __name__}
 
@@ -64,12 +68,19 @@ class Program:
         self._leaves = leaves
         self._needed = self._ancestors()
         self.fused: Any = None
-        self.is_worth = len(self._needed) >= WORTH
+        has_reduction = any(steps[place].options for place in self._needed)
+        enough = min(WORTH_REDUCED, WORTH) if has_reduction else WORTH
+        self.is_worth = len(self._needed) >= enough
 
     @property
     def replays(self) -> int:
         """How often one call has done it."""
         return 0 if self.fused is None else int(self.fused.replays)
+
+    @property
+    def recordings(self) -> int:
+        """For how many shapes there is such a call."""
+        return 0 if self.fused is None else int(self.fused.recordings)
 
     def _ancestors(self) -> list[int]:
         """The steps that live results need, in order."""
@@ -85,7 +96,7 @@ class Program:
         if self.fused is None:
             from lazyfuse.frontend.fused import Fused  # long to import, and seldom needed
 
-            self.fused = Fused(self._function(), 8, lambda *leaves: None)
+            self.fused = Fused(self._function(), _SHAPES, lambda *leaves: None)
         found = self.fused(*leaves)
         if found is None:
             return None

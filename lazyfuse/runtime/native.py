@@ -43,7 +43,7 @@ LAST = "__add__"
 #: The methods of classes before.
 _methods: dict[tuple[type, str], Any] = {}
 #: The object code that was compiled aside, last of all, until it is loaded.
-_aside: list[bytes] = []
+_aside: list[Binaries] = []
 #: Held by the thread that compiles until it has told its end: in a child process there would be no
 #: thread that goes on, and LLVM's own locks would stay taken.
 _compiling = threading.Lock()
@@ -53,6 +53,13 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_compiling.release,
         after_in_child=_compiling.release,
     )
+
+
+class Binaries(NamedTuple):
+    """Object code: of the methods, and of `backends/cpu/rows_text.py`, which is optimized."""
+
+    methods: bytes
+    rows: bytes
 
 
 class Sample(NamedTuple):
@@ -87,7 +94,8 @@ class Sample(NamedTuple):
 class Code(NamedTuple):
     """Where its methods belong; the functions of `backends/cpu/record.py` and `defer_text.py` by
     name; and of the latter the words of its state and their places, the codes of operations, the
-    number of the first row as an operand, and the words of an operation."""
+    number of the first row as an operand, and the words of an operation; where the functions of
+    `rows_text.py` are."""
 
     methods: Sequence[Place]
     parts: Sequence[Part]
@@ -100,6 +108,7 @@ class Code(NamedTuple):
     launch: int
     flag_mask: int
     helpers: Callable[[int], int]
+    rows: tuple[int, ...]
 
 
 def install(code: Code) -> None:
@@ -117,7 +126,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     compiler = _compiler()
     if not is_possible() or compiler is None:
         return None
-    from lazyfuse.backends.cpu import defer, defer_text, methods, record
+    from lazyfuse.backends.cpu import defer, defer_text, methods, record, rows_text
     from lazyfuse.backends.cpu.methods_parts_text import PARTS
 
     specials = _specials(methods.FUNCTIONS, methods.NAMED)
@@ -136,12 +145,13 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     slow = [_interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
     try:
-        binary = _aside.pop() if _aside else _binary(compiler, recording, compiles=compiles)
+        found = _aside.pop() if _aside else _binaries(compiler, recording, compiles=compiles)
     except LookupError:
         return None
     getters = (f"get_{name}" for name in PARTS)
     names = ("open", "deferral", "put_part", *functions, *getters)
-    code = compiler.link(binary, [f"lf_{name}" for name in names])
+    code = compiler.link(found.methods, [f"lf_{name}" for name in names])
+    rows = compiler.link(found.rows, rows_text.ENTRIES)
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
@@ -151,7 +161,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
         table[number] = entry
-    kept.extend((code, known))
+    kept.extend((code, rows, known))
     taken = [
         Place(owners[name], special, code.address(f"lf_{name}"), _flags(name),
               "" if name == "missing" else None)
@@ -166,6 +176,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         taken, _parts(code, type(wrapper)), made, state, defer_text.STATE, defer.CODES,
         defer_text.FIRST_ROW, defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
         _told(compiler.calls.decoded), _helpers,
+        tuple(rows.address(name) for name in rows_text.ENTRIES),
     )  # fmt: skip
 
 
@@ -191,15 +202,16 @@ def _interpreted(kind: type, name: str) -> Any:
     return _methods.setdefault((kind, name), vars(kind)[name])
 
 
-def _binary(compiler: Any, recording: Recording, *, compiles: bool) -> bytes:
+def _binaries(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries:
     """The object code, from disk or compiled. Raises: LookupError where that is not to be."""
-    from lazyfuse.backends.cpu import methods, record
+    from lazyfuse.backends.cpu import methods, record, rows_text
 
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
-    binary: bytes = compiler.module(
+    of_methods: bytes = compiler.module(
         f"methods {places}", lambda: methods.text(places, compiler.triple), compiles=compiles
     )
-    return binary
+    of_rows: bytes = compiler.module("rows", rows_text.text, compiles=compiles, level=2)
+    return Binaries(of_methods, of_rows)
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
@@ -241,10 +253,10 @@ def wait() -> None:
 atexit.register(wait)
 
 
-def _made_aside(recording: Recording) -> bytes:
+def _made_aside(recording: Recording) -> Binaries:
     """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
     one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
-    return _binary(_compiler().aside(), recording, compiles=True)
+    return _binaries(_compiler().aside(), recording, compiles=True)
 
 
 def _compiler() -> Any:

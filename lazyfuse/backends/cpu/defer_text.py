@@ -50,14 +50,16 @@ LONG = 96
 #: being computed, how often it has been emptied, what all of it was recorded under and by which
 #: thread, and where it began; and what is counted. The last are of small arrays: the options under
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
-#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition. From
-#: HEAT on, the heat of places.
+#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition; of
+#: arrays that do not lie in one piece, what walks over their rows. From HEAT on, the heat of
+#: places.
 STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
-    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK", "HEAT",
+    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
+    "ROWS", "ROWS_COPY", "HEAT",
 )  # fmt: skip
 STATE_SIZE = STATE["HEAT"] + PLACES
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can

@@ -95,19 +95,13 @@ other:
 
 ; the dtype of a few elements in rows, or of fewer along one axis; null for what is none
 define internal ptr @quick_dtype(ptr %object) {
-  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %no
-array:
-  %flags = get i32 %object[ARRAY_FLAGS]
-  %aligned = and i32 %flags, ALIGNED_FLAG
-  %is_aligned = icmp ne i32 %aligned, 0
-  %nd = get i32 %object[ND]
-  %has_axes = icmp sgt i32 %nd, 0
-  %can = and i1 %is_aligned, %has_axes
-  br i1 %can, label %measure, label %no
+  %array = call ptr @array_with_axes(ptr %object)
+  %is_other = icmp eq ptr %array, null
+  br i1 %is_other, label %no, label %measure
 measure:
   %size = call i64 @elements(ptr %object)
   %is_dense = call i1 @is_in_rows(ptr %object)
+  %nd = get i32 %object[ND]
   %is_line = icmp eq i32 %nd, 1
   %most_apart = select i1 %is_line, i64 PACKED_MOST, i64 0
   %most = select i1 %is_dense, i64 QUICK_MOST, i64 %most_apart
@@ -262,15 +256,15 @@ look:
   %dtype = call ptr @quick_dtype(ptr %array)
   %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
   %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %no, label %first
+  br i1 %is_unknown, label %rows, label %first
 first:
   %a_data = call ptr @quick_data(ptr %a, ptr %array, ptr %dtype, ptr %room, ptr %a_pack)
   %a_is_other = icmp eq ptr %a_data, null
-  br i1 %a_is_other, label %no, label %last
+  br i1 %a_is_other, label %rows, label %last
 last:
   %b_data = call ptr @quick_data(ptr %b, ptr %array, ptr %dtype, ptr %room, ptr %b_pack)
   %b_is_other = icmp eq ptr %b_data, null
-  br i1 %b_is_other, label %no, label %new
+  br i1 %b_is_other, label %rows, label %new
 new:
   %is_bool = icmp ne i64 %is_asked, 0
   %bool = get ptr @state[DTYPE_BOOL]
@@ -291,6 +285,10 @@ again:
   br label %no
 give:
   ret ptr %made
+rows:
+  %of_rows = call ptr
+    @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+  ret ptr %of_rows
 no:
   ret ptr null
 }
@@ -298,10 +296,15 @@ no:
 ; a new array of NumPy's, of the shape of another one; null, without an exception, where there is
 ; no memory
 define internal ptr @quick_new(ptr %array, ptr %dtype) {
-  %arrays = call ptr @object(i64 T_NDARRAY)
-  %maker = call ptr @object(i64 T_NEW_ARRAY)
   %nd = get i32 %array[ND]
   %extents = get ptr %array[DIMENSIONS]
+  %made = call ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents)
+  ret ptr %made
+}
+
+define internal ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents) {
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
   call void @Py_IncRef(ptr %dtype)
   %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr null, ptr null,
                           i32 0, ptr null)
@@ -362,18 +365,18 @@ look:
   %dtype = call ptr @quick_dtype(ptr %a)
   %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
   %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %no, label %rows
-rows:
+  br i1 %is_unknown, label %by_rows, label %lines
+lines:
   %flags = get i32 %a[ARRAY_FLAGS]
   %flag = and i32 %flags, WRITE_FLAGS
   %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
   %is_dense = call i1 @is_in_rows(ptr %a)
   %may_write = and i1 %is_open, %is_dense
-  br i1 %may_write, label %last, label %no
+  br i1 %may_write, label %last, label %by_rows
 last:
   %b_data = call ptr @quick_data(ptr %b, ptr %a, ptr %dtype, ptr %room, ptr %pack)
   %b_is_other = icmp eq ptr %b_data, null
-  br i1 %b_is_other, label %no, label %run
+  br i1 %b_is_other, label %by_rows, label %run
 run:
   %size = call i64 @elements(ptr %a)
   %a_data = get ptr %a[DATA]
@@ -385,6 +388,10 @@ write:
   %bytes = mul i64 %size, %bytes_each
   call void @llvm.memcpy.p0.p0.i64(ptr %a_data, ptr %results, i64 %bytes, i1 false)
   ret i1 true
+by_rows:
+  %is_done = call i1
+    @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs)
+  ret i1 %is_done
 no:
   ret i1 false
 }

@@ -3,7 +3,8 @@
     loop_NAME_KIND(out, a, a_step, b, b_step, count)
     where_KIND(out, condition, x, x_step, y, y_step, count)
 
-A step is 1, or 0 for a number, which lies there as often as a step takes elements.
+A step is 1, or 0 for a number, which lies there as often as a step takes elements. The number of a
+loop lies before it, in 8 bytes: `rows_text.py` has an optimized one by it.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ ROWS: Mapping[str, Row] = {
     "gt": _compared("ogt", "sgt"),
     "ge": _compared("oge", "sge"),
 }
+#: Names of loops, by their numbers.
+NAMES = tuple(
+    f"{name}_{kind.lower()}"
+    for name, row in ROWS.items()
+    for kind, (type_, _) in _TYPES.items()
+    if type_ != "i64" or row.integers is not None
+)
 #: Those whose loops of NumPy's differ from processor to processor.
 OF_SSE = frozenset(("maximum", "minimum"))
 
@@ -100,14 +108,14 @@ def of_kinds(name: str) -> Mapping[str, str]:
     return found if ROWS[name].integers else {**found, "long": "null"}
 
 
-def declarations() -> str:
-    """Of intrinsics that are not declared elsewhere in the module."""
+def declarations(*, all_of_them: bool = False) -> str:
+    """Of intrinsics; of the module of methods, of those that are not declared elsewhere in it."""
     names = []
     for type_, intrinsic in (("double", "f64"), ("float", "f32")):
         for lanes in STEPS:
             vector, suffix = _vector(type_, lanes), _suffix(intrinsic, lanes)
             names += [f"declare {vector} @llvm.sqrt.{suffix}({vector})"]
-            if suffix != "f64":
+            if all_of_them or suffix != "f64":
                 names += [f"declare {vector} @llvm.fabs.{suffix}({vector})"]
     return "\n".join(names)
 
@@ -128,7 +136,7 @@ def _loop(name: str, type_: str, intrinsic: str, operation: str, is_asked: bool)
             ),
         )  # fmt: skip
 
-    return _LOOP.format(name=name, steps=_steps(operated))
+    return _LOOP.format(name=name, number=NAMES.index(name), steps=_steps(operated))
 
 
 def _steps(body: Callable[[int], str]) -> str:
@@ -151,7 +159,7 @@ def _suffix(intrinsic: str, lanes: int) -> str:
 
 _LOOP = """
 define internal void @loop_{name}(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step,
-                                  i64 %count) {{
+                                  i64 %count) prefix i64 {number} {{
 entry:{steps}
   ret void
 }}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu import methods_folds_text
+from lazyfuse.backends.cpu import methods_folds_text, methods_rows_text, rows_text
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
 from lazyfuse.backends.cpu.methods_loops_text import (
@@ -23,6 +23,7 @@ from lazyfuse.backends.cpu.methods_loops_text import (
     of_kinds,
 )
 from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
+from lazyfuse.backends.cpu.methods_walks_text import WALKS
 from lazyfuse.backends.cpu.short_forms import expanded
 
 #: The most elements there is room for. They are also fewer than are put off
@@ -57,7 +58,8 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [TEXT, PACKED, WINDOWS, declarations(), choices(), methods_folds_text.text()]
+    parts = [TEXT, WALKS, methods_rows_text.TEXT, PACKED, WINDOWS, declarations(), choices()]
+    parts.append(methods_folds_text.text())
     for name, row in ROWS.items():
         parts.append(loops(name))
         kinds = of_kinds(name)
@@ -76,7 +78,7 @@ def text(
             parts.append(_IN_PLACE.format(name=name, function=functions[f"i{name}"], **kinds))
     parts.append(_called(codes))
     words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100,
-             "WRITE_FLAGS": _WRITE_FLAGS}  # fmt: skip
+             "WRITE_FLAGS": _WRITE_FLAGS, **rows_text.WORDS}  # fmt: skip
     return expanded("".join(parts), {**names, **conditions(triple), **words})
 
 
