@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -165,35 +165,24 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     after = _users(steps)
     paths = _paths(steps, after)
     waits = [len(step.before) for step in steps]
-    unread = [len(users) for users in after]
-    takes = [step.is_vector and users > 0 for step, users in zip(steps, unread, strict=True)]
+    registers_of = _Registers(steps, after)
     starts, order, now, alive = [0] * len(steps), [], 0, 0
     ready = [(-paths[place], place) for place, count in enumerate(waits) if not count]
     ready.sort()
     later: list[tuple[int, int]] = []  # when the operands are there
-
-    def growth(place: int) -> int:
-        """How many more values are alive after an instruction."""
-        more = int(takes[place])
-        for each in steps[place].before:
-            if unread[each] == 1 and takes[each]:
-                more -= 1
-        return more
-
     while ready or later:
         while later and (later[0][0] <= now or not ready):
             place = heappop(later)[1]
             insort(ready, (-paths[place], place))
-        found = _taken(ready, growth, registers - alive, may_wait=bool(later))
+        found = _taken(ready, registers_of.growth, registers - alive, may_wait=bool(later))
         if found is None:  # for the next result, which may free a register
             now = later[0][0]
             continue
         place = found
-        alive += growth(place)
+        alive += registers_of.growth[place]
         order.append(place)
+        registers_of.take(place)
         step = steps[place]
-        for each in step.before:
-            unread[each] -= 1
         now = max(now, starts[place])
         done = now + step.latency
         now += step.latency > 0
@@ -205,13 +194,40 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     return order
 
 
+class _Registers:
+    """`growth`: how many more values are alive after each instruction."""
+
+    def __init__(self, steps: Sequence[Step], after: Sequence[Sequence[int]]) -> None:
+        self.steps, self.after = steps, after
+        self.unread = [len(users) for users in after]
+        self.takes = [
+            step.is_vector and bool(users) for step, users in zip(steps, after, strict=True)
+        ]
+        self.is_taken = [False] * len(steps)
+        self.growth = [int(takes) for takes in self.takes]
+        for value, users in enumerate(after):
+            if len(users) == 1 and self.takes[value]:
+                self.growth[users[0]] -= 1
+
+    def take(self, place: int) -> None:
+        """Take an instruction: of what it reads, others may be the last readers now."""
+        self.is_taken[place] = True
+        for value in self.steps[place].before:
+            self.unread[value] -= 1
+            if self.unread[value] == 1 and self.takes[value]:
+                last = next(each for each in self.after[value] if not self.is_taken[each])
+                self.growth[last] -= 1
+
+
 def _taken(
-    ready: list[tuple[int, int]], growth: Callable[[int], int], free: int, *, may_wait: bool
+    ready: list[tuple[int, int]], growth: Sequence[int], free: int, *, may_wait: bool
 ) -> int | None:
     """Take the instruction of the longest path; where registers are short, one of those after it
     that needs none, or none if it may wait."""
+    if free > 0:
+        return ready.pop(0)[1] if ready else None
     for number, (_, place) in enumerate(ready[:_LOOKED_AT]):
-        if free > 0 or growth(place) <= 0:
+        if growth[place] <= 0:
             del ready[number]
             return place
     return None if may_wait else ready.pop(0)[1]

@@ -108,13 +108,14 @@ class _Cut:
         stages, latencies = self.stages, self.latencies
         above, below = [0] * len(stages), list(latencies)
         for step, stage in enumerate(stages):
-            for each in self.before[step]:
-                if stages[each] == stage:
-                    above[step] = max(above[step], above[each] + latencies[each])
+            for each in self.before[step]:  # without max(), which takes most of the time
+                if stages[each] == stage and above[each] + latencies[each] > above[step]:
+                    above[step] = above[each] + latencies[each]
         for step in range(len(stages) - 1, -1, -1):
-            for each in self.after[step]:
-                if stages[each] == stages[step]:
-                    below[step] = max(below[step], latencies[step] + below[each])
+            stage, path = stages[step], below[step]
+            for each in self.before[step]:
+                if stages[each] == stage and latencies[each] + path > below[each]:
+                    below[each] = latencies[each] + path
         return above, below
 
     def _move(self, step: int, stage: int, above: list[int], below: list[int]) -> None:

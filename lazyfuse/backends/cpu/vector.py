@@ -32,6 +32,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lazyfuse.backends.cpu.instructions import by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides
@@ -68,6 +69,7 @@ def part_dtype(dtype: str) -> str:
     return f"f{int(dtype[1:]) // 2}" if dtype[0] == "c" else dtype
 
 
+@cache
 def scalar_type(dtype: str) -> str:
     """The LLVM type of one lane of (one component of) `dtype`."""
     dtype = part_dtype(dtype)
@@ -76,6 +78,7 @@ def scalar_type(dtype: str) -> str:
     return _FLOATS.get(dtype) or f"i{8 * int(dtype[1:])}"
 
 
+@cache
 def vector_type(dtype: str, lanes: int) -> str:
     """The LLVM type of `lanes` lanes: scalar for one lane, else `<N x T>`."""
     scalar = scalar_type(dtype)
