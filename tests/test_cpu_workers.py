@@ -23,6 +23,7 @@ from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_run import Job, Run
 from lazyfuse.backends.cpu.launch_text import ENTRIES, SLOTS, WORKERS, is_sse, text
 from lazyfuse.backends.cpu.processors_text import ON_LINUX
+from lazyfuse.backends.cpu.sandbox import is_open
 from lazyfuse.ops.body import Body
 from lazyfuse.ops.float_flags import OVERFLOW
 from lazyfuse.runtime import session
@@ -217,13 +218,11 @@ def test_a_thread_leaves_a_processor() -> None:
     if len(allowed) < 2:
         pytest.skip("there is one processor")
     compiler, here = BACKEND.compiler, min(allowed)
-    code = compiler.link(compiler.compile(ON_LINUX + _ASIDE), ["aside"])
+    code = compiler.link(compiler.compile(ON_LINUX + _ASIDE), ["aside", "lf_stay"])
     aside, processor = code.function("aside", 1), ctypes.CDLL(None).sched_getcpu
 
     def goes(theirs: int) -> bool:
         os.sched_setaffinity(0, {here})
-        aside(theirs)
-        assert processor() == here  # there is nowhere to go
         os.sched_setaffinity(0, allowed)
         aside(theirs)
         assert os.sched_getaffinity(0) == allowed
@@ -233,12 +232,30 @@ def test_a_thread_leaves_a_processor() -> None:
         # where processors are busy, the scheduler may send a thread elsewhere, or back
         assert sum(goes(here) for _ in range(20)) > 15
         assert sum(goes(max(allowed)) for _ in range(20)) < 10
+        code.function("lf_stay", 0)()
+        assert sum(goes(here) for _ in range(20)) < 10
     finally:
         os.sched_setaffinity(0, allowed)
 
 
+@pytest.mark.parametrize(
+    ("status", "allows"),
+    (
+        ("Name:\tx: y\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n", False),  # systemd
+        ("NoNewPrivs:\t0\nSeccomp:\t2\n", True),  # a container
+        ("NoNewPrivs:\t1\nSeccomp:\t0\n", True),
+        ("", True),
+    ),
+)
+def test_no_thread_moves_where_it_could_be_killed_for_it(status: str, allows: bool) -> None:
+    assert is_open(status) == allows
+
+
 _TELLS = """
 @told = global i64 0
+define void @lf_stay() {
+  ret void
+}
 define internal i32 @processor() {
   ret i32 7
 }

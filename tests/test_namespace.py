@@ -120,6 +120,23 @@ def test_making_arrays_of_arrays(name: str, source: str, copy: bool | None) -> N
             check(program, host.arange(12.0).reshape(3, 4))
 
 
+FOREIGN = (">f8", ">i4", "O", "M8[s]", "m8[s]", "U5", "S5", "V4", "g", "G", "i4,f8")
+
+
+@pytest.mark.parametrize("dtype", FOREIGN)
+@pytest.mark.parametrize("size", [10, 40_000])
+def test_arrays_of_other_dtypes_are_copied(dtype: str, size: int) -> None:
+    """Also those that only NumPy computes with; writing into a copy changes nobody's data."""
+    kinds = {"V4": "V4", "i4,f8": "i4,f8"}
+    source = host.zeros(size, kinds[dtype]) if dtype in kinds else host.arange(size).astype(dtype)
+    for options in ({}, {"copy": True}, {"dtype": source.dtype}, {"order": "F"}, {"ndmin": 2}):
+        assert not host.shares_memory(source, host.asarray(lf.array(source, **options)))
+        assert not host.shares_memory(source, host.asarray(lf.array(source[::2], **options)))
+    for options in ({"copy": None}, {"copy": None, "ndmin": 2}):
+        shares = host.shares_memory(source, host.array(source, **options))
+        assert host.shares_memory(source, host.asarray(lf.array(source, **options))) == shares
+
+
 @needs_engine
 def test_page_is_current() -> None:
     """docs/namespace.md is what scripts/namespace_table writes."""

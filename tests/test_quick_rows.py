@@ -20,6 +20,8 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.backends.cpu.rows_text import WORDS  # noqa: E402 - with an engine
+from lazyfuse.frontend import deferred  # noqa: E402 - likewise
+from tests.deferring import deferring, is_deferred  # noqa: E402 - likewise
 from tests.test_quick import _DIVIDED, BINARY, UNARY, same, small, values  # noqa: E402 - likewise
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures(small.__name__)]
@@ -254,10 +256,22 @@ def test_numpy_is_not_asked(name: str) -> None:
         warnings.simplefilter("ignore")
         a + b
         library.feraiseexcept(_DIVIDED)
-        a - b, a <= b, lf.multiply(a, b), [-each for each in rows if each.strides[-1]]  # noqa: B018
+        a - b, a <= b, [-each for each in rows if each.strides[-1]]  # noqa: B018
+        if rows:  # else the ufunc is asked whether to put it off, then NumPy
+            lf.multiply(a, b)
         is_asked = library.fetestexcept(_DIVIDED) != _DIVIDED
         library.feclearexcept(_DIVIDED)
     assert not is_asked
+
+
+def test_what_is_put_off_is_left_alone() -> None:
+    """Rows that are broadcast to dense arrays: several such operations are one kernel."""
+    a, row = lf.array(matrix("f8", 40, 50)), lf.array(matrix("f8", 50))
+    with deferring(smallest=1000, hot=0):
+        deferred.allow()
+        deferred.look_around()
+        assert is_deferred(a + row)
+        assert not is_deferred(a[:, 1:] + row[1:])
 
 
 def test_there_is_room() -> None:

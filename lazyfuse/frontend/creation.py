@@ -59,7 +59,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     try:
         return to_array(values, owned=owned, borrow=copy is False, device=_device(device))
     except ForeignError:
-        return values
+        return values.copy(order="K") if is_plain and copy and not owned else values
 
 
 def _copy_mode(copy: Any) -> bool | None:

@@ -69,7 +69,7 @@ class Program:
         self._needed = self._ancestors()
         self.fused: Any = None
         has_reduction = any(steps[place].options for place in self._needed)
-        enough = min(WORTH_REDUCED, WORTH) if has_reduction else WORTH
+        enough = min(WORTH_REDUCED, WORTH) if has_reduction else WORTH  # WORTH is 1 in tests
         self.is_worth = len(self._needed) >= enough
 
     @property

@@ -17,6 +17,7 @@ from lazyfuse.backends.cpu.features import feature_names
 from lazyfuse.backends.cpu.host import Kept, host, not_kept
 from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
+from lazyfuse.backends.cpu.sandbox import may_move
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
 
@@ -75,6 +76,8 @@ class Calls:
         )
         self.open = code.function("lf_open", 0)
         self.open()
+        if not may_move():
+            code.function("lf_stay", 0)()
 
 
 class Compiler:

@@ -5,6 +5,7 @@
     lf_serve()                  be a worker until lf_close
     lf_open()                   start without workers
     lf_close()                  send the workers home
+    lf_stay()                   leave them on their processors
 
 A job is a record of nine words, `JOB`. Its kernel, `void (params, begin, end)`, computes ranges of
 `grain` indices, the last one shorter, until [0, end) is done. Up to `helpers` workers take part:
@@ -60,7 +61,7 @@ _REST_US = 1_000
 #: caller who sleeps until the last helper is done.
 _AT_WORK, _SLEEPS = (1 << 16) - 1, 1 << 32
 
-ENTRIES = ("lf_launch", "lf_calls", "lf_serve", "lf_open", "lf_close")
+ENTRIES = ("lf_launch", "lf_calls", "lf_serve", "lf_open", "lf_close", "lf_stay")
 
 _HEAD = """\
 %job = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64 }
@@ -187,7 +188,7 @@ together:
   store i32 %control, ptr %control_at
   %here_at = getelementptr %slot, ptr %slot, i32 0, i32 6
   %here = call i32 @processor()
-  store i32 %here, ptr %here_at
+  store atomic i32 %here, ptr %here_at monotonic, align 4
   %job_at = getelementptr %slot, ptr %slot, i32 0, i32 3
   store ptr %job, ptr %job_at
   %word = getelementptr %slot, ptr %slot, i32 0, i32 2

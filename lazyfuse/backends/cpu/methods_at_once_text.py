@@ -240,9 +240,10 @@ define internal i1 @is_told(i32 %bits) alwaysinline {
 }
 
 ; the result of an operator on a few elements, in a new array of NumPy's; null where NumPy is to be
-; asked. Comparisons (`is_asked`) give bools, and no conditions are told of them
+; asked. Comparisons (`is_asked`) give bools, and no conditions are told of them. What may be put
+; off is for others unless they have refused it (`is_last`)
 define internal ptr @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
-                                 i64 %is_asked) {
+                                 i64 %is_asked, i1 %is_last) {
   %room = alloca [16 x i64], align 32
   %a_pack = alloca [QUICK_MOST x i64], align 32
   %b_pack = alloca [QUICK_MOST x i64], align 32
@@ -287,34 +288,11 @@ give:
   ret ptr %made
 rows:
   %of_rows = call ptr
-    @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+    @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked,
+                i1 %is_last)
   ret ptr %of_rows
 no:
   ret ptr null
-}
-
-; a new array of NumPy's, of the shape of another one; null, without an exception, where there is
-; no memory
-define internal ptr @quick_new(ptr %array, ptr %dtype) {
-  %nd = get i32 %array[ND]
-  %extents = get ptr %array[DIMENSIONS]
-  %made = call ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents)
-  ret ptr %made
-}
-
-define internal ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents) {
-  %arrays = call ptr @object(i64 T_NDARRAY)
-  %maker = call ptr @object(i64 T_NEW_ARRAY)
-  call void @Py_IncRef(ptr %dtype)
-  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr null, ptr null,
-                          i32 0, ptr null)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %clear, label %give
-clear:
-  call void @PyErr_Clear()
-  ret ptr null
-give:
-  ret ptr %made
 }
 
 ; the result for the user, of operands of ours and numbers
@@ -328,7 +306,7 @@ define internal ptr @quick(ptr %left, ptr %right, ptr %doubles, ptr %singles, pt
   br i1 %is_away, label %look, label %of_small
 of_small:
   %quick_array = call ptr
-    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked, i1 false)
   br label %made
 look:
   %of_windows = call ptr @quick_of_windows(ptr %left, ptr %right, ptr %doubles, ptr %singles,
@@ -353,7 +331,8 @@ no:
 }
 
 ; an operator in the memory of its first operand, an array of NumPy's; whether that was done
-define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs) {
+define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
+                                   i1 %is_last) {
   %room = alloca [16 x i64], align 32
   %results = alloca [QUICK_MOST x i64], align 32
   %pack = alloca [QUICK_MOST x i64], align 32
@@ -390,7 +369,7 @@ write:
   ret i1 true
 by_rows:
   %is_done = call i1
-    @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs)
+    @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i1 %is_last)
   ret i1 %is_done
 no:
   ret i1 false

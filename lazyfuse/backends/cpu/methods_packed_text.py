@@ -381,7 +381,7 @@ last:
   br i1 %no_b, label %drop, label %run
 run:
   %made = call ptr
-    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+    @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked, i1 true)
   call void @Py_DecRef(ptr %b)
   br label %drop
 drop:

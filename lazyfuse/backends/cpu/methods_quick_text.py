@@ -26,8 +26,8 @@ from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
 from lazyfuse.backends.cpu.methods_walks_text import WALKS
 from lazyfuse.backends.cpu.short_forms import expanded
 
-#: The most elements there is room for. They are also fewer than are put off
-#: (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
+#: The most elements there is room for, where they are not walked over row by row. They are also
+#: fewer than are put off (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
 QUICK_MOST = 1024
 #: The most that lie apart, which are copied first.
 _PACKED_MOST = 512
@@ -110,7 +110,7 @@ _OF_NUMPYS = """
 ; the same of arrays of NumPy's, by whose function where it cannot be quick
 define internal ptr @numpys_{name}({operands}) {{
   %made = call ptr
-    @quick_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+    @quick_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked}, i1 true)
   %is_other = icmp eq ptr %made, null
   br i1 %is_other, label %ask, label %give
 give:
@@ -122,7 +122,8 @@ ask:
 """
 _IN_PLACE = """
 define internal i1 @within_{name}(ptr %a, ptr %b) {{
-  %is_done = call i1 @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long})
+  %is_done = call i1
+    @quick_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i1 true)
   ret i1 %is_done
 }}
 
@@ -130,7 +131,7 @@ define internal ptr @quick_i{name}(ptr %a, ptr %b) {{
   %a_array = call ptr @quick_operand(ptr %a)
   %b_array = call ptr @quick_operand(ptr %b)
   %is_done = call i1
-    @quick_in_place(ptr %a_array, ptr %b_array, ptr {double}, ptr {single}, ptr {long})
+    @quick_in_place(ptr %a_array, ptr %b_array, ptr {double}, ptr {single}, ptr {long}, i1 false)
   br i1 %is_done, label %give, label %no
 give:
   call void @Py_IncRef(ptr %a)

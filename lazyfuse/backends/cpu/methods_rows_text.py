@@ -4,7 +4,8 @@ Views such as `u[1:-1, 1:-1]`, and rows and columns that are broadcast: NumPy's 
 0.1 us for each row, more than what a row of a hundred elements takes. `methods_walks_text.py`
 tells how to walk over operands, and `rows_text.py` walks.
 
-Dense arrays of one shape are for others: NumPy, or `defer_text.py`, which fuses them.
+Dense arrays of one shape are for NumPy. What may be put off and fused (`defer_text.py`) only
+comes here when it was not: dense arrays with rows and columns that are broadcast.
 """
 
 from __future__ import annotations
@@ -61,9 +62,75 @@ no:
   ret ptr null
 }
 
-; the result of an operator, in a new array of NumPy's; null where NumPy is to be asked
+; a new array of NumPy's, of the shape of another one; null, without an exception, where there is
+; no memory
+define internal ptr @quick_new(ptr %array, ptr %dtype) {
+  %nd = get i32 %array[ND]
+  %extents = get ptr %array[DIMENSIONS]
+  %made = call ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents)
+  ret ptr %made
+}
+
+define internal ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents) {
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %extents, ptr null, ptr null,
+                          i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %clear, label %give
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+give:
+  ret ptr %made
+}
+
+; whether operands that are arrays, at least one, are dense and of one shape (null for numbers)
+define internal i1 @rows_are_one(ptr %a, ptr %b) {
+  %no_a = icmp eq ptr %a, null
+  %no_b = icmp eq ptr %b, null
+  %first = select i1 %no_a, ptr %b, ptr %a
+  %last = select i1 %no_b, ptr %a, ptr %b
+  %first_is_dense = call i1 @is_in_rows(ptr %first)
+  %last_is_dense = call i1 @is_in_rows(ptr %last)
+  %are_dense = and i1 %first_is_dense, %last_is_dense
+  br i1 %are_dense, label %compare, label %no
+compare:
+  %are_alike = call i1 @alike(ptr %first, ptr %last)
+  ret i1 %are_alike
+no:
+  ret i1 false
+}
+
+; whether operands that are arrays (null for others) are so few, or lie so, that they are not put
+; off: rows that are broadcast to dense arrays are
+define internal i1 @rows_are_ours(ptr %a, ptr %b, i64 %total) {
+  %least = get i64 @state[SMALLEST]
+  %are_few = icmp slt i64 %total, %least
+  br i1 %are_few, label %yes, label %first
+first:
+  %no_a = icmp eq ptr %a, null
+  br i1 %no_a, label %last, label %look_at_a
+look_at_a:
+  %a_is_dense = call i1 @is_in_rows(ptr %a)
+  br i1 %a_is_dense, label %last, label %yes
+last:
+  %no_b = icmp eq ptr %b, null
+  br i1 %no_b, label %no, label %look_at_b
+look_at_b:
+  %b_is_dense = call i1 @is_in_rows(ptr %b)
+  br i1 %b_is_dense, label %no, label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; the result of an operator, in a new array of NumPy's; null where NumPy is to be asked, or what
+; puts operations off, unless that has refused (`is_last`)
 define internal ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
-                                i64 %is_asked) {
+                                i64 %is_asked, i1 %is_last) {
   %room = alloca [16 x i64], align 32
   %walk = alloca [WALK_WORDS x i64], align 32
   %a_array = call ptr @array_with_axes(ptr %a)
@@ -71,7 +138,10 @@ define internal ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr 
   %is_number_first = icmp eq ptr %a_array, null
   %array = select i1 %is_number_first, ptr %b_array, ptr %a_array
   %is_none = icmp eq ptr %array, null
-  br i1 %is_none, label %no, label %kind
+  br i1 %is_none, label %no, label %look
+look:
+  %is_one_piece = call i1 @rows_are_one(ptr %a_array, ptr %b_array)
+  br i1 %is_one_piece, label %no, label %kind
 kind:
   %dtype = get ptr %array[DESCR]
   %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
@@ -86,7 +156,10 @@ size:
   %most = call i64 @rows_most()
   %is_small = icmp sle i64 %total, %most
   %are_rows = call i1 @rows_fit(ptr %walk, i64 %bytes)
-  %can = and i1 %is_small, %are_rows
+  %are_ours = call i1 @rows_are_ours(ptr %a_array, ptr %b_array, i64 %total)
+  %may = or i1 %are_ours, %is_last
+  %fit = and i1 %is_small, %are_rows
+  %can = and i1 %fit, %may
   br i1 %can, label %first, label %no
 first:
   %a_data = call ptr
@@ -129,7 +202,8 @@ no:
 }
 
 ; an operator in the memory of its first operand, an array of NumPy's; whether that was done
-define internal i1 @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs) {
+define internal i1 @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
+                                  i1 %is_last) {
   %walk = alloca [WALK_WORDS x i64], align 32
   %array = call ptr @array_with_axes(ptr %a)
   %is_other = icmp eq ptr %array, null
@@ -140,7 +214,8 @@ open:
   %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
   br i1 %is_open, label %compute, label %no
 compute:
-  %made = call ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 0)
+  %made = call ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 0,
+                               i1 %is_last)
   %is_none = icmp eq ptr %made, null
   br i1 %is_none, label %no, label %compare
 compare:

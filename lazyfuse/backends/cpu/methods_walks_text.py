@@ -61,18 +61,18 @@ none:
   ret void
 }
 
-; whether a stride is no larger than those of the axes before, which `least` remembers
-define internal i1 @rows_fall(ptr %walk, i64 %least, i64 %stride) {
+; whether a stride is no larger than those of the axes before, which stand at `least_at`
+define internal i1 @rows_fall(ptr %walk, i64 %least_at, i64 %stride) {
   %is_still = icmp eq i64 %stride, 0
   br i1 %is_still, label %yes, label %compare
 compare:
-  %before = get i64 %walk[%least]
+  %before = get i64 %walk[%least_at]
   %is_up = icmp sgt i64 %stride, 0
   %falls = icmp sle i64 %stride, %before
   %can = and i1 %is_up, %falls
   br i1 %can, label %keep, label %no
 keep:
-  put i64 %stride, %walk[%least]
+  put i64 %stride, %walk[%least_at]
   br label %yes
 yes:
   ret i1 true

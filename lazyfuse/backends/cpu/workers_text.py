@@ -153,6 +153,9 @@ none:
   %is_last = icmp eq i64 %after, SLOTS
   br i1 %is_last, label %nothing, label %next
 draw:
+  %there_at = getelementptr %slot, ptr %slot, i32 0, i32 6
+  %there = load atomic i32, ptr %there_at monotonic, align 4
+  call void @step_aside(i32 %there)
   %drawn = sub i64 %seen, AT_WORK
   %tried = cmpxchg ptr %word, i64 %seen, i64 %drawn acq_rel monotonic
   %is_got = extractvalue { i64, i1 } %tried, 1
@@ -163,9 +166,6 @@ join:
   %others = sub i64 %ticket, 1
   %more = call i64 @llvm.smin.i64(i64 %others, i64 %wakes)
   call void @wake(i64 %more)
-  %there_at = getelementptr %slot, ptr %slot, i32 0, i32 6
-  %there = load i32, ptr %there_at
-  call void @step_aside(i32 %there)
   %job_at = getelementptr %slot, ptr %slot, i32 0, i32 3
   %job = load ptr, ptr %job_at
   %params_at = getelementptr %job, ptr %job, i32 0, i32 1
