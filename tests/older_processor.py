@@ -8,8 +8,10 @@ from lazyfuse.backends.cpu.host import Host, not_kept
 
 
 def older() -> Host:
-    """What LLVM would say there, where this is an x86 processor."""
+    """What LLVM would say there. Raises: RuntimeError where this is no x86 processor."""
     found = compiler.host(not_kept)
+    if not found.triple.startswith(("x86_64", "amd64")):
+        raise RuntimeError(f"{found.triple} cannot stand for an older x86 processor")
     flags = [flag for flag in found.flags.split(",") if "avx512" not in flag]
     return found._replace(cpu="haswell", flags=",".join(flags))
 

@@ -124,7 +124,7 @@ def _processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """This processor, and an older one."""
     compiler = lf.runtime.session.backend("cpu").compiler
     if request.param != "host":
-        if "avx512f" not in compiler.features:
+        if "avx512f" not in compiler.features:  # which x86 has
             pytest.skip("this processor has no more")
         before = older_backend().compiler
         for name in ("cpu", "flags", "features", "_jit"):
