@@ -175,11 +175,10 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     for name, function in BINARY.items():
         parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
-        call = f"@numpys_{name}(ptr %host, ptr %operand)"
+        call = f"@refused_{name}(ptr %host, ptr %operand)"
         parts.append(templates.COMPARISON.format(name=name, number=number))
         engine = _record(name, f"numpys_{name}")
-        quick = _quick(name)
-        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), quick))
+        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), _quick(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
         at_once = _numpys(name, function)
@@ -318,16 +317,17 @@ def _arithmetic(name: str, function: str) -> list[str]:
     """An operator, reflected and in place too."""
     in_place = _numpys_own()[f"i{name}"]
     at_once, changes = _numpys(name, function), _numpys(f"i{name}", in_place)
+    late, changes_late = (f.replace("numpys_", "refused_") for f in (at_once, changes))
     within = f"ptr @within_{name}" if changes != in_place else "ptr null"
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
-        _binary(name, f"@{at_once}(ptr %host, ptr %operand)", templates.WRAP,
+        _binary(name, f"@{late}(ptr %host, ptr %operand)", templates.WRAP,
                 _record(name, at_once), _deferred(name), _quick(name)),
-        _binary(f"r{name}", f"@{at_once}(ptr %operand, ptr %host)", templates.WRAP, reflected,
+        _binary(f"r{name}", f"@{late}(ptr %operand, ptr %host)", templates.WRAP, reflected,
                 _deferred(name, "%other", "%self"), _quick(name, "%other", "%self")),
-        _binary(f"i{name}", f"@{changes}(ptr %host, ptr %operand)", templates.SAME,
+        _binary(f"i{name}", f"@{changes_late}(ptr %host, ptr %operand)", templates.SAME,
                 f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{changes}, "
                 f"{within})", _deferred(name, function="defer_in_place"),
                 _quick(name, function="quick_i"), any_shape="true"),

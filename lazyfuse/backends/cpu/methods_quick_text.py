@@ -119,6 +119,22 @@ ask:
   %found = call ptr @{function}({operands})
   ret ptr %found
 }}
+
+; the same where it was not quick, and was not put off
+define internal ptr @refused_{name}({operands}) {{
+  %are_many = call i1 @rows_are_many(ptr %a, {last})
+  br i1 %are_many, label %rows, label %ask
+rows:
+  %made = call ptr
+    @rows_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked}, i1 true)
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %ask, label %give
+give:
+  ret ptr %made
+ask:
+  %found = call ptr @{function}({operands})
+  ret ptr %found
+}}
 """
 _IN_PLACE = """
 define internal i1 @within_{name}(ptr %a, ptr %b) {{
@@ -138,6 +154,21 @@ give:
   ret ptr %a
 no:
   ret ptr null
+}}
+
+define internal ptr @refused_i{name}(ptr %a, ptr %b) {{
+  %are_many = call i1 @rows_are_many(ptr %a, ptr %b)
+  br i1 %are_many, label %rows, label %ask
+rows:
+  %is_done = call i1
+    @rows_in_place(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i1 true)
+  br i1 %is_done, label %give, label %ask
+give:
+  call void @Py_IncRef(ptr %a)
+  ret ptr %a
+ask:
+  %found = call ptr @{function}(ptr %a, ptr %b)
+  ret ptr %found
 }}
 
 define internal ptr @numpys_i{name}(ptr %a, ptr %b) {{

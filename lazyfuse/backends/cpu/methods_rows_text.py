@@ -86,6 +86,63 @@ give:
   ret ptr %made
 }
 
+; whether the elements along the last axis follow each other, or are one; so of what is null
+define internal i1 @rows_follow(ptr %array, i64 %bytes) {
+  %axes = call i64 @rows_axes(ptr %array)
+  %has_none = icmp eq i64 %axes, 0
+  br i1 %has_none, label %yes, label %look
+look:
+  %last = sub i64 %axes, 1
+  %extents = get ptr %array[DIMENSIONS]
+  %strides = get ptr %array[STRIDES]
+  %extent = get i64 %extents[%last]
+  %stride = get i64 %strides[%last]
+  %is_one = icmp eq i64 %extent, 1
+  %stays = icmp eq i64 %stride, 0
+  %follow = icmp eq i64 %stride, %bytes
+  %either = or i1 %is_one, %stays
+  %can = or i1 %either, %follow
+  ret i1 %can
+yes:
+  ret i1 true
+}
+
+; whether operands may have several rows: a first look, which costs little
+define internal i1 @rows_may_be(ptr %a, ptr %b, i64 %bytes) {
+  %a_axes = call i64 @rows_axes(ptr %a)
+  %b_axes = call i64 @rows_axes(ptr %b)
+  %both = or i64 %a_axes, %b_axes
+  %are_several = icmp ugt i64 %both, 1
+  br i1 %are_several, label %look, label %no
+look:
+  %a_follows = call i1 @rows_follow(ptr %a, i64 %bytes)
+  %b_follows = call i1 @rows_follow(ptr %b, i64 %bytes)
+  %follow = and i1 %a_follows, %b_follows
+  ret i1 %follow
+no:
+  ret i1 false
+}
+
+; whether two operands, after they were not put off, may have as many elements as what is put off:
+; fewer have been looked at before
+define internal i1 @rows_are_many(ptr %a, ptr %b) {
+  %a_array = call ptr @array_with_axes(ptr %a)
+  %b_array = call ptr @array_with_axes(ptr %b)
+  %no_a = icmp eq ptr %a_array, null
+  %no_b = icmp eq ptr %b_array, null
+  %is_none = or i1 %no_a, %no_b
+  br i1 %is_none, label %no, label %count
+count:
+  %a_count = call i64 @elements(ptr %a_array)
+  %b_count = call i64 @elements(ptr %b_array)
+  %most = mul i64 %a_count, %b_count
+  %least = get i64 @state[SMALLEST]
+  %are_many = icmp sge i64 %most, %least
+  ret i1 %are_many
+no:
+  ret i1 false
+}
+
 ; whether operands that are arrays, at least one, are dense and of one shape (null for numbers)
 define internal i1 @rows_are_one(ptr %a, ptr %b) {
   %no_a = icmp eq ptr %a, null
@@ -140,6 +197,10 @@ define internal ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr 
   %is_none = icmp eq ptr %array, null
   br i1 %is_none, label %no, label %look
 look:
+  %bytes = call i64 @quick_bytes(ptr %array)
+  %may_be = call i1 @rows_may_be(ptr %a_array, ptr %b_array, i64 %bytes)
+  br i1 %may_be, label %compare, label %no
+compare:
   %is_one_piece = call i1 @rows_are_one(ptr %a_array, ptr %b_array)
   br i1 %is_one_piece, label %no, label %kind
 kind:
@@ -148,7 +209,6 @@ kind:
   %is_unknown = icmp eq ptr %loop, null
   br i1 %is_unknown, label %no, label %shape
 shape:
-  %bytes = call i64 @quick_bytes(ptr %array)
   %has_shape = call i1 @rows_shape(ptr %a_array, ptr %b_array, ptr %walk)
   br i1 %has_shape, label %size, label %no
 size:
