@@ -74,6 +74,12 @@ def text(
                     operands=", ".join(operands), last=operands[-1], **kinds,
                 )
             )  # fmt: skip
+            if row.is_binary:  # others of many elements are NumPy's
+                parts.append(
+                    _REFUSED.format(
+                        name=name, is_asked=int(row.is_asked), function=functions[name], **kinds
+                    )
+                )
         if name in CHANGING:
             parts.append(_IN_PLACE.format(name=name, function=functions[f"i{name}"], **kinds))
     parts.append(_called(codes))
@@ -119,20 +125,21 @@ ask:
   %found = call ptr @{function}({operands})
   ret ptr %found
 }}
-
+"""
+_REFUSED = """
 ; the same where it was not quick, and was not put off
-define internal ptr @refused_{name}({operands}) {{
-  %are_many = call i1 @rows_are_many(ptr %a, {last})
+define internal ptr @refused_{name}(ptr %a, ptr %b) {{
+  %are_many = call i1 @rows_are_many(ptr %a, ptr %b)
   br i1 %are_many, label %rows, label %ask
 rows:
   %made = call ptr
-    @rows_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked}, i1 true)
+    @rows_array(ptr %a, ptr %b, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked}, i1 true)
   %is_other = icmp eq ptr %made, null
   br i1 %is_other, label %ask, label %give
 give:
   ret ptr %made
 ask:
-  %found = call ptr @{function}({operands})
+  %found = call ptr @{function}(ptr %a, ptr %b)
   ret ptr %found
 }}
 """
