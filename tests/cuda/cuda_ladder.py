@@ -16,9 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-from cuda_check import import_build
+from cuda_check import ARCHITECTURES, import_build
 
 import lazyfuse as lf
 from lazyfuse.backends.base import Executable, Unsupported
@@ -27,6 +28,7 @@ from lazyfuse.backends.cuda.executable import OwnExecutable
 from lazyfuse.backends.cuda.program import Program, Strategy
 from lazyfuse.backends.cuda.simulator import SimulatedBackend, merged
 from lazyfuse.backends.cuda.strategy import CUPY, choose, obstacle, render_own
+from lazyfuse.backends.cuda_ptx import CudaPtxBackend
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.runtime import session
@@ -253,6 +255,19 @@ ROWS = [
 
 
 # ---- cubins
+
+
+class AssembledBackend(CudaPtxBackend):
+    """The interpreter, of PTX that NVRTC assembles as well, for the text is read and optimized
+    once: each source for one of the architectures.
+    """
+
+    def compiled(self, source: str) -> str:
+        """The PTX of a source that has a cubin."""
+        architecture = ARCHITECTURES[crc32(source.encode()) % len(ARCHITECTURES)]
+        cubin, ptx = import_build().build_both(source, architecture)
+        assert cubin.startswith(b"\x7fELF")
+        return ptx
 
 
 def refused_by_nvrtc(programs: list[Program], architecture: str) -> list[str]:

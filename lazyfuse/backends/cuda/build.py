@@ -34,13 +34,18 @@ def build_cubin(source: str, architecture: str, *, verbose: bool = False) -> tup
     Raises: BuildError.
     """
     options = (*OPTIONS, f"-arch=sm_{architecture}")
-    return _compile(source, (*options, "--ptxas-options=-v") if verbose else options, ptx=False)
+    cubin, _, log = _compile(source, (*options, "--ptxas-options=-v") if verbose else options)
+    return cubin, log
 
 
 def build_ptx(source: str, architecture: str) -> str:
     """Compile to PTX text, for inspection."""
-    code, _ = _compile(source, (*OPTIONS, f"-arch=compute_{architecture}"), ptx=True)
-    return code.decode().rstrip("\0")
+    return _compile(source, (*OPTIONS, f"-arch=compute_{architecture}"))[1]
+
+
+def build_both(source: str, architecture: str) -> tuple[bytes, str]:
+    """Compile to a cubin and the PTX that it was assembled from."""
+    return _compile(source, (*OPTIONS, f"-arch=sm_{architecture}"))[:2]
 
 
 @cache
@@ -53,7 +58,8 @@ def _kept(source: str) -> str:
     return file.name
 
 
-def _compile(source: str, options: tuple[str, ...], *, ptx: bool) -> tuple[bytes, str]:
+def _compile(source: str, options: tuple[str, ...]) -> tuple[bytes, str, str]:
+    """The cubin, empty for a virtual architecture; the PTX; the compiler's log."""
     program = nvrtc.createProgram(source, "lazyfuse.cu", (), ())
     try:
         try:
@@ -62,7 +68,9 @@ def _compile(source: str, options: tuple[str, ...], *, ptx: bool) -> tuple[bytes
             log = nvrtc.getProgramLog(program)
             path = _kept(source)
             raise BuildError(f"NVRTC {options}: {error}\nsource: {path}\n{log}") from error
-        code = nvrtc.getPTX(program) if ptx else nvrtc.getCUBIN(program)
-        return bytes(code), nvrtc.getProgramLog(program)
+        is_virtual = any(option.startswith("-arch=compute_") for option in options)
+        cubin = b"" if is_virtual else bytes(nvrtc.getCUBIN(program))
+        ptx = bytes(nvrtc.getPTX(program)).decode().rstrip("\0")
+        return cubin, ptx, nvrtc.getProgramLog(program)
     finally:
         nvrtc.destroyProgram(program)

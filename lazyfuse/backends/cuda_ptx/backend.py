@@ -68,10 +68,14 @@ class CudaPtxBackend(SimulatedBackend):
 
     def build(self, programs: Sequence[Program]) -> list[OwnExecutable]:
         """Compile programs whose entries have distinct names."""
+        code = self.compiled(merged(programs)).encode()
+        return [self._executable(program, code) for program in programs]
+
+    def compiled(self, source: str) -> str:
+        """The PTX of a source."""
         from lazyfuse.backends.cuda import build
 
-        code = build.build_ptx(merged(programs), self.architecture).encode()
-        return [self._executable(program, code) for program in programs]
+        return build.build_ptx(source, self.architecture)
 
     def _executable(self, program: Program, code: bytes) -> OwnExecutable:
         functions = self.runtime.functions(self._module(code), entries(program))
