@@ -28,6 +28,7 @@ pytestmark = pytest.mark.engine
 _DIVIDED = 4
 SIZES = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 100, 127, 128, 129, 136, 137, 255, 257, 511, 999)
 DTYPES = ("f8", "f4", "i8", "?", "i4", "c16")
+F4_MAX = host.finfo("f4").max
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, host.inf, -host.inf, host.nan, 5e-324, 1e308, -1e-310, 3.0]
 
 
@@ -114,6 +115,12 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "inf": lambda np: host.inf, "a large float": lambda np: 1e200, "-0.0": lambda np: -0.0,
     "float64": lambda np: host.float64(2.5), "int64": lambda np: host.int64(3),
     "float32": lambda np: host.float32(2.5), "a complex number": lambda np: 1j,
+    "a nan of float32": lambda np: host.float32("nan"), "a large float32": lambda np: F4_MAX,
+    "a large int64": lambda np: host.int64(2**60 + 1), "int32": lambda np: host.int32(-3),
+    "uint64": lambda np: host.uint64(2**63), "uint8": lambda np: host.uint8(200),
+    "float16": lambda np: host.float16(0.1), "bool_": lambda np: host.bool_(True),
+    "complex64": lambda np: host.complex64(1 + 2j),
+    "NumPy's 0-d": lambda np: host.array(2.5), "a date": lambda np: host.datetime64("2020-01-01"),
     "one element": lambda np: np.array([2.0]), "0-d": lambda np: np.array(2.0),
 }  # fmt: skip
 

@@ -305,8 +305,9 @@ def test_scalars_out_of_the_ordinary(dtype: str, value: Any, flushes: list[str])
         assert flushes[-3:] == [DONE, PYTHON, PYTHON]
 
 
-def test_large_dead_inputs_are_reused(flushes: list[str]) -> None:
+def test_large_dead_inputs_are_reused(flushes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """That is worth Python's time; of small ones it is not."""
+    monkeypatch.setattr(ready, "LEAST_REUSED", 300_000)
     for size, expected in ((40_000, 1), (1000, 0)):
         x = lf.asarray(_numbers(size))
         with lf.options(float_errors="off"):

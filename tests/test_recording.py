@@ -91,6 +91,8 @@ OPERATIONS: dict[str, Operation] = {
     "int": lambda np, a, b, m: a + 3,
     "large int": lambda np, a, b, m: a + 300,
     "a strong number": lambda np, a, b, m: a * host.float64(2.5) + host.float64(1.0) / b,
+    "a float32": lambda np, a, b, m: (host.float32(2.5) - a) / host.float32(0.1),
+    "NumPy's integers": lambda np, a, b, m: (a * host.int64(3) > host.int32(1), host.int32(7) - b),
     "reflected": lambda np, a, b, m: 1.0 / a,
     "int reflected": lambda np, a, b, m: 7 - a,
     "comparison": lambda np, a, b, m: a <= b,
@@ -296,6 +298,10 @@ def test_strong_numbers() -> None:
     for _ in range(3):
         assert (floats * 2.5).dtype == "f4" and (floats * host.float64(2.5)).dtype == "f8"
         assert (2.5 - floats).dtype == "f4" and (host.float64(2.5) - floats).dtype == "f8"
+        assert (floats * host.float32(2.5)).dtype == "f4" and (
+            floats * host.int64(2)
+        ).dtype == "f8"
+        assert (host.int32(2) - floats).dtype == "f8" and (2 - floats).dtype == "f4"
 
 
 def test_arguments_are_told_apart() -> None:

@@ -20,6 +20,7 @@ from lazyfuse.ir.recast import Cast
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
+from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.caller import warn_here
 
@@ -66,6 +67,8 @@ class Handle:
 
     @property
     def _code(self) -> str:
+        if self._host is not None:
+            return code(self._host.dtype)
         return self._storage.node.dtype if self._cast is None else self._cast.dtype
 
     @property

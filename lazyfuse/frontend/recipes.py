@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lazyfuse.frontend.convert import as_float, limits
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Fill, Map, Masked, Node, Reduce, Update, View
@@ -30,8 +32,7 @@ _new = object.__new__
 
 
 class Number(NamedTuple):
-    """A Python number among the operands: the dtype that it takes, and the range in which it
-    does."""
+    """A number among the operands: the dtype that it takes, and the range in which it does."""
 
     dtype: str
     low: float
@@ -60,7 +61,9 @@ class Recipe(NamedTuple):
 
 
 def number_of(value: float, number: Number) -> Const | None:
-    """A Python number as a scalar of a kernel; None for one that its dtype does not take so."""
+    """A number as a scalar of a kernel; None for one that its dtype does not take so."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if not number.low <= value <= number.high:
         return None
     return Const(as_float(value) if number.dtype[0] == "f" else value, number.dtype)
@@ -138,7 +141,7 @@ _CLOSED = {kind: _taken_over(kind) for kind in _KINDS}
 
 def learn(node: Node, operands: Sequence[Any], memory: Sequence[Node | None]) -> Recipe | None:
     """The recipe of what has been recorded: `node` on operands whose memory was `memory`, None for
-    Python numbers. None for what is not so simple: results at hand, library calls, operands that
+    numbers. None for what is not so simple: results at hand, library calls, operands that
     cannot be told apart."""
     if node.buffer is not None or type(node) not in _KINDS or len(operands) > MOST_OPERANDS:
         return None
@@ -167,11 +170,11 @@ def _one_map(node: Node, operands: Sequence[Any], memory: Sequence[Node | None])
 
 
 def _number(src: Node, value: Any) -> Number | None:
-    """How a Python number became this node, if it did."""
+    """How a number became this node, if it did."""
     bounds = limits(src.dtype)
     if type(src) is not Const or src.from_shape or bounds is None:
         return None
-    is_same_kind = type(value) is int or src.dtype[0] == "f"
+    is_same_kind = isinstance(value, int | np.integer) or src.dtype[0] == "f"
     return Number(src.dtype, *bounds) if is_same_kind and src.value == value else None
 
 

@@ -20,10 +20,21 @@ class AtOnce(Itself):
     without keywords, if any; `_learned`: of calls of an array and arguments that are none.
     `_code`: of what can be put off (`deferred.py`), else None.
     `_kernels`: the address of records of its own kernels, None for none (`direct.py`).
+    `_numpys`: NumPy's ufunc, which plain numbers are given to; `_into`: recipes of results that
+    are written into an array, if any.
     `_rule`: which operands may be parts of the engine's memory, and how large (`ops/rules.py`).
     """
 
-    __slots__ = ("_exact", "_recipes", "_learned", "_code", "_kernels", "_rule")
+    __slots__ = (
+        "_exact",
+        "_recipes",
+        "_learned",
+        "_code",
+        "_kernels",
+        "_rule",
+        "_numpys",
+        "_into",
+    )
 
     _exact: Any
     _recipes: Any
@@ -31,6 +42,8 @@ class AtOnce(Itself):
     _code: int | None
     _kernels: int | None
     _rule: int
+    _numpys: Any
+    _into: Any
 
 
 NATIVE: dict[str, Any] = {}

@@ -33,8 +33,8 @@ Recipes = dict[Key, Recipe]
 
 #: The classes of arrays and pending scalars.
 ARRAYS: set[type] = set()
-#: Those of numbers; NumPy's is strong, so what is learnt of it is its own.
-NUMBERS = frozenset((int, float, np.float64))
+#: Those of numbers; NumPy's are strong, so what is learnt of them is their own.
+NUMBERS = frozenset((int, float, np.float64, np.float32, np.int64, np.int32))
 _new = object.__new__
 _ref = weakref.ref
 _options = config.current

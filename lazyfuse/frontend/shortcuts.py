@@ -77,6 +77,20 @@ def binary(general: Binary, *, reflected: bool = False) -> Binary:
     return _with_recipes(method, known)
 
 
+def number_first(method: Binary, general: Binary) -> Binary:
+    """`general`, the long way of a binary operation, for a number and an array, with a short way
+    beside it, which knows what `method` does."""
+    known: Recipes = method.recipes  # type: ignore[attr-defined]  # `_with_recipes` gives them
+
+    def call(number: Any, array: Any) -> Any:
+        made = rerecord.recorded(known, (number, array), None)
+        if made is not None:
+            return made
+        return _record(known, (number, array), None, lambda operands: general(*operands))
+
+    return call
+
+
 def unary(general: Unary) -> Unary:
     """`general`, the long way of a unary operation, with a short way beside it."""
     known: Recipes = {}
@@ -158,6 +172,38 @@ def in_place(general: Binary) -> Binary:
         return _write(known, (self, other), None, lambda operands: general(*operands))
 
     return _with_recipes(method, known)
+
+
+def into(
+    general: Callable[[Sequence[Any], Any], Any],
+) -> Callable[[Sequence[Any], Any], Any]:
+    """`general`, the long way of an operation that is written into an array of the engine, which
+    is given last, with a short way beside it."""
+    known: Recipes = {}
+
+    def method(args: Sequence[Any], out: Any) -> Any:
+        operands, places, mark = _told_apart(args, out)
+        if not rerecord.written(known, operands, mark):
+            _write(
+                known, operands, mark,
+                lambda given: general([given[place] for place in places], given[0]),
+            )  # fmt: skip
+        return out
+
+    return _with_recipes(method, known)
+
+
+def _told_apart(args: Sequence[Any], out: Any) -> tuple[tuple[Any, ...], list[int], int]:
+    """An output and arguments, each there once; where among them each argument is, and that as
+    one number, two bits for each."""
+    operands, places, mark = [out], [], 0
+    for number, arg in enumerate(args):
+        place = next((at for at, known in enumerate(operands) if known is arg), len(operands))
+        if place == len(operands):
+            operands.append(arg)
+        places.append(place)
+        mark |= place << 2 * number
+    return tuple(operands), places, mark
 
 
 def assignment(

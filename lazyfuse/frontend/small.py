@@ -219,7 +219,10 @@ def missing(array: Any, name: str) -> Any:
         return array._host.flags.writeable
     if name in ("_cast", "_entered"):
         return None
-    storage, layout = _snapshot(array._host)
+    host = array._host
+    if name == "_layout" and host.flags.c_contiguous:
+        return Layout(host.shape, c_strides(host.shape), 0)
+    storage, layout = _snapshot(host)
     return storage if name == "_storage" else layout
 
 

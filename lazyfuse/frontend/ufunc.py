@@ -29,27 +29,41 @@ from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
-from lazyfuse.frontend.shortcuts import binary, is_pending, unary
+from lazyfuse.frontend.rerecord import NUMBERS, count
+from lazyfuse.frontend.shortcuts import binary, into, is_pending, number_first, unary
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.rules import OF_UFUNCS, Rule
 from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.runtime.heard import heard
 
+#: What machine code saves of a call on numbers (`rerecord.count`).
+_OF_NUMBERS = 1
 #: Axes that an array of NumPy can have.
 _MOST_AXES = 64
 
 
 class _Short(NamedTuple):
-    """The short way of recording, for calls of `nin` operands."""
+    """The short way of recording, for calls of `nin` operands; where the first is a number; and
+    into an array."""
 
     nin: int
     method: Callable[..., Any]
+    number_first: Callable[[Any, Any], Any] | None = None
+    into: Callable[[Sequence[Any], Any], Any] | None = None
 
 
 def _shortcut(ufunc: np.ufunc, name: str) -> _Short:
     """The short way of a ufunc, if it has one."""
     if ufunc.nout == 1 and ufunc.signature is None and ufunc.nin in (1, 2):
-        kind = binary if ufunc.nin == 2 else unary
-        return _Short(ufunc.nin, kind(lambda *args: elementwise.apply(name, args)))
+
+        def general(*args: Any) -> Any:
+            return elementwise.apply(name, args)
+
+        written = into(lambda args, out: call(name, ufunc, args, {"out": out}))
+        if ufunc.nin == 1:
+            return _Short(1, unary(general), into=written)
+        method = binary(general)
+        return _Short(2, method, number_first(method, general), written)
     return _Short(-1, elementwise.apply)
 
 
@@ -109,13 +123,14 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     """
 
     def __init__(self, ufunc: np.ufunc, name: str) -> None:
-        self._ufunc = ufunc
+        self._ufunc = self._numpys = ufunc
         self._name = name
         self._is_exact = small.is_exact(MULTIPLE.get(name, (name,)))
         self.__name__ = self.__qualname__ = ufunc.__name__
         self.__doc__ = ufunc.__doc__
         self._short = _shortcut(ufunc, name)
         self._recipes = getattr(self._short.method, "recipes", None)
+        self._into = getattr(self._short.into, "recipes", None)
         self._exact = ufunc if self._is_exact else None
         self._learned = self._code = self._kernels = None
         self._rule = Rule.SPREAD
@@ -123,11 +138,17 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == self._short.nin:
+            if type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS and eager_size():
+                count(_OF_NUMBERS)
+                return heard(self._ufunc, *args)  # which gives numbers
             found = None if self._at_once is None else self._at_once(args)
             if found is not None:
                 return found
             if is_pending(args[0]):
                 return self._short.method(*args)
+            if type(args[0]) in NUMBERS and is_pending(args[-1]):
+                assert self._short.number_first is not None
+                return self._short.number_first(*args)
         return self._general(*args, **kwargs)
 
     #: For callers inside the package: machine code, which takes the place of `__call__`, would
@@ -142,6 +163,9 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:
+            out = self._output(args, kwargs)
+            if type(out) is Handle._concrete and self._short.into is not None:
+                return self._short.into(args[: self._ufunc.nin], out)
             return call(self._name, self._ufunc, args, kwargs)
         noted = on_numbers(self, args) if eager_size() else None
         return elementwise.apply(self._name, args) if noted is None else noted

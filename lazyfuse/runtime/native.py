@@ -127,13 +127,14 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     if not is_possible() or compiler is None:
         return None
     from lazyfuse.backends.cpu import defer, defer_text, methods, record, rows_text
+    from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
     from lazyfuse.backends.cpu.methods_parts_text import PARTS
 
     specials = _specials(methods.FUNCTIONS, methods.NAMED)
     wrapper, ufunc = sample.wrapper, sample.ufunc
     places = [
         place_of(wrapper, sample.array), place_of(wrapper, sample.owner),
-        place_of(ufunc, np.add), place_of(ufunc, sample.recipes),
+        recorder.offset(type(ufunc), "_exact"), place_of(ufunc, sample.recipes),
         recorder.offset(type(ufunc), "_code"),
     ]  # fmt: skip
     if None in places:
@@ -156,7 +157,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
     known = [*kinds, *slow, *recipes, *(objects[name] for name in methods.OBJECTS),
-             *methods.PLAIN_TYPES, *numpys]  # fmt: skip
+             *PLAIN_TYPES, *numpys]  # fmt: skip
     entries = [*map(id, (type(wrapper), np.ndarray, None)), *places, *map(_entry, known)]
     table = _words(code, "lf_open", len(entries))
     for number, entry in enumerate(entries):
@@ -294,6 +295,8 @@ def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
 def _asked(sample: Sample) -> dict[str, Any]:
     """The objects that calls on small arrays ask, numbers for places in others."""
     return {
+        "NUMPYS": _Place(recorder.offset(sample.function, "_numpys")),
+        "INTO": _Place(recorder.offset(sample.function, "_into")),
         "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
         "POWER": sample.power, "SQUARES": sample.squares, "OUT": sys.intern("out"),

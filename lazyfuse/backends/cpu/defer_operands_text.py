@@ -144,9 +144,21 @@ other:
   br i1 %is_float, label %float, label %numpys
 numpys:
   %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
-  br i1 %is_strong, label %strong, label %integer
+  br i1 %is_strong, label %strong, label %narrow
 strong:
   ret i64 STRONG_NUMBER
+narrow:
+  %is_single = call i1 @is(ptr %object, i64 T_NUMPYS_FLOAT)
+  br i1 %is_single, label %single, label %whole
+single:
+  ret i64 SINGLE_NUMBER
+whole:
+  %is_long = call i1 @is(ptr %object, i64 T_INT_LONG)
+  %is_short = call i1 @is(ptr %object, i64 T_NUMPYS_INT)
+  %is_numpys = or i1 %is_long, %is_short
+  br i1 %is_numpys, label %strong_integer, label %integer
+strong_integer:
+  ret i64 STRONG_INTEGER
 float:
   %float_value = call double @PyFloat_AsDouble(ptr %object)
   %size = call double @llvm.fabs.f64(double %float_value)
@@ -195,7 +207,7 @@ new:
 full:
   ret i64 -1
 add:
-  %is_strong = icmp eq i64 %kind, STRONG_NUMBER
+  %is_strong = icmp sge i64 %kind, STRONG_NUMBER
   br i1 %is_strong, label %plain, label %itself
 plain:
   %value = call double @PyFloat_AsDouble(ptr %object)
@@ -321,7 +333,13 @@ choice:
   %bad_choice = and i64 %others, BOOLS
   %fine_choice = icmp eq i64 %bad_choice, 0
   %not_whole = and i64 %others, CHOSEN
-  %is_float_choice = icmp ne i64 %not_whole, 0
+  %has_floats = icmp ne i64 %not_whole, 0
+  %chosen_arrays = and i64 %others, ARRAYS
+  %has_array = icmp ne i64 %chosen_arrays, 0
+  %singles_bit = and i64 %others, SINGLE_BIT
+  %has_no_single = icmp eq i64 %singles_bit, 0
+  %is_clear = or i1 %has_array, %has_no_single
+  %is_float_choice = and i1 %has_floats, %is_clear
   %can_choose = and i1 %has_mask, %fine_choice
   %is_choice = and i1 %can_choose, %is_float_choice
   %chosen_kind = call i64 @precision(i64 %others)

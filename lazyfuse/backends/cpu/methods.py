@@ -31,9 +31,6 @@ CPython's object.h (ob_type at 8), all without a free-threaded or debugging buil
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import EllipsisType, NoneType
-
-import numpy as np
 
 from lazyfuse.backends.cpu import (
     defer_text,
@@ -42,6 +39,8 @@ from lazyfuse.backends.cpu import (
     methods_elements_text,
     methods_folds_text,
     methods_functions_text,
+    methods_into_text,
+    methods_kinds_text,
     methods_parts_text,
     methods_power_text,
     methods_product_text,
@@ -63,6 +62,7 @@ from lazyfuse.backends.cpu.launch import (
     UNIT_ELEMENTS,
     WAKE_NS,
 )
+from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import METHODS as RULES
 from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
@@ -140,7 +140,7 @@ OBJECTS = (
     *record.OBJECTS,
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "FUNCTION_RULE", "LIST", "DTYPE", "GENERIC"),
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
-    *("KERNELS", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
+    *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
@@ -150,13 +150,10 @@ OBJECTS = (
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
 #: Axes of a window.
 _MOST_AXES = 16
-#: Types of arguments that are no arrays and hold none; the first may be part of the key of a
-#: recipe (`frontend/rerecord.py`, `static`).
-_STATIC_TYPES = (NoneType, int, bool, str, type, type(np._NoValue))
-PLAIN_TYPES = (*_STATIC_TYPES, float, complex, slice, EllipsisType)
-#: Where these begin.
+#: Where the types of plain arguments begin.
 _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
 _NUMPYS = _PLAIN + len(PLAIN_TYPES)
+_KINDS = methods_kinds_text.places(_PLAIN)
 
 
 def text(attributes: Mapping[str, int], triple: str) -> str:
@@ -169,9 +166,11 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         "int64": INT64,
     }  # fmt: skip
     objects = {name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(OBJECTS)}
-    parts = [templates.HEAD.format(**places), record.text({**places, **objects, **attributes})]
+    known = {**places, **objects, **attributes, **_KINDS}
+    parts = [templates.HEAD.format(**places), record.text(known)]
     asked = {name: objects[name] for name in _ASKED} | {"MISSING": _method("missing")}
-    parts.append(defer_text.text({**_DEFERRING, **asked}))
+    asked |= {name: _KINDS[f"T_{name}"] for name in ("NUMPYS_FLOAT", "NUMPYS_INT")}
+    parts.append(defer_text.text({**_DEFERRING, **asked, "INT_LONG": INT64}))
     for name, function in BINARY.items():
         parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
@@ -196,6 +195,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_call_text.CALL.format(
             method=_method("call"),
             absolute=objects["ABSOLUTE"],
+            numpys=objects["NUMPYS"],
             defer=_at_once("quick_call") + _put_off(_CALL),
             rule_none=int(Rule.NONE),
             rule_spread=int(Rule.SPREAD),
@@ -222,9 +222,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
               "T_LEN": _method("len")}  # fmt: skip
     words |= {
-        "FIRST_PLAIN": _PLAIN,
-        "LAST_PLAIN": _NUMPYS,
-        "LAST_STATIC": _PLAIN + len(_STATIC_TYPES),
+        **_KINDS,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS,
         "MOST_OPERANDS": _MOST_MIXED,
         "MOST_AXES": _MOST_AXES,
@@ -240,7 +238,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
               "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
     texts = (
-        methods_small_text.SMALL, methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
+        methods_small_text.SMALL, methods_kinds_text.KINDS, methods_into_text.INTO,
+        methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
             defer=_at_once("quick_call") + _put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),

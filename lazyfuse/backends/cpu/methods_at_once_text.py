@@ -160,7 +160,9 @@ number:
   br i1 %is_long, label %integer, label %real
 integer:
   %is_int = call i1 @is(ptr %object, i64 T_INT)
-  br i1 %is_int, label %value, label %no
+  %is_numpys_int = call i1 @is(ptr %object, i64 T_INT_LONG)
+  %is_whole = or i1 %is_int, %is_numpys_int
+  br i1 %is_whole, label %value, label %no
 value:
   %overflow_at = alloca i32
   %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow_at)
@@ -179,9 +181,10 @@ real:
 strong:
   %double = get ptr @state[DTYPE_DOUBLE]
   %is_double = icmp eq ptr %wanted, %double
-  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
-  %is_numpys = and i1 %is_double, %is_strong
-  br i1 %is_numpys, label %convert, label %no
+  %is_known = call i1 @is_recorded_number(ptr %object)
+  %is_narrow = call i1 @is(ptr %object, i64 T_NUMPYS_FLOAT)
+  %is_kept = select i1 %is_double, i1 %is_known, i1 %is_narrow
+  br i1 %is_kept, label %convert, label %no
 convert:
   %converted = call double @PyFloat_AsDouble(ptr %object)
   store double %converted, ptr %number_at

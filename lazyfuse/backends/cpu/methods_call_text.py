@@ -1,7 +1,13 @@
 """Calls of ufuncs as LLVM text; see `methods.py`."""
 
 CALL = """
-define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
+define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %may_be_numbers = call i1 @begins_with_float(ptr %args, i64 %count, ptr %names)
+  br i1 %may_be_numbers, label %early, label %others
+early:
+  %are_early = call i1 @are_numbers(ptr %args, i64 %count)
+  br i1 %are_early, label %numbers, label %others
+others:{defer}
   %ufunc = call ptr @part(ptr %self, i64 {ufunc})
   %is_inexact = icmp eq ptr %ufunc, null
   %is_modulus = call i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count)
@@ -58,6 +64,18 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
 slow:
+  %one_positional = xor i1 %named, true
+  %less_one = zext i1 %one_positional to i64
+  %before_out = sub i64 %count, %less_one
+  %are_numbers = call i1 @are_numbers(ptr %args, i64 %count)
+  %no_words = xor i1 %named, true
+  %is_of_numbers = and i1 %are_numbers, %no_words
+  br i1 %is_of_numbers, label %numbers, label %arrays
+numbers:
+  %numpys = call ptr @part(ptr %self, i64 {numpys})
+  %of_numbers = call ptr @PyObject_Vectorcall(ptr %numpys, ptr %args, i64 %count, ptr null)
+  ret ptr %of_numbers
+arrays:
   br i1 %other, label %inexact, label %small
 inexact:
   br i1 %named, label %into, label %direct
@@ -97,6 +115,14 @@ ask_error:
   %small_raised = icmp ne ptr %small_error, null
   br i1 %small_raised, label %fail, label %not_small
 not_small:
+  %is_written = call i32 @written_into(ptr %self, ptr %args, i64 %count, ptr %names)
+  switch i32 %is_written, label %fail [ i32 1, label %give_out  i32 0, label %not_written ]
+give_out:
+  %out_at = getelementptr ptr, ptr %args, i64 %before_out
+  %out = load ptr, ptr %out_at
+  call void @Py_IncRef(ptr %out)
+  ret ptr %out
+not_written:
   br i1 %named, label %copy, label %short
 short:
   %known = call ptr @part(ptr %self, i64 {recipes})
@@ -222,6 +248,43 @@ compare:
   ret i1 %fits
 yes:
   ret i1 true
+}}
+
+; whether the first of some arguments, without keywords, is a Python float or a float64
+define internal i1 @begins_with_float(ptr %args, i64 %count, ptr %names) {{
+  %has_any = icmp sgt i64 %count, 0
+  %has_no_words = icmp eq ptr %names, null
+  %can = and i1 %has_any, %has_no_words
+  br i1 %can, label %look, label %no
+look:
+  %first = load ptr, ptr %args
+  %is_float = call i1 @is(ptr %first, i64 {float_})
+  %is_strong = call i1 @is(ptr %first, i64 {float64})
+  %is = or i1 %is_float, %is_strong
+  ret i1 %is
+no:
+  ret i1 false
+}}
+
+; whether arguments are one or two numbers, which are not recorded either
+define internal i1 @are_numbers(ptr %args, i64 %count) {{
+  %less = sub i64 %count, 1
+  %are_few = icmp ult i64 %less, 2
+  br i1 %are_few, label %look, label %no
+look:
+  %last_at = getelementptr ptr, ptr %args, i64 %less
+  %first = load ptr, ptr %args
+  %last = load ptr, ptr %last_at
+  %first_is = call i1 @is_number(ptr %first)
+  %last_is = call i1 @is_number(ptr %last)
+  %are = and i1 %first_is, %last_is
+  br i1 %are, label %size, label %no
+size:
+  %eager = call i64 @eager_size()
+  %is_at_once = icmp sgt i64 %eager, 0
+  ret i1 %is_at_once
+no:
+  ret i1 false
 }}
 
 ; the array of a wrapper; null for others

@@ -141,6 +141,7 @@ slow:
 define ptr @lf_array_ufunc(ptr %self, ptr %args, i64 %count, ptr %names) {
   %has_words = icmp ne ptr %names, null
   %inputs = sub i64 %count, 2
+  %given = alloca [3 x ptr]
   %first_input = sub i64 %inputs, 1
   %are_few = icmp ult i64 %first_input, 3
   %has_none = xor i1 %has_words, true
@@ -159,17 +160,25 @@ find:
   %is_unknown = icmp eq ptr %own, null
   br i1 %is_unknown, label %slow, label %next
 next:
-  %i = phi i64 [ 2, %find ], [ %after, %look ]
+  %i = phi i64 [ 2, %find ], [ %after, %keep ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %run, label %look
 look:
   %input = get ptr %args[%i]
   %after = add i64 %i, 1
-  %overrides_nothing = call i1 @overrides_nothing(ptr %input)
-  br i1 %overrides_nothing, label %next, label %slow
+  %place = sub i64 %i, 2
+  %operand = call ptr @operand_of_ufunc(ptr %input)
+  %is_other = icmp eq ptr %operand, null
+  br i1 %is_other, label %undo, label %keep
+keep:
+  put ptr %operand, %given[%place]
+  br label %next
+undo:
+  call void @drop_all(ptr %given, i64 %place)
+  br label %slow
 run:
-  %operands = getelementptr ptr, ptr %args, i64 2
-  %made = call ptr @lf_call(ptr %own, ptr %operands, i64 %inputs, ptr null)
+  %made = call ptr @lf_call(ptr %own, ptr %given, i64 %inputs, ptr null)
+  call void @drop_all(ptr %given, i64 %inputs)
   ret ptr %made
 slow:
   %python = call ptr @object(i64 T_ARRAY_UFUNC)
@@ -177,20 +186,43 @@ slow:
   ret ptr %result
 }
 
-; whether an operand is ours, a plain number, or an array of NumPy's
-define internal i1 @overrides_nothing(ptr %object) {
+; an operand that is ours, a plain number, or an array of NumPy's, with a reference; null for
+; others. NumPy makes an array of the number in `number < array`: that is the number again
+define internal ptr @operand_of_ufunc(ptr %object) {
   %is_array = call i1 @is_array(ptr %object)
+  %is_number = call i1 @is_number(ptr %object)
+  %is_plain = or i1 %is_array, %is_number
+  br i1 %is_plain, label %same, label %look
+look:
   %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
-  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
-  %is_int = call i1 @is(ptr %object, i64 T_INT)
-  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
-  %is_long = call i1 @is(ptr %object, i64 T_INT_LONG)
-  %arrays = or i1 %is_array, %is_numpys
-  %weak = or i1 %is_float, %is_int
-  %strong = or i1 %is_strong, %is_long
-  %numbers = or i1 %weak, %strong
-  %is_plain = or i1 %arrays, %numbers
-  ret i1 %is_plain
+  br i1 %is_numpys, label %axes, label %no
+axes:
+  %nd = get i32 %object[ND]
+  %has_none = icmp eq i32 %nd, 0
+  br i1 %has_none, label %item, label %same
+item:
+  %data = get ptr %object[DATA]
+  %dtype = get ptr %object[DESCR]
+  %maker = call ptr @object(i64 T_NEW_SCALAR)
+  %scalar = call ptr %maker(ptr %data, ptr %dtype, ptr %object)
+  %failed = icmp eq ptr %scalar, null
+  br i1 %failed, label %clear, label %known
+clear:
+  call void @PyErr_Clear()
+  br label %same
+known:
+  %is_known = call i1 @is_number(ptr %scalar)
+  br i1 %is_known, label %give, label %drop
+give:
+  ret ptr %scalar
+drop:
+  call void @Py_DecRef(ptr %scalar)
+  br label %same
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+no:
+  ret ptr null
 }
 
 ; self[key] of a small array for a key that is not basic; null where it is not small

@@ -52,9 +52,9 @@ no:
 
 ; a write into the first operand by its recipes, which may be one of a small array into one of the
 ; engine; as `written`
-define internal i32 @written_any(ptr %known, ptr %operands, i64 %count) {
+define internal i32 @written_any(ptr %known, ptr %operands, i64 %count, ptr %extra) {
   %given = alloca [MOST_OPERANDS x ptr]
-  %done = call i32 @written(ptr %known, ptr %operands, i64 %count, ptr null)
+  %done = call i32 @written(ptr %known, ptr %operands, i64 %count, ptr %extra)
   %is_refused = icmp eq i32 %done, 0
   br i1 %is_refused, label %look, label %give
 look:
@@ -65,7 +65,7 @@ enter:
   %has_all = call i1 @all_entered(ptr %operands, i64 %count, ptr %given)
   br i1 %has_all, label %write, label %ask
 write:
-  %written = call i32 @written(ptr %known, ptr %given, i64 %count, ptr null)
+  %written = call i32 @written(ptr %known, ptr %given, i64 %count, ptr %extra)
   call void @drop_all(ptr %given, i64 %count)
   ret i32 %written
 ask:

@@ -349,41 +349,4 @@ list:
   %of_list = call ptr @PyList_GetItem(ptr %object, i64 %place)
   ret ptr %of_list
 }
-
-; whether an argument is no array and holds none: None, a number, a string, a slice, ..., a dtype,
-; a class of scalars
-define internal i1 @is_plain(ptr %object) {
-  %kind = call ptr @kind(ptr %object)
-  %is_listed = call i1 @is_between(ptr %kind, i64 FIRST_PLAIN, i64 LAST_PLAIN)
-  br i1 %is_listed, label %yes, label %family
-family:
-  %dtypes = call ptr @object(i64 T_DTYPE)
-  %is_dtype = call i32 @PyType_IsSubtype(ptr %kind, ptr %dtypes)
-  %scalars = call ptr @object(i64 T_GENERIC)
-  %is_scalar = call i32 @PyType_IsSubtype(ptr %kind, ptr %scalars)
-  %either = or i32 %is_dtype, %is_scalar
-  %is_known = icmp ne i32 %either, 0
-  ret i1 %is_known
-yes:
-  ret i1 true
-}
-
-; whether a type is one of the table's from a place to another
-define internal i1 @is_between(ptr %type, i64 %first, i64 %last) {
-  %word = ptrtoint ptr %type to i64
-  br label %next
-next:
-  %i = phi i64 [ %first, %0 ], [ %after, %compare ]
-  %is_over = icmp sge i64 %i, %last
-  br i1 %is_over, label %no, label %compare
-compare:
-  %wanted = call i64 @entry(i64 %i)
-  %after = add i64 %i, 1
-  %is_it = icmp eq i64 %word, %wanted
-  br i1 %is_it, label %yes, label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
 """

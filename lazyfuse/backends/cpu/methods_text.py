@@ -220,9 +220,15 @@ number:
   %is_int64 = call i1 @is(ptr %other, i64 {int64})
   %is_pythons = or i1 %is_float, %is_int
   %is_numpys = or i1 %is_float64, %is_int64
-  %is_number = or i1 %is_pythons, %is_numpys
-  %plain = select i1 %is_number, ptr %other, ptr null
-  ret ptr %plain
+  %is_usual = or i1 %is_pythons, %is_numpys
+  br i1 %is_usual, label %plain, label %look
+look:
+  %is_number = call i1 @is_number(ptr %other)
+  br i1 %is_number, label %plain, label %no
+plain:
+  ret ptr %other
+no:
+  ret ptr null
 }}
 
 define internal i1 @is_index(ptr %key) {{

@@ -235,11 +235,7 @@ ours:
   %host = call ptr @host_or_window(ptr %object)
   ret ptr %host
 number:
-  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
-  %is_int = call i1 @is(ptr %object, i64 T_INT)
-  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
-  %is_weak = or i1 %is_float, %is_int
-  %is_number = or i1 %is_weak, %is_strong
+  %is_number = call i1 @is_number(ptr %object)
   br i1 %is_number, label %same, label %no
 same:
   call void @Py_IncRef(ptr %object)

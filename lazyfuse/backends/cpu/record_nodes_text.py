@@ -1,36 +1,54 @@
 """Recording in machine code: the nodes of a recipe, as LLVM text (see `record_text.py`)."""
 
 NODES = """
-; a Python number as a scalar of a kernel; null for one that its dtype does not take so
-define internal ptr @scalar(ptr %number, ptr %value) {{
+; a number of NumPy's as Python's, any other one as it is, with a reference; null for an exception
+define internal ptr @pythons(ptr %number) {{
+  %is_float = call i1 @is(ptr %number, i64 {float_})
+  %is_int = call i1 @is(ptr %number, i64 {int_})
+  %is_pythons = or i1 %is_float, %is_int
+  br i1 %is_pythons, label %same, label %numpys
+same:
+  call void @Py_IncRef(ptr %number)
+  ret ptr %number
+numpys:
+  %is_long = call i1 @is(ptr %number, i64 {int64})
+  %is_short = call i1 @is(ptr %number, i64 {T_NUMPYS_INT})
+  %is_whole = or i1 %is_long, %is_short
+  br i1 %is_whole, label %whole, label %real
+whole:
+  %integer = call ptr @PyNumber_Index(ptr %number)
+  ret ptr %integer
+real:
+  %inner = call double @PyFloat_AsDouble(ptr %number)
+  %float = call ptr @PyFloat_FromDouble(double %inner)
+  ret ptr %float
+}}
+
+; a number as a scalar of a kernel; null for one that its dtype does not take so
+define internal ptr @scalar(ptr %number, ptr %object) {{
+  %value = call ptr @pythons(ptr %object)
+  %is_lost = icmp eq ptr %value, null
+  br i1 %is_lost, label %no, label %bounds
+bounds:
   %low = call ptr @tuple_item(ptr %number, i64 1)
   %high = call ptr @tuple_item(ptr %number, i64 2)
   %above = call i32 @PyObject_RichCompareBool(ptr %low, ptr %value, i32 1)
   %below = call i32 @PyObject_RichCompareBool(ptr %value, ptr %high, i32 1)
   %both = and i32 %above, %below
   %fits = icmp eq i32 %both, 1
-  br i1 %fits, label %convert, label %no
+  br i1 %fits, label %convert, label %refuse
 convert:
   %dtype = call ptr @tuple_item(ptr %number, i64 0)
   %letter = call i32 @PyUnicode_ReadChar(ptr %dtype, i64 0)
   %real = icmp eq i32 %letter, {letter_f}
   %is_int = call i1 @is(ptr %value, i64 {int_})
   %cast = and i1 %real, %is_int
-  br i1 %cast, label %float, label %weak
-weak:
-  %is_strong = call i1 @is(ptr %value, i64 {float64})
-  br i1 %is_strong, label %strong, label %same
-strong:
-  br i1 %real, label %plain, label %no
-plain:
-  %inner = call double @PyFloat_AsDouble(ptr %value)
-  %python = call ptr @PyFloat_FromDouble(double %inner)
-  br label %make
+  br i1 %cast, label %float, label %make
 float:
   %double = call double @PyLong_AsDouble(ptr %value)
   %raised = call ptr @PyErr_Occurred()
   %wrong = icmp ne ptr %raised, null
-  br i1 %wrong, label %no, label %small
+  br i1 %wrong, label %refuse, label %small
 small:
   %from_zero = fcmp oge double %double, 0.0
   %to_last = fcmp olt double %double, {small_floats}.0
@@ -41,16 +59,16 @@ shared:
   %floats = call ptr @object(i64 {FLOATS})
   %one = call ptr @tuple_item(ptr %floats, i64 %index)
   call void @Py_IncRef(ptr %one)
-  br label %make
+  br label %replace
 fresh:
   %new = call ptr @PyFloat_FromDouble(double %double)
-  br label %make
-same:
-  call void @Py_IncRef(ptr %value)
+  br label %replace
+replace:
+  %cast_value = phi ptr [ %one, %shared ], [ %new, %fresh ]
+  call void @Py_DecRef(ptr %value)
   br label %make
 make:
-  %given = phi ptr [ %one, %shared ], [ %new, %fresh ],
-                     [ %python, %plain ], [ %value, %same ]
+  %given = phi ptr [ %cast_value, %replace ], [ %value, %convert ]
   %prototype = call ptr @object(i64 {CONST})
   %node = call ptr @like(ptr %prototype, i64 {const_words})
   %failed = icmp eq ptr %node, null
@@ -62,6 +80,9 @@ fill:
 drop:
   call void @Py_DecRef(ptr %given)
   ret ptr null
+refuse:
+  call void @Py_DecRef(ptr %value)
+  br label %no
 no:
   call void @PyErr_Clear()
   ret ptr null

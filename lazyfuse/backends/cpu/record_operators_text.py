@@ -163,7 +163,7 @@ record:
   br i1 %is_at_once, label %slow, label %write
 write:
   %known = call ptr @object(i64 %recipes)
-  %done = call i32 @written_any(ptr %known, ptr %operands, i64 2)
+  %done = call i32 @written_any(ptr %known, ptr %operands, i64 2, ptr null)
   switch i32 %done, label %fail [ i32 1, label %same  i32 0, label %slow ]
 same:
   call void @Py_IncRef(ptr %self)

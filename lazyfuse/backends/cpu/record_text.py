@@ -15,6 +15,7 @@ declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare i64 @PyLong_AsUnsignedLong(ptr)
 declare double @PyLong_AsDouble(ptr)
 declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyNumber_Index(ptr)
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyFloat_FromDouble(double)
@@ -199,12 +200,8 @@ array:
   %form = call ptr @form(ptr %operand)
   ret ptr %form
 number:
-  %is_float = call i1 @is(ptr %operand, i64 {float_})
-  %is_int = call i1 @is(ptr %operand, i64 {int_})
-  %is_strong = call i1 @is(ptr %operand, i64 {float64})
-  %is_weak = or i1 %is_float, %is_int
-  %known = or i1 %is_weak, %is_strong
   %type = call ptr @kind(ptr %operand)
+  %known = call i1 @is_recorded_number(ptr %operand)
   %mark = select i1 %known, ptr %type, ptr null
   ret ptr %mark
 }}

@@ -1,0 +1,91 @@
+"""Results of ufuncs that are written into arrays of the engine, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+INTO = """
+; a ufunc of one or two operands, and of nothing else an output, by recipes of writes: 1 when it is
+; done, 0 where Python has to do it, -1 for an exception. What is small is computed at once there.
+; The output comes after the operands, by position or as the only keyword
+define internal i32 @written_into(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %operands = alloca [3 x ptr]
+  %known = call ptr @part(ptr %self, i64 T_INTO)
+  %numpys = call ptr @part(ptr %self, i64 T_NUMPYS)
+  %has_none = icmp eq ptr %known, null
+  br i1 %has_none, label %no, label %measure
+measure:
+  %nin_at = getelementptr i8, ptr %numpys, i64 16
+  %nin = load i32, ptr %nin_at
+  %inputs = zext i32 %nin to i64
+  %words = call i64 @count_of(ptr %names)
+  %total = add i64 %count, %words
+  %with_out = add i64 %inputs, 1
+  %is_one_more = icmp eq i64 %total, %with_out
+  %is_by_position = icmp eq i64 %words, 0
+  br i1 %is_one_more, label %word, label %no
+word:
+  br i1 %is_by_position, label %target, label %name
+name:
+  %is_one_word = icmp eq i64 %words, 1
+  %first_word = call ptr @tuple_item(ptr %names, i64 0)
+  %out_word = call ptr @object(i64 T_OUT)
+  %is_out = icmp eq ptr %first_word, %out_word
+  %is_named = and i1 %is_one_word, %is_out
+  br i1 %is_named, label %target, label %no
+target:
+  %out = get ptr %args[%inputs]
+  %is_engines = call i1 @is_engines(ptr %out)
+  br i1 %is_engines, label %size, label %no
+size:
+  %eager = call i64 @eager_size()
+  %has_raised = icmp slt i64 %eager, 0
+  br i1 %has_raised, label %fail, label %compare
+compare:
+  %layout = call ptr @get(ptr %out, i64 HANDLE_LAYOUT)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %elements = call i64 @count_in(ptr %shape)
+  %is_large = icmp sgt i64 %elements, %eager
+  br i1 %is_large, label %begin, label %no
+begin:
+  put ptr %out, %operands[0]
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %placed ]
+  %there = phi i64 [ 1, %begin ], [ %there_now, %placed ]
+  %mark = phi i64 [ 0, %begin ], [ %mark_now, %placed ]
+  %is_over = icmp sge i64 %i, %inputs
+  br i1 %is_over, label %write, label %look
+look:
+  %arg = get ptr %args[%i]
+  put ptr %arg, %operands[%there]
+  br label %find
+find:
+  %place = phi i64 [ 0, %look ], [ %place_after, %further ]
+  %one = get ptr %operands[%place]
+  %is_it = icmp eq ptr %one, %arg
+  br i1 %is_it, label %placed, label %further
+further:
+  %place_after = add i64 %place, 1
+  br label %find
+placed:
+  %is_new = icmp eq i64 %place, %there
+  %new = zext i1 %is_new to i64
+  %there_now = add i64 %there, %new
+  %shift = mul i64 %i, 2
+  %shifted = shl i64 %place, %shift
+  %mark_now = or i64 %mark, %shifted
+  %after = add i64 %i, 1
+  br label %next
+write:
+  %extra = call ptr @PyLong_FromLong(i64 %mark)
+  %is_lost = icmp eq ptr %extra, null
+  br i1 %is_lost, label %fail, label %ask
+ask:
+  %done = call i32 @written_any(ptr %known, ptr %operands, i64 %there, ptr %extra)
+  call void @Py_DecRef(ptr %extra)
+  ret i32 %done
+fail:
+  ret i32 -1
+no:
+  ret i32 0
+}
+"""

@@ -1,0 +1,88 @@
+"""Arguments that are no arrays by their types, as LLVM text; see `methods.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import EllipsisType, NoneType
+
+import numpy as np
+
+#: Types of arguments that are no arrays and hold none; the first may be part of the key of a
+#: recipe (`frontend/rerecord.py`, `static`). In the middle are those of numbers, and first among
+#: these the ones of which recipes are (`NUMBERS` there).
+_STATIC = (NoneType, str, type, type(np._NoValue), bool, int)
+_RECORDED = (int, float, np.float64, np.float32, np.int64, np.int32)
+_OTHER_NUMBERS = (
+    complex, np.complex128, np.complex64, np.float16, np.int8, np.int16, np.uint8, np.uint16,
+    np.uint32, np.uint64, np.bool_,
+)  # fmt: skip
+PLAIN_TYPES = (*_STATIC, *_RECORDED[1:], *_OTHER_NUMBERS, slice, EllipsisType)
+
+
+def places(first: int) -> Mapping[str, int]:
+    """Where in the table, in which the types stand from `first` on, kinds of them begin and end,
+    and single ones are."""
+    found = {"FIRST_PLAIN": 0, "LAST_PLAIN": len(PLAIN_TYPES), "LAST_STATIC": len(_STATIC)}
+    found |= {
+        "FIRST_NUMBER": PLAIN_TYPES.index(bool),
+        "FIRST_RECORDED": PLAIN_TYPES.index(int),
+        "LAST_RECORDED": PLAIN_TYPES.index(_OTHER_NUMBERS[0]),
+        "LAST_NUMBER": PLAIN_TYPES.index(slice),
+        "T_NUMPYS_FLOAT": PLAIN_TYPES.index(np.float32),
+        "T_NUMPYS_INT": PLAIN_TYPES.index(np.int32),
+    }
+    return {name: first + number for name, number in found.items()}
+
+
+KINDS = """
+; whether an argument is no array and holds none: None, a number, a string, a slice, ..., a dtype,
+; a class of scalars
+define internal i1 @is_plain(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_listed = call i1 @is_between(ptr %kind, i64 FIRST_PLAIN, i64 LAST_PLAIN)
+  br i1 %is_listed, label %yes, label %family
+family:
+  %dtypes = call ptr @object(i64 T_DTYPE)
+  %is_dtype = call i32 @PyType_IsSubtype(ptr %kind, ptr %dtypes)
+  %scalars = call ptr @object(i64 T_GENERIC)
+  %is_scalar = call i32 @PyType_IsSubtype(ptr %kind, ptr %scalars)
+  %either = or i32 %is_dtype, %is_scalar
+  %is_known = icmp ne i32 %either, 0
+  ret i1 %is_known
+yes:
+  ret i1 true
+}
+
+; whether an object is a number of Python's or NumPy's
+define internal i1 @is_number(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_number = call i1 @is_between(ptr %kind, i64 FIRST_NUMBER, i64 LAST_NUMBER)
+  ret i1 %is_number
+}
+
+; whether it is one of which recipes are
+define internal i1 @is_recorded_number(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_known = call i1 @is_between(ptr %kind, i64 FIRST_RECORDED, i64 LAST_RECORDED)
+  ret i1 %is_known
+}
+
+; whether a type is one of the table's from a place to another
+define internal i1 @is_between(ptr %type, i64 %first, i64 %last) {
+  %word = ptrtoint ptr %type to i64
+  br label %next
+next:
+  %i = phi i64 [ %first, %0 ], [ %after, %compare ]
+  %is_over = icmp sge i64 %i, %last
+  br i1 %is_over, label %no, label %compare
+compare:
+  %wanted = call i64 @entry(i64 %i)
+  %after = add i64 %i, 1
+  %is_it = icmp eq i64 %word, %wanted
+  br i1 %is_it, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+"""
