@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lazyfuse.ops import complex_math as z
 from lazyfuse.ops import composite as c
 from lazyfuse.ops.body import Value, flag
 from lazyfuse.ops.float_flags import DIVIDE, INVALID
@@ -44,18 +45,18 @@ def _binary(primitive: str) -> Callable[[Value, Value], Value]:
 
 
 ROWS: tuple[OpDef, ...] = (
-    OpDef("exp", np.exp, {"f": _unary("exp")}, ulp=4),
+    OpDef("exp", np.exp, {"f": _unary("exp"), "c": z.exp}, ulp=4),
     OpDef("exp2", np.exp2, {"f": _unary("exp2")}, ulp=4),
     OpDef("expm1", np.expm1, {"f": _unary("expm1")}, ulp=4),
-    OpDef("log", np.log, {"f": _log("log")}, ulp=4),
-    OpDef("log2", np.log2, {"f": _log("log2")}, ulp=4),
-    OpDef("log10", np.log10, {"f": _log("log10")}, ulp=4),
+    OpDef("log", np.log, {"f": _log("log"), "c": z.log}, ulp=4),
+    OpDef("log2", np.log2, {"f": _log("log2"), "c": z.log2}, ulp=4),
+    OpDef("log10", np.log10, {"f": _log("log10"), "c": z.log10}, ulp=4),
     OpDef("log1p", np.log1p, {"f": _log1p}, ulp=4),
-    OpDef("sin", np.sin, {"f": _unary("sin")}, ulp=4),
-    OpDef("cos", np.cos, {"f": _unary("cos")}, ulp=4),
+    OpDef("sin", np.sin, {"f": _unary("sin"), "c": z.sin}, ulp=4),
+    OpDef("cos", np.cos, {"f": _unary("cos"), "c": z.cos}, ulp=4),
     OpDef("tan", np.tan, {"f": _unary("tan")}, ulp=5),
-    OpDef("sinh", np.sinh, {"f": _unary("sinh")}, ulp=5),
-    OpDef("cosh", np.cosh, {"f": _unary("cosh")}, ulp=5),
+    OpDef("sinh", np.sinh, {"f": _unary("sinh"), "c": z.sinh}, ulp=5),
+    OpDef("cosh", np.cosh, {"f": _unary("cosh"), "c": z.cosh}, ulp=5),
     OpDef("tanh", np.tanh, {"f": _unary("tanh")}, ulp=5),
     OpDef("arcsin", np.arcsin, {"f": _unary("asin")}, ulp=5),
     OpDef("arccos", np.arccos, {"f": _unary("acos")}, ulp=5),
