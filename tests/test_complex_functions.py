@@ -17,7 +17,7 @@ DTYPES = ("c8", "c16")
 
 
 def special(dtype: str) -> Any:
-    """Every pair of zeros, infinities, NaN, the largest and smallest, what overflows on the way."""
+    """Every pair of zeros, infinities, NaN, extremes, and what overflows on the way."""
     info = host.finfo(dtype)
     far = 709.5 if dtype == "c16" else 88.5
     parts = [0.0, 1.0, 0.5, 2.5, 3.0, 1e-3, 100.0, far, 1500.0, host.inf, host.nan]

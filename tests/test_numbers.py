@@ -91,7 +91,7 @@ def test_numbers_differ_from_call_to_call(dtype: str, way: str) -> None:
 def test_ufuncs_of_one_number(name: str, way: str) -> None:
     """NumPy's own answers, exactly, and of its types."""
     for number in (*NUMBERS, -2.0, 10**30, "x"):
-        wanted, given = (attempt(lambda n=np: getattr(n, name)(number)) for np in (host, lf))
+        wanted, given = (attempt(lambda n=np, x=number: getattr(n, name)(x)) for np in (host, lf))
         assert type(given) is type(wanted)
         host.testing.assert_array_equal(given, wanted)
 

@@ -1,6 +1,6 @@
 """Transcendental functions of complex numbers over pairs of floats.
 
-NumPy calls the C library's. The special values are those of C99, Annex G.6, and the steps that keep
+NumPy calls the C library's. The special values are those of C99, Annex G.6, and the steps against
 what would overflow or cancel on the way are glibc's (math/s_cexp_template.c and its neighbours).
 Where a condition is met, NumPy is asked what it has to say.
 """

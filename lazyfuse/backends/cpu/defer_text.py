@@ -79,7 +79,7 @@ _INDEX_BITS, _GOLDEN = 10, 0x9E3779B97F4A7C15
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
-#: NumPy's, with which singles become doubles, and so is STRONG_INTEGER; SINGLE_NUMBER is a float32.
+#: NumPy's, with which singles become doubles; so is STRONG_INTEGER. SINGLE_NUMBER is a float32.
 _KIND = {
     "OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16,
     "LARGE_NUMBER": 8 | 32, "STRONG_NUMBER": 8 | 64,
