@@ -517,3 +517,62 @@ def test_no_reference_is_lost() -> None:
         before,
         after,
     )
+
+
+COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "numbers": lambda np, z, x: (z * 2.0, 3 - z, z * (1 - 2j), 1j / z, z + host.complex128(2j)),
+    "of a real array": lambda np, z, x: (x * 2j, 1j - x, x + host.complex128(1 + 1j)),
+    "of NumPy's": lambda np, z, x: (z * host.float32(0.1), host.int64(3) - z, host.float64(2) / z),
+    "parts": lambda np, z, x: (z.real * 2.0, z.imag + x, 1.0 / z.real, x - z.imag),
+    "both parts": lambda np, z, x: (z.real * z.imag, z.real * z.real + z.imag * z.imag),
+    "parts of views": lambda np, z, x: (z.T.real - z.T.imag, z[1:, ::2].imag * z[:-1, 1::2].real),
+    "functions of parts": lambda np, z, x: (np.arctan2(z.imag, z.real), np.sqrt(z.real + 9.0)),
+    "the same strides": lambda np, z, x: (z.real * 2.0, np.repeat(x, 2, axis=1)[:, ::2] * 2.0),
+    "out of parts": lambda np, z, x: np.multiply(z.real, z.imag, out=x * 0.0),
+}
+
+
+@pytest.mark.parametrize("dtype", ("c16", "c8"))
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_and_parts(name: str, dtype: str) -> None:
+    """Recorded again, too; parts are read by an operation of their own."""
+    values = [host.asarray(each) for each in _inputs("f8")[:2]]
+    z = (values[0] + 1j * values[1]).astype(dtype)
+    x = values[1].astype("f4" if dtype == "c8" else "f8")
+
+    def program(np: Any, z: Any, x: Any) -> Any:
+        z, x = np.array(z), np.array(x)
+        return [COMPLEX[name](np, z, x) for _ in range(4)]
+
+    with host.errstate(all="ignore"):
+        oracle.check(program, z, x, ulp=4)
+
+
+def test_complex_numbers_that_do_not_fit() -> None:
+    """What complex64 cannot hold is infinite, with NumPy's warning, and nothing is learnt of it."""
+    z = lf.array((host.arange(600) + 1j).astype("c8"))
+    for number in (2.0, 1e300, 3j, complex(0, 1e300), 4.0, float("inf"), complex("nan")):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            found = host.asarray(z * number)
+        with warnings.catch_warnings(record=True) as wanted:
+            warnings.simplefilter("always")
+            expected = host.asarray(z) * number
+        host.testing.assert_array_equal(found, expected)
+        assert len(heard) > 0 or not wanted
+
+
+def test_parts_are_learnt() -> None:
+    """Once, not at each call."""
+    z = lf.array(host.exp(1j * host.arange(600.0)))
+    learnt, before = [0], shortcuts.learn
+
+    def counted(*args: Any) -> Any:
+        learnt[0] += 1
+        return before(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortcuts, "learn", counted)
+        for _ in range(5):
+            z.real * 0.125 + z.imag * 2j
+    assert learnt[0] <= 3

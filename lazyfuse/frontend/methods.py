@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import fallback
+from lazyfuse.frontend import fallback, registry
 from lazyfuse.frontend.call_form import call
 from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
@@ -140,6 +140,8 @@ def conjugate_method(self: Any, out: Any = None) -> Any:
     """The complex conjugate; a real array itself."""
     if out is None and self._code[0] != "c":
         return self
+    if out is None:
+        return registry.NATIVE["conjugate"].call_as_user(self)
     return apply("conjugate", (self,), out=out)
 
 

@@ -22,6 +22,7 @@ from lazyfuse.frontend.convert import as_float, limits
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Fill, Map, Masked, Node, Reduce, Update, View
 from lazyfuse.ir.origin import Origin
+from lazyfuse.ir.recast import FLOAT_OF
 from lazyfuse.ir.slots import slots_of
 
 #: Steps and operands of recipes: machine code has room for so many.
@@ -32,7 +33,8 @@ _new = object.__new__
 
 
 class Number(NamedTuple):
-    """A number among the operands: the dtype that it takes, and the range in which it does."""
+    """A number among the operands: the dtype that it takes, and the range in which it does; of
+    complex dtypes that of its absolute value."""
 
     dtype: str
     low: float
@@ -64,6 +66,8 @@ def number_of(value: float, number: Number) -> Const | None:
     """A number as a scalar of a kernel; None for one that its dtype does not take so."""
     if isinstance(value, np.generic):
         value = value.item()
+    if number.dtype[0] == "c":
+        return Const(complex(value), number.dtype) if abs(value) <= number.high else None
     if not number.low <= value <= number.high:
         return None
     return Const(as_float(value) if number.dtype[0] == "f" else value, number.dtype)
@@ -171,21 +175,36 @@ def _one_map(node: Node, operands: Sequence[Any], memory: Sequence[Node | None])
 
 def _number(src: Node, value: Any) -> Number | None:
     """How a number became this node, if it did."""
-    bounds = limits(src.dtype)
+    bounds = limits(FLOAT_OF.get(src.dtype, src.dtype))
     if type(src) is not Const or src.from_shape or bounds is None:
         return None
-    is_same_kind = isinstance(value, int | np.integer) or src.dtype[0] == "f"
+    is_same_kind = isinstance(value, int | np.integer) or src.dtype[0] in "fc"
     return Number(src.dtype, *bounds) if is_same_kind and src.value == value else None
 
 
 def _is_read(src: Node, memory: Node, operand: Any) -> bool:
     """Whether a node is what an operand reads of its memory."""
     layout, form = operand._layout, memory.formed()
-    if operand._cast is not None:  # a part of complex numbers, which may have the whole's layout
-        return False
+    if operand._cast is not None:  # a part of complex numbers, which is read by an operation
+        return _is_same(src, operand._read())
     if layout == form.layout:  # of the array itself, or of a view of all of it
         return src is memory
     return type(src) is View and src.srcs == (memory,) and src.layout == layout
+
+
+def _is_same(node: Node, other: Node) -> bool:
+    """Whether two nodes are the same pending operations on the same memory."""
+    if node is other:
+        return True
+    if type(node) is not type(other) or node.buffer is not None or not node.srcs:
+        return False
+    is_alike = (
+        node.layout == other.layout
+        if isinstance(node, View)
+        # type: ignore[attr-defined]  # of one type
+        else (node.signature == other.signature)
+    )
+    return is_alike and all(map(_is_same, node.srcs, other.srcs))
 
 
 def _step(node: Node, places: tuple[int, ...]) -> Step:

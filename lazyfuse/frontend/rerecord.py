@@ -34,7 +34,9 @@ Recipes = dict[Key, Recipe]
 #: The classes of arrays and pending scalars.
 ARRAYS: set[type] = set()
 #: Those of numbers; NumPy's are strong, so what is learnt of them is their own.
-NUMBERS = frozenset((int, float, np.float64, np.float32, np.int64, np.int32))
+NUMBERS = frozenset(
+    (int, float, complex, np.float64, np.float32, np.int64, np.int32, np.complex128)
+)
 _new = object.__new__
 _ref = weakref.ref
 _options = config.current

@@ -181,7 +181,7 @@ real:
 strong:
   %double = get ptr @state[DTYPE_DOUBLE]
   %is_double = icmp eq ptr %wanted, %double
-  %is_known = call i1 @is_recorded_number(ptr %object)
+  %is_known = call i1 @is_real_number(ptr %object)
   %is_narrow = call i1 @is(ptr %object, i64 T_NUMPYS_FLOAT)
   %is_kept = select i1 %is_double, i1 %is_known, i1 %is_narrow
   br i1 %is_kept, label %convert, label %no

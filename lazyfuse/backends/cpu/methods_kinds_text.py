@@ -9,14 +9,15 @@ import numpy as np
 
 #: Types of arguments that are no arrays and hold none; the first may be part of the key of a
 #: recipe (`frontend/rerecord.py`, `static`). In the middle are those of numbers, and first among
-#: these the ones of which recipes are (`NUMBERS` there).
+#: these the ones of which recipes are (`NUMBERS` there), real ones before the others.
 _STATIC = (NoneType, str, type, type(np._NoValue), bool, int)
-_RECORDED = (int, float, np.float64, np.float32, np.int64, np.int32)
+_REAL = (int, float, np.float64, np.float32, np.int64, np.int32)
+_COMPLEX = (complex, np.complex128)
 _OTHER_NUMBERS = (
-    complex, np.complex128, np.complex64, np.float16, np.int8, np.int16, np.uint8, np.uint16,
-    np.uint32, np.uint64, np.bool_,
+    np.complex64, np.float16, np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.bool_,
 )  # fmt: skip
-PLAIN_TYPES = (*_STATIC, *_RECORDED[1:], *_OTHER_NUMBERS, slice, EllipsisType)
+PLAIN_TYPES = (*_STATIC, *_REAL[1:], *_COMPLEX, *_OTHER_NUMBERS, slice, EllipsisType)
 
 
 def places(first: int) -> Mapping[str, int]:
@@ -26,6 +27,7 @@ def places(first: int) -> Mapping[str, int]:
     found |= {
         "FIRST_NUMBER": PLAIN_TYPES.index(bool),
         "FIRST_RECORDED": PLAIN_TYPES.index(int),
+        "LAST_REAL": PLAIN_TYPES.index(_COMPLEX[0]),
         "LAST_RECORDED": PLAIN_TYPES.index(_OTHER_NUMBERS[0]),
         "LAST_NUMBER": PLAIN_TYPES.index(slice),
         "T_NUMPYS_FLOAT": PLAIN_TYPES.index(np.float32),
@@ -65,6 +67,19 @@ define internal i1 @is_recorded_number(ptr %object) {
   %kind = call ptr @kind(ptr %object)
   %is_known = call i1 @is_between(ptr %kind, i64 FIRST_RECORDED, i64 LAST_RECORDED)
   ret i1 %is_known
+}
+
+; whether it is one of these that is real, or one that is not
+define internal i1 @is_real_number(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_real = call i1 @is_between(ptr %kind, i64 FIRST_RECORDED, i64 LAST_REAL)
+  ret i1 %is_real
+}
+
+define internal i1 @is_complex_number(ptr %object) {
+  %kind = call ptr @kind(ptr %object)
+  %is_complex = call i1 @is_between(ptr %kind, i64 LAST_REAL, i64 LAST_RECORDED)
+  ret i1 %is_complex
 }
 
 ; whether a type is one of the table's from a place to another

@@ -72,5 +72,11 @@ def text(places: Mapping[str, int]) -> str:
     scratch = 8 * places["most_operands"]
     ready = {f"ready_{name}": place for name, place in record_flush_text.READY.items()}
     ready["leaf_words"] = record_flush_text.LEAF_WORDS
-    known = {**places, **ready, "letter_f": ord("f"), "scalar_bytes": scratch}
+    known = {
+        **places,
+        **ready,
+        "letter_f": ord("f"),
+        "letter_c": ord("c"),
+        "scalar_bytes": scratch,
+    }
     return "\n".join((TUPLES, *(part.format(**known) for part in parts)))

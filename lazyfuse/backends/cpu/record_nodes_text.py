@@ -26,6 +26,16 @@ real:
 
 ; a number as a scalar of a kernel; null for one that its dtype does not take so
 define internal ptr @scalar(ptr %number, ptr %object) {{
+  %own_dtype = call ptr @tuple_item(ptr %number, i64 0)
+  %own_letter = call i32 @PyUnicode_ReadChar(ptr %own_dtype, i64 0)
+  %is_pair = icmp eq i32 %own_letter, {letter_c}
+  %is_complex = call i1 @is_complex_number(ptr %object)
+  %has_pair = or i1 %is_pair, %is_complex
+  br i1 %has_pair, label %pair, label %one_part
+pair:
+  %of_pair = call ptr @complex_scalar(ptr %number, ptr %object, i1 %is_pair, i1 %is_complex)
+  ret ptr %of_pair
+one_part:
   %value = call ptr @pythons(ptr %object)
   %is_lost = icmp eq ptr %value, null
   br i1 %is_lost, label %no, label %bounds
@@ -69,22 +79,67 @@ replace:
   br label %make
 make:
   %given = phi ptr [ %cast_value, %replace ], [ %value, %convert ]
-  %prototype = call ptr @object(i64 {CONST})
-  %node = call ptr @like(ptr %prototype, i64 {const_words})
-  %failed = icmp eq ptr %node, null
-  br i1 %failed, label %drop, label %fill
-fill:
-  call void @set(ptr %node, i64 {const_value}, ptr %given)
-  call void @share(ptr %node, i64 {node_dtype}, ptr %dtype)
+  %node = call ptr @constant(ptr %given, ptr %dtype)
   ret ptr %node
-drop:
-  call void @Py_DecRef(ptr %given)
-  ret ptr null
 refuse:
   call void @Py_DecRef(ptr %value)
   br label %no
 no:
   call void @PyErr_Clear()
+  ret ptr null
+}}
+
+; the same for a complex dtype, or a complex number, with a margin for its absolute value
+define internal ptr @complex_scalar(ptr %number, ptr %object, i1 %is_pair, i1 %is_complex) {{
+  br i1 %is_pair, label %look, label %no
+look:
+  br i1 %is_complex, label %both, label %one
+both:
+  %real_part = call double @PyComplex_RealAsDouble(ptr %object)
+  %imag_part = call double @PyComplex_ImagAsDouble(ptr %object)
+  br label %bounds
+one:
+  %only = call double @PyFloat_AsDouble(ptr %object)
+  %raised = call ptr @PyErr_Occurred()
+  %failed = icmp ne ptr %raised, null
+  br i1 %failed, label %no, label %bounds
+bounds:
+  %real = phi double [ %real_part, %both ], [ %only, %one ]
+  %imag = phi double [ %imag_part, %both ], [ 0.0, %one ]
+  %high_object = call ptr @tuple_item(ptr %number, i64 2)
+  %high = call double @PyFloat_AsDouble(ptr %high_object)
+  %half = fmul double %high, 0.5
+  %across = call double @llvm.fabs.f64(double %real)
+  %up = call double @llvm.fabs.f64(double %imag)
+  %is_short = fcmp ole double %across, %half
+  %is_low = fcmp ole double %up, %half
+  %fits = and i1 %is_short, %is_low
+  br i1 %fits, label %make, label %no
+make:
+  %value = call ptr @PyComplex_FromDoubles(double %real, double %imag)
+  %is_lost = icmp eq ptr %value, null
+  br i1 %is_lost, label %no, label %give
+give:
+  %dtype = call ptr @tuple_item(ptr %number, i64 0)
+  %node = call ptr @constant(ptr %value, ptr %dtype)
+  ret ptr %node
+no:
+  call void @PyErr_Clear()
+  ret ptr null
+}}
+
+; a scalar of a kernel, whose value's reference it takes; null for an exception
+define internal ptr @constant(ptr %value, ptr %dtype) {{
+  %prototype = call ptr @object(i64 {CONST})
+  %node = call ptr @like(ptr %prototype, i64 {const_words})
+  %failed = icmp eq ptr %node, null
+  br i1 %failed, label %drop, label %fill
+fill:
+  call void @set(ptr %node, i64 {const_value}, ptr %value)
+  call void @share(ptr %node, i64 {node_dtype}, ptr %dtype)
+  ret ptr %node
+drop:
+  call void @Py_DecRef(ptr %value)
   ret ptr null
 }}
 
