@@ -198,12 +198,10 @@ def _is_same(node: Node, other: Node) -> bool:
         return True
     if type(node) is not type(other) or node.buffer is not None or not node.srcs:
         return False
-    is_alike = (
-        node.layout == other.layout
-        if isinstance(node, View)
-        # type: ignore[attr-defined]  # of one type
-        else (node.signature == other.signature)
-    )
+    if isinstance(node, View) and isinstance(other, View):
+        is_alike = node.layout == other.layout
+    else:
+        is_alike = node.signature == other.signature
     return is_alike and all(map(_is_same, node.srcs, other.srcs))
 
 
