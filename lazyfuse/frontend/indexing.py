@@ -183,7 +183,9 @@ def _has_axes(value: Any) -> bool:
 
 def _is_at_hand(value: Any) -> bool:
     """Whether nothing has to be computed for a value."""
-    return not isinstance(value, Handle) or value._storage.node.buffer is not None
+    if not isinstance(value, Handle) or value._host is not None:
+        return True
+    return value._storage.node.buffer is not None
 
 
 def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
