@@ -125,3 +125,38 @@ def test_faults_leave_the_array() -> None:
             with pytest.raises((IndexError, ValueError, TypeError)):
                 wrong()
     host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+def relaxed(xp: Any, u: Any, steps: int) -> Any:
+    """Steps on the interior of a grid, whose edges are set from their neighbours."""
+    for _ in range(steps):
+        u[1:-1, 1:-1] = 0.25 * (u[1:-1, 2:] + u[1:-1, :-2] + u[2:, 1:-1] + u[:-2, 1:-1])
+        u[:, -1] = u[:, -2]
+        u[0] = u[1]
+        u[:, 0] = u[:, 1]
+        u[-1, :] = 0.0
+    return u
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_edges_of_a_grid_are_written_at_once(is_held: bool) -> None:
+    """The interior is computed, with no kernel for any edge; who holds the array from before keeps
+    what it was."""
+    values = host.random.default_rng(3).random((N, N))
+    wanted, there = relaxed(host, values.copy(), 9), lf.array(values)
+    seen = host.asarray(there) if is_held else values
+    lf.reset_stats()
+    relaxed(lf, there, 9)
+    assert there._storage.node.buffer is not None
+    assert lf.stats().kernels_launched == 9
+    host.testing.assert_array_equal(lf.asnumpy(there), wanted)
+    host.testing.assert_array_equal(seen, values)
+
+
+def test_edges_stay_pending_where_nothing_is_small() -> None:
+    values = host.random.default_rng(3).random((N, N))
+    with lf.options(eager_size=0):
+        there = lf.array(values)
+        relaxed(lf, there, 1)
+        assert there._storage.node.buffer is None
+        host.testing.assert_array_equal(lf.asnumpy(there), relaxed(host, values.copy(), 1))

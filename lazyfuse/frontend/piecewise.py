@@ -2,7 +2,8 @@
 
 Each write of a few elements that is recorded takes as long as ten that NumPy does where the
 elements lie. So after some in a row the array is computed, and those that follow are done at
-once. Machine code asks before it records more of them (`is_loop` of `record_operators_text.py`).
+once; after the write of the interior of a grid, where an edge of it is next.
+Machine code asks before it records more of them (`is_loop` of `record_operators_text.py`).
 Zeros, ones and ranges are written out when a part of them is wanted, which would be computed by
 itself each time.
 """
@@ -15,7 +16,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import MANY, give_zeros, is_filled, look
 from lazyfuse.frontend.shortcuts import FEW
-from lazyfuse.ir.node import Update
+from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import replay_code
 
@@ -24,6 +25,8 @@ _IN_A_ROW, MANY_IN_A_ROW = 4, 8
 #: Pieces, at least, of which an array consists: what is larger is the step of a computation that
 #: fuses with others.
 PIECES = 4
+#: Edges, at least, of which an array consists, as a grid of so many rows does.
+_EDGES = 64
 
 
 def is_written_piecewise(array: Any, size: int) -> bool:
@@ -35,6 +38,8 @@ def is_written_piecewise(array: Any, size: int) -> bool:
     most = size_of(node.shape) // PIECES
     if size > FEW and size > min(most, eager_size()):
         return False
+    if size <= _edge(node) and _is_interior(node):
+        return True
     for _ in range(_IN_A_ROW if size <= FEW else MANY_IN_A_ROW):
         srcs = node.srcs  # asked once: another thread may compute meanwhile
         if not isinstance(node, Update) or not srcs:
@@ -43,6 +48,19 @@ def is_written_piecewise(array: Any, size: int) -> bool:
             return False
         node = srcs[0]
     return True
+
+
+def _is_interior(node: Node) -> bool:
+    """Whether a large part of an array is a pending write."""
+    srcs = node.srcs
+    is_region = isinstance(node, Update) and len(srcs) == 2
+    return is_region and size_of(node.layout.shape) > size_of(node.shape) // PIECES  # type: ignore[attr-defined]  # of an Update
+
+
+def _edge(node: Node) -> int:
+    """How many elements the edge of an array may have; 0 where nothing is to happen at once."""
+    at_once = eager_size()
+    return min(at_once, max(FEW, size_of(node.shape) // _EDGES))
 
 
 def compute(*values: Any) -> None:

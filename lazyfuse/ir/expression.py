@@ -143,9 +143,11 @@ class _Walker:
             base, index = node.srcs
             moved = self.resolve(index, broadcast_map(outer, index.shape, shape))
             return self._indexed(node, base, outer), moved
-        return tuple(
-            [self.resolve(src, broadcast_map(outer, src.shape, shape)) for src in node.srcs]
-        )
+        resolve, found = self.resolve, []
+        for src in node.srcs:
+            own = src.shape
+            found.append(resolve(src, outer if own == shape else broadcast_map(outer, own, shape)))
+        return tuple(found)
 
     def _indexed(self, node: Gather, base: Node, outer: IndexMap) -> Read:
         """The memory that a gather reads, where its index is 0."""

@@ -8,6 +8,7 @@ axes (a reshape that merges axes).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from lazyfuse.ops.shapes import Shape, size_of
@@ -29,6 +30,8 @@ class Affine(NamedTuple):
 
 
 IndexMap = tuple[Affine, ...]
+#: Maps that are remembered: a scheduler walks over the same views some tens of times.
+_KEPT = 1 << 13
 
 
 def identity(shape: Shape) -> IndexMap:
@@ -38,6 +41,7 @@ def identity(shape: Shape) -> IndexMap:
     )
 
 
+@lru_cache(_KEPT)
 def broadcast_map(outer: IndexMap, shape: Shape, target: Shape) -> IndexMap:
     """The index map of an operand of `shape` where its broadcast to `target` is read through
     `outer`."""
@@ -49,6 +53,7 @@ def broadcast_map(outer: IndexMap, shape: Shape, target: Shape) -> IndexMap:
     )
 
 
+@lru_cache(_KEPT)
 def compose(inner: IndexMap, outer: IndexMap) -> IndexMap:
     """The map that first applies `outer` (axes of the space to the view),
     then `inner` (view to source)."""
@@ -65,6 +70,7 @@ def _substitute(affine: Affine, outer: IndexMap) -> Affine:
     return Affine(start, tuple(sorted((axis, step) for axis, step in steps.items() if step)))
 
 
+@lru_cache(_KEPT)
 def index_map(view: Layout, shape: Shape, strides: tuple[int, ...]) -> IndexMap | None:
     """`view` in terms of the axes of a dense source; None when it is not affine in them.
 
