@@ -142,3 +142,28 @@ def test_conditions_are_told_at_the_users_line() -> None:
         assert {str(each.message) for each in heard} == {"divide by zero encountered in divide"}
     with host.errstate(all="raise"), pytest.raises(FloatingPointError):
         lf.divide(x, 0.0, out=o)
+
+
+WHOLE: dict[str, Callable[[Any], Any]] = {
+    "a slice": lambda o: o[:], "a view": lambda o: o.view(), "reshaped": lambda o: o.reshape(N),
+    "raveled": lambda o: o.ravel(), "reversed": lambda o: o[::-1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_operand_that_is_a_view_of_the_output(name: str) -> None:
+    """What is learnt of it is not taken for an operand with memory of its own, nor the reverse."""
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        seen = []
+        for _ in range(TIMES):
+            for same in (True, False):
+                o, other = np.array(x), np.array(y)
+                view = WHOLE[name](o if same else other)
+                seen += [np.subtract(view, o, out=o) + 0, np.subtract(o, view, out=o) + 0]
+        return seen
+
+    for ufunc in ufuncs.UFUNCS.values():
+        if ufunc._into is not None:
+            ufunc._into.clear()
+    oracle.check(program, X, Y)

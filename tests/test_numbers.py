@@ -87,6 +87,45 @@ def test_numbers_differ_from_call_to_call(dtype: str, way: str) -> None:
     oracle.check(program, host.arange(20).astype(dtype))
 
 
+@pytest.mark.parametrize("size", (3, 40, 600))
+@pytest.mark.parametrize("dtype", ("f8", "f4", "i8"))
+def test_ints_that_no_float_holds(dtype: str, size: int, way: str) -> None:
+    """NumPy's error, or its array of objects; nothing is written."""
+    huge = 10**400
+
+    def program(np: Any, x: Any) -> Any:
+        x = np.array(x)
+        table, kinds = np.zeros((size, size), x.dtype) + x, []
+        for _ in range(2):
+            for operation in (
+                lambda: x * huge, lambda: huge + x, lambda: x / -huge, lambda: x.__iadd__(huge),
+                lambda: x.__imul__(-huge), lambda: np.add(x, huge), lambda: np.maximum(huge, x),
+                lambda: table[1].__iadd__(huge), lambda: table[1] - huge,
+                lambda: np.multiply(x, huge, out=x),
+            ):  # fmt: skip
+                try:
+                    kinds.append(str(operation().dtype))
+                except (OverflowError, TypeError) as error:
+                    kinds.append(type(error).__mro__[-4].__name__)
+        return str(kinds), x, table
+
+    oracle.check(program, host.arange(size).astype(dtype))
+
+
+def test_objects_without_axes(way: str) -> None:
+    """Arrays of objects stay what they are, whatever they hold; those of numbers are numbers."""
+    for size in (3, 600):
+        ours, theirs = lf.arange(float(size)), host.arange(float(size))
+        for item in (2.5, 3, 2j, host.float32(2.5)):
+            given = host.array(item, object) * ours
+            assert given.dtype == object
+            assert given[1] == (host.array(item, object) * theirs)[1]
+        for dtype in ("f8", ">f8", "f4", "i8", "c16", "?"):
+            given = host.array(1, dtype) < ours if dtype != "c16" else host.array(1, dtype) * ours
+            wanted = host.array(1, dtype) < theirs if dtype != "c16" else host.array(1) * theirs
+            host.testing.assert_array_equal(host.asarray(given), wanted)
+
+
 @pytest.mark.parametrize("name", ("sqrt", "exp", "sin", "tanh", "absolute", "negative", "modf"))
 def test_ufuncs_of_one_number(name: str, way: str) -> None:
     """NumPy's own answers, exactly, and of its types."""

@@ -550,16 +550,23 @@ def test_complex_numbers_and_parts(name: str, dtype: str) -> None:
 
 def test_complex_numbers_that_do_not_fit() -> None:
     """What complex64 cannot hold is infinite, with NumPy's warning, at each call."""
-    z = lf.array((host.arange(600) + 1j).astype("c8"))
-    for number in (2.0, 1e300, 3j, complex(0, 1e300), 4.0, float("inf"), complex("nan")):
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            found = host.asarray(z * number)
-        with warnings.catch_warnings(record=True) as wanted:
-            warnings.simplefilter("always")
-            expected = host.asarray(z) * number
-        host.testing.assert_array_equal(found, expected)
-        assert len(heard) > 0 or not wanted
+    large = complex(1.7e308, 1.7e308)
+    for dtype in ("c8", "c16"):
+        z = lf.array((host.arange(600) + 1j).astype(dtype))
+        for _ in range(4):
+            z * 2j, z * 2.0  # by recipes from here on
+        for number in (2.0, 1e300, 3j, complex(0, 1e300), 4.0, float("inf"), complex("nan"), large,
+                       host.complex128(large)):  # fmt: skip
+            with host.errstate(all="ignore"):
+                found, expected = host.asarray(z * number), host.asarray(z) * number
+            host.testing.assert_array_equal(found, expected)
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                host.asarray(z * number)
+            with warnings.catch_warnings(record=True) as wanted:
+                warnings.simplefilter("always")
+                host.asarray(z) * number
+            assert len(heard) > 0 or not wanted
 
 
 def test_parts_are_learnt() -> None:
@@ -576,3 +583,45 @@ def test_parts_are_learnt() -> None:
         for _ in range(5):
             z.real * 0.125 + z.imag * 2j
     assert learnt[0] <= 3
+
+
+def test_parts_of_equal_products_are_two_operands() -> None:
+    """Arrays that were computed by the same operations are not the same memory: real arrays that
+    lie as their parts do are still told apart."""
+
+    def difference(np: Any, w: Any, z: Any) -> Any:
+        o = np.zeros(len(w))
+        np.subtract(w, z, out=o)
+        return o
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        c, d, seen = np.array(x), np.array(y), []
+        for _ in range(3):
+            w, z = c * d, c * d
+            seen += [difference(np, w.real, z.real), difference(np, w.real, d.imag)]
+            seen.append(w.real - z.real)
+        return seen
+
+    lf.subtract._into.clear()
+    x = host.arange(1200.0)
+    c, d = lf.array(x[:600] + 1j), lf.array(x[:600] * 3 + 2j)
+    w, z, o = c * d, c * d, lf.zeros(600)
+    lf.subtract(w.real, z.real, out=o)
+    a, b, given = lf.array(x * 7), lf.array(x * 2), lf.zeros(600)
+    lf.subtract(a[::2], b[::2], out=given)
+    host.testing.assert_array_equal(host.asarray(given), x[::2] * 5)
+    oracle.check(program, x[:600] + 1j, x[:600] * 3 + 2j)
+
+
+def test_parts_of_deep_graphs_are_learnt_at_once() -> None:
+    """Without a walk over what is pending under them, however deep, whatever it shares."""
+    c, o = lf.array(host.arange(600.0) * 1e-4 + 1e-3j), lf.zeros(600)
+    w = z = shared = other = c
+    with lf.options(max_pending_nodes=5000), host.errstate(all="ignore"):
+        for _ in range(900):
+            w, z = w + 1j, z + 1j
+        for _ in range(60):
+            shared, other = shared * shared + c, other * other + c
+        lf.subtract(w.real, z.real, out=o)
+        lf.add(shared.real, other.real, out=o)
+        assert (w.real - z.imag).shape == (600,)

@@ -149,7 +149,7 @@ def scalar(value: ScalarValue, dtype: str) -> Const:
             check_c_integer(value, 63)
         return Const(bool(value), dtype)
     inexact = complex(value) if kind == "c" else as_float(value.real)
-    if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(inexact) < math.inf:
+    if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= _larger_part(inexact) < math.inf:
         call_as_user(np.asarray(inexact).astype, dtype)  # warns as np.errstate says
     return Const(inexact, dtype)
 
@@ -173,11 +173,16 @@ def assigned_scalar(given: Operand, dtype: str) -> Const:
 def quiet_scalar(value: ScalarValue, dtype: str) -> ScalarValue | None:
     """The value of a scalar; None where NumPy would warn or raise."""
     try:
-        if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= abs(value) < math.inf:
+        if dtype in _TOO_LARGE and _TOO_LARGE[dtype] <= _larger_part(value) < math.inf:
             return None
         return scalar(value, dtype).value
     except OverflowError:
         return None
+
+
+def _larger_part(number: complex) -> float:
+    """The size of the larger part: that of the whole may be too large for a float."""
+    return max(abs(number.real), abs(number.imag))
 
 
 def as_float(number: float) -> float:

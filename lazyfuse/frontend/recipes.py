@@ -19,11 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.convert import as_float, limits
+from lazyfuse.ir import recast
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Fill, Map, Masked, Node, Reduce, Update, View
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.recast import FLOAT_OF
 from lazyfuse.ir.slots import slots_of
+from lazyfuse.ops.table import OPS
 
 #: Steps and operands of recipes: machine code has room for so many.
 MOST_STEPS, MOST_OPERANDS = 24, 8
@@ -34,7 +36,7 @@ _new = object.__new__
 
 class Number(NamedTuple):
     """A number among the operands: the dtype that it takes, and the range in which it does; of
-    complex dtypes that of its absolute value."""
+    complex dtypes twice that of each part."""
 
     dtype: str
     low: float
@@ -67,7 +69,8 @@ def number_of(value: float, number: Number) -> Const | None:
     if isinstance(value, np.generic):
         value = value.item()
     if number.dtype[0] == "c":
-        return Const(complex(value), number.dtype) if abs(value) <= number.high else None
+        size = max(abs(value.real), abs(value.imag))
+        return Const(complex(value), number.dtype) if size <= number.high / 2 else None
     if not number.low <= value <= number.high:
         return None
     return Const(as_float(value) if number.dtype[0] == "f" else value, number.dtype)
@@ -186,23 +189,19 @@ def _is_read(src: Node, memory: Node, operand: Any) -> bool:
     """Whether a node is what an operand reads of its memory."""
     layout, form = operand._layout, memory.formed()
     if operand._cast is not None:  # a part of complex numbers, which is read by an operation
-        return _is_same(src, operand._read())
+        return _is_part(src, memory, operand)
     if layout == form.layout:  # of the array itself, or of a view of all of it
         return src is memory
     return type(src) is View and src.srcs == (memory,) and src.layout == layout
 
 
-def _is_same(node: Node, other: Node) -> bool:
-    """Whether two nodes are the same pending operations on the same memory."""
-    if node is other:
-        return True
-    if type(node) is not type(other) or node.buffer is not None or not node.srcs:
+def _is_part(src: Node, memory: Node, operand: Any) -> bool:
+    """Whether a node is the part of complex memory that an operand reads."""
+    part = recast.part(memory, operand._cast, operand._layout)
+    if part is None or type(src) is not Map or src.op is not OPS[recast.PARTS[part.number]]:
         return False
-    if isinstance(node, View) and isinstance(other, View):
-        is_alike = node.layout == other.layout
-    else:
-        is_alike = node.signature == other.signature
-    return is_alike and all(map(_is_same, node.srcs, other.srcs))
+    pairs = src.srcs[0]
+    return type(pairs) is View and pairs.srcs == (memory,) and pairs.layout == part.layout
 
 
 def _step(node: Node, places: tuple[int, ...]) -> Step:

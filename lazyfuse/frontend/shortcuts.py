@@ -187,6 +187,7 @@ def into(
             _write(
                 known, operands, mark,
                 lambda given: general([given[place] for place in places], given[0]),
+                is_ordered=False,
             )  # fmt: skip
         return out
 
@@ -273,9 +274,16 @@ def _record(
 
 
 def _write(
-    known: Recipes, operands: Sequence[Any], extra: Any, call: Callable[[Sequence[Any]], Any]
+    known: Recipes,
+    operands: Sequence[Any],
+    extra: Any,
+    call: Callable[[Sequence[Any]], Any],
+    *,
+    is_ordered: bool = True,
 ) -> Any:
-    """A write by the long way, whose recipe is kept; a small array goes into the engine first."""
+    """A write by the long way, whose recipe is kept; a small array goes into the engine first.
+    `is_ordered`: the operands are those of the operation in their order, so they need not be told
+    apart by what they read."""
     if operands[0]._host is not None:
         return call(operands)
     given = entered(operands)
@@ -289,7 +297,9 @@ def _write(
     made = call(given)
     node: Node = given[0]._storage.node
     region = node.layout.shape if type(node) is Update else node.shape
-    if node is not memory[0] and before == given_warnings() and size_of(region) > FEW:
+    is_clear = is_ordered or len(set(memory)) == len(memory)
+    is_large = size_of(region) > FEW
+    if node is not memory[0] and before == given_warnings() and is_large and is_clear:
         found = learn(node, given, memory)
         if found is not None and not _reads_whole_memory(found, 1):
             _keep(known, key, found)

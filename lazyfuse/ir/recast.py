@@ -23,7 +23,8 @@ from lazyfuse.ir.order import copy_strides, result_strides
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 
-_PARTS = ("real", "imag")
+#: The operations that give the parts of complex elements.
+PARTS = ("real", "imag")
 #: The dtype of the parts of complex elements.
 FLOAT_OF = {"c8": "f4", "c16": "f8"}
 
@@ -36,16 +37,23 @@ class Cast(NamedTuple):
     shift: int = 0
 
 
+class Part(NamedTuple):
+    """A part of complex elements: 0 or 1 of `PARTS`, and where the elements are."""
+
+    number: int
+    layout: Layout
+
+
 def read(node: Node, cast: Cast, layout: Layout) -> Node:
     """The elements that `layout` addresses in the memory of a node, read as `cast` says."""
     dtype = cast.dtype
-    part = _part(node, cast, layout)
-    if part is None:
+    found = part(node, cast, layout)
+    if found is None:
         return viewed(node, cast, layout)
-    number, halved = part
+    number, halved = found
     pairs = View(node, halved)
     strides = result_strides([layout[:2]], layout.shape)
-    return Map(OPS[_PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
+    return Map(OPS[PARTS[number]], (node.dtype,), dtype, layout.shape, strides, (pairs,))
 
 
 def viewed(node: Node, cast: Cast, layout: Layout) -> Node:
@@ -57,10 +65,10 @@ def written(base: Node, cast: Cast, layout: Layout, value: Node) -> Node:
     """The next version of `base`: its elements at `layout`, as `cast` reads them, replaced by
     `value`."""
     dtype = cast.dtype
-    part = _part(base, cast, layout)
-    if part is None:
+    found = part(base, cast, layout)
+    if found is None:
         return overwritten(base, cast, layout, value)
-    number, halved = part
+    number, halved = found
     other = read(base, cast, Layout(layout.shape, layout.strides, layout.offset ^ 1))
     pair = (value, other) if number == 0 else (other, value)
     strides = copy_strides(layout.shape, layout.strides)
@@ -88,14 +96,14 @@ def repeats(layout: Layout) -> bool:
     return False
 
 
-def _part(node: Node, cast: Cast, layout: Layout) -> tuple[int, Layout] | None:
-    """Which part of complex elements a layout of floats addresses: 0 or 1, and where they are."""
+def part(node: Node, cast: Cast, layout: Layout) -> Part | None:
+    """Which part of complex elements a layout of floats addresses; None where it is none."""
     if FLOAT_OF.get(node.dtype) != cast.dtype or cast.shift:
         return None
     if any(s % 2 for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1):
         return None
     halves = tuple(stride // 2 for stride in layout.strides)
-    return layout.offset % 2, Layout(layout.shape, halves, layout.offset // 2)
+    return Part(layout.offset % 2, Layout(layout.shape, halves, layout.offset // 2))
 
 
 def _reinterpreted(node: Node, cast: Cast) -> Node:

@@ -181,7 +181,10 @@ real:
 strong:
   %double = get ptr @state[DTYPE_DOUBLE]
   %is_double = icmp eq ptr %wanted, %double
-  %is_known = call i1 @is_real_number(ptr %object)
+  %is_real = call i1 @is_real_number(ptr %object)
+  %is_large_int = call i1 @is(ptr %object, i64 T_INT)
+  %is_numpys_or_float = xor i1 %is_large_int, true
+  %is_known = and i1 %is_real, %is_numpys_or_float
   %is_narrow = call i1 @is(ptr %object, i64 T_NUMPYS_FLOAT)
   %is_kept = select i1 %is_double, i1 %is_known, i1 %is_narrow
   br i1 %is_kept, label %convert, label %no

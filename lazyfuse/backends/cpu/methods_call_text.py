@@ -64,9 +64,6 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %none)
   ret ptr %made
 slow:
-  %one_positional = xor i1 %named, true
-  %less_one = zext i1 %one_positional to i64
-  %before_out = sub i64 %count, %less_one
   %are_numbers = call i1 @are_numbers(ptr %args, i64 %count)
   %no_words = xor i1 %named, true
   %is_of_numbers = and i1 %are_numbers, %no_words
@@ -118,6 +115,8 @@ not_small:
   %is_written = call i32 @written_into(ptr %self, ptr %args, i64 %count, ptr %names)
   switch i32 %is_written, label %fail [ i32 1, label %give_out  i32 0, label %not_written ]
 give_out:
+  %is_positional = zext i1 %no_words to i64
+  %before_out = sub i64 %count, %is_positional
   %out_at = getelementptr ptr, ptr %args, i64 %before_out
   %out = load ptr, ptr %out_at
   call void @Py_IncRef(ptr %out)

@@ -187,7 +187,8 @@ slow:
 }
 
 ; an operand that is ours, a plain number, or an array of NumPy's, with a reference; null for
-; others. NumPy makes an array of the number in `number < array`: that is the number again
+; others. NumPy makes an array without axes of the number in `number < array`: that is the number
+; again, where it is one of NumPy's and not any object
 define internal ptr @operand_of_ufunc(ptr %object) {
   %is_array = call i1 @is_array(ptr %object)
   %is_number = call i1 @is_number(ptr %object)
@@ -199,7 +200,9 @@ look:
 axes:
   %nd = get i32 %object[ND]
   %has_none = icmp eq i32 %nd, 0
-  br i1 %has_none, label %item, label %same
+  %is_ours = call i1 @has_known_dtype(ptr %object)
+  %is_item = and i1 %has_none, %is_ours
+  br i1 %is_item, label %item, label %same
 item:
   %data = get ptr %object[DATA]
   %dtype = get ptr %object[DESCR]
