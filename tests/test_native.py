@@ -285,3 +285,16 @@ def test_ufuncs(name: str) -> None:
     with host.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         oracle.check(program, *arrays, ulp=0 if exact or ufunc.nout > 1 else 8)
+
+
+def test_attributes_that_arrays_lack() -> None:
+    """The error is Python's, whoever raises it; what is put off is not settled by asking."""
+    small, large = lf.array([1.0, 2.0]), lf.zeros(100_000)
+    for array in (small, large):
+        for name in ("__array_struct__", "__nonsense__", "__", "nonsense"):
+            with pytest.raises(
+                AttributeError, match=f"^'LazyArray' object .* '{name}'$"
+            ) as raised:
+                getattr(array, name)
+            assert (raised.value.name, raised.value.obj) == (name, array)
+            assert getattr(array, name, None) is None

@@ -107,7 +107,7 @@ _DEFERRING = {
     "TUPLE": TUPLE, "CODE": CODE,
     "STRONG": FLOAT64,
 }  # fmt: skip
-_ASKED = ("OPTIONS", "TRUE", "FALSE", "WARNINGS", "FILTERS_NAME", "AXIS", "KEEPDIMS")
+_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS ATTRIBUTE_ERROR".split()
 
 FUNCTIONS = (
     *BINARY,
@@ -144,7 +144,7 @@ OBJECTS = (
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
-    *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT"),
+    *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
