@@ -73,6 +73,22 @@ def test_beside_arrays(dtype: str, size: int, way: str) -> None:
     oracle.check(program, values, ulp=ULP)
 
 
+@pytest.mark.parametrize("size", (5, 400))
+def test_chosen(size: int, way: str) -> None:
+    """Two numbers, and numbers beside arrays, where a mask says."""
+
+    def program(np: Any, x: Any) -> Any:
+        x = np.array(x)
+        found = []
+        for one in NUMBERS:
+            for other in (*NUMBERS, x, x.astype("f4"), x.astype(int)):
+                for _ in range(2):
+                    found += [np.where(x > 1.0, one, other), np.where(x > 1.0, other, one)]
+        return found
+
+    oracle.check(program, host.arange(float(size)))
+
+
 @pytest.mark.parametrize("dtype", ("f4", "f8", "i8"))
 def test_numbers_differ_from_call_to_call(dtype: str, way: str) -> None:
     """A recipe takes the number that it is given, or refuses it."""

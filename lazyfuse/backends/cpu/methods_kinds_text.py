@@ -62,7 +62,17 @@ define internal i1 @is_number(ptr %object) {
   ret i1 %is_number
 }
 
-; whether it is one of which recipes are
+; whether an object is a Python int or float, or a float64
+define internal i1 @is_usual_number(ptr %object) {
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  %is_pythons = or i1 %is_int, %is_float
+  %is_usual = or i1 %is_pythons, %is_strong
+  ret i1 %is_usual
+}
+
+; whether it is a number of which recipes are
 define internal i1 @is_recorded_number(ptr %object) {
   %kind = call ptr @kind(ptr %object)
   %is_known = call i1 @is_between(ptr %kind, i64 FIRST_RECORDED, i64 LAST_RECORDED)

@@ -264,7 +264,8 @@ no:
   ret ptr null
 }
 
-; the dtype of what is chosen: that of the arrays, or of floats, or of ints; null for others
+; the dtype of what is chosen: that of the arrays, or of floats, or of ints; null for others, such
+; as two numbers one of which is NumPy's and no float64
 define internal ptr @where_dtype(ptr %x, ptr %y) {
   %x_is_array = call i1 @is(ptr %x, i64 T_NDARRAY)
   br i1 %x_is_array, label %of_x, label %not_x
@@ -281,9 +282,13 @@ numbers:
   %x_is_int = call i1 @is(ptr %x, i64 T_INT)
   %y_is_int = call i1 @is(ptr %y, i64 T_INT)
   %are_ints = and i1 %x_is_int, %y_is_int
+  %x_is_usual = call i1 @is_usual_number(ptr %x)
+  %y_is_usual = call i1 @is_usual_number(ptr %y)
+  %are_usual = and i1 %x_is_usual, %y_is_usual
   %long = get ptr @state[DTYPE_LONG]
   %double = get ptr @state[DTYPE_DOUBLE]
-  %dtype = select i1 %are_ints, ptr %long, ptr %double
+  %of_numbers = select i1 %are_ints, ptr %long, ptr %double
+  %dtype = select i1 %are_usual, ptr %of_numbers, ptr null
   ret ptr %dtype
 }
 
