@@ -138,11 +138,9 @@ def open_bounds(operands: Sequence[Any]) -> tuple[bool, ...] | None:
 
 def conjugate_method(self: Any, out: Any = None) -> Any:
     """The complex conjugate; a real array itself."""
-    if out is None and self._code[0] != "c":
-        return self
-    if out is None:
-        return registry.NATIVE["conjugate"].call_as_user(self)
-    return apply("conjugate", (self,), out=out)
+    if out is not None:
+        return apply("conjugate", (self,), out=out)
+    return registry.NATIVE["conjugate"].call_as_user(self) if self._code[0] == "c" else self
 
 
 def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:

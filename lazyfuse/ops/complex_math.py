@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lazyfuse.ops.body import Value, flag, fma, make_complex, select
 from lazyfuse.ops.complex_arith import is_nan, parts
+from lazyfuse.ops.composite import is_finite, is_inf
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
 
@@ -38,8 +39,8 @@ def exp(z: Value) -> Value:
     size, scale = _exponential(x)
     re = y.unary("cos") * scale * size
     im = select(y.eq(0.0), y, y.unary("sin") * scale * size)
-    is_open, is_below = ~_is_finite(y), x.eq(-math.inf)
-    re = select(is_open & _is_infinite(x), select(is_below, x.lift(0.0), x), re)
+    is_open, is_below = ~is_finite(y), x.eq(-math.inf)
+    re = select(is_open & is_inf(x), select(is_below, x.lift(0.0), x), re)
     im = select(is_open & is_below, x.lift(0.0).binary("copysign", y), im)
     return make_complex(_asked(re, is_open | is_nan(z)), im)
 
@@ -57,8 +58,8 @@ def sinh(z: Value) -> Value:
     sine, cosine = _circular(y)
     odd, even, scale = _hyperbolic(x)
     re, im = cosine * scale * odd, select(y.eq(0.0), y, sine * scale * even)
-    is_open = ~_is_finite(y)
-    re = select(is_open & x.eq(0.0), x, select(is_open & _is_infinite(x), x.unary("abs"), re))
+    is_open = ~is_finite(y)
+    re = select(is_open & x.eq(0.0), x, select(is_open & is_inf(x), x.unary("abs"), re))
     return make_complex(_asked(re, is_open | is_nan(z)), im)
 
 
@@ -67,8 +68,8 @@ def cosh(z: Value) -> Value:
     sine, cosine = _circular(y)
     odd, even, scale = _hyperbolic(x)
     re, im = cosine * scale * even, sine * scale * odd
-    is_open = ~_is_finite(y)
-    re = select(is_open & _is_infinite(x), x.unary("abs"), re)
+    is_open = ~is_finite(y)
+    re = select(is_open & is_inf(x), x.unary("abs"), re)
     signed = select(x.eq(x), y * x.lift(1.0).binary("copysign", x), y)
     im = select(y.eq(0.0), signed, select(is_open & x.eq(0.0), x.lift(0.0), im))
     return make_complex(_asked(re, is_open | is_nan(z)), im)
@@ -111,7 +112,7 @@ def log(z: Value) -> Value:
     is_near = (high > 0.5) & (high < 4.0)
     less_one = _square_less_one(select(is_near, high, 1.0), select(is_near, low, x.lift(0.0)))
     re = select(is_near, less_one.unary("log1p") * 0.5, far)
-    re = select(is_nan(z) & (_is_infinite(x) | _is_infinite(y)), x.lift(math.inf), re)
+    re = select(is_nan(z) & (is_inf(x) | is_inf(y)), x.lift(math.inf), re)
     return make_complex(flag(re, high.eq(0.0), DIVIDE), y.binary("atan2", x))
 
 
@@ -159,14 +160,6 @@ def _scaling(high: Value) -> tuple[Value, Value]:
     factor = select(is_huge, high.lift(0.25), select(is_tiny, high.lift(2.0**form.up), 1.0))
     steps = select(is_huge, high.lift(-2.0), select(is_tiny, high.lift(float(form.up)), 0.0))
     return factor, steps
-
-
-def _is_finite(x: Value) -> Value:
-    return x.unary("abs") < math.inf
-
-
-def _is_infinite(x: Value) -> Value:
-    return x.unary("abs").eq(math.inf)
 
 
 def _asked(x: Value, condition: Value) -> Value:

@@ -28,7 +28,7 @@ RUNS = 16
 #: Operands, scalars and results of a plan: they are on the stack.
 MOST = 1024
 #: Bytes of a dead input from which a run by Python takes its memory for a result. That takes 25 us
-#: more than new memory, which is recycled: on Sapphire Rapids, twice as long at 40,000 doubles, a
+#: more than new memory, which is recycled: on Emerald Rapids, twice as long at 40,000 doubles, a
 #: tenth longer at a million, as long at four. From here on it is for the memory that it saves.
 LEAST_REUSED = 16 << 20
 

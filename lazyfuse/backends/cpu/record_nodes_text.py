@@ -26,9 +26,9 @@ real:
 
 ; a number as a scalar of a kernel; null for one that its dtype does not take so
 define internal ptr @scalar(ptr %number, ptr %object) {{
-  %own_dtype = call ptr @tuple_item(ptr %number, i64 0)
-  %own_letter = call i32 @PyUnicode_ReadChar(ptr %own_dtype, i64 0)
-  %is_pair = icmp eq i32 %own_letter, {letter_c}
+  %dtype = call ptr @tuple_item(ptr %number, i64 0)
+  %letter = call i32 @PyUnicode_ReadChar(ptr %dtype, i64 0)
+  %is_pair = icmp eq i32 %letter, {letter_c}
   %is_complex = call i1 @is_complex_number(ptr %object)
   %has_pair = or i1 %is_pair, %is_complex
   br i1 %has_pair, label %pair, label %one_part
@@ -48,8 +48,6 @@ bounds:
   %fits = icmp eq i32 %both, 1
   br i1 %fits, label %convert, label %refuse
 convert:
-  %dtype = call ptr @tuple_item(ptr %number, i64 0)
-  %letter = call i32 @PyUnicode_ReadChar(ptr %dtype, i64 0)
   %real = icmp eq i32 %letter, {letter_f}
   %is_int = call i1 @is(ptr %value, i64 {int_})
   %cast = and i1 %real, %is_int
