@@ -713,3 +713,15 @@ def test_a_cast_to_a_foreign_dtype_that_is_refused() -> None:
         for call in calls:
             raised = _errors(np, lambda c=call: c(np))
             assert raised == _errors(host, lambda c=call: c(host)) == ["TypeError"]
+
+
+def test_a_mean_in_bools() -> None:
+    """Its sum is computed at once where there are small arrays: AttributeError of a number."""
+
+    def program(np: Any, x: Any) -> Any:
+        x = np.array(x)
+        return x.mean(dtype="?"), x.reshape(3, 4).mean(axis=0, dtype="?"), (x > 3).mean(dtype="?")
+
+    for size in (0, 4, 100):
+        with np.options(eager_size=size):
+            oracle.check(program, host.arange(12))

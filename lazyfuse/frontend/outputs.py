@@ -151,8 +151,10 @@ def counted(node: Node, dtype: str) -> Node:
 
 
 def as_array(found: Any) -> Any:
-    """A result as an array: what is computed at once is NumPy's scalar where it has no axes."""
-    return to_array(found) if isinstance(found, np.generic) else found
+    """A result as an array: what is computed at once is NumPy's scalar where it has no axes.
+
+    Our pending scalars are instances of np.generic, too: they stay as they are."""
+    return found if isinstance(found, Handle) else to_array(found)
 
 
 def into(found: Any, out: Any) -> Any:

@@ -13,7 +13,14 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback, methods
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.frontend.library import Call, record
-from lazyfuse.frontend.outputs import check_array, check_cast, check_folded, check_output, into
+from lazyfuse.frontend.outputs import (
+    as_array,
+    check_array,
+    check_cast,
+    check_folded,
+    check_output,
+    into,
+)
 from lazyfuse.frontend.reductions import _MISSING, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
@@ -147,7 +154,7 @@ def _sum(array: Any, axes: tuple[int, ...], dtype: Any, keepdims: Any, out: Any)
     """The sum as NumPy writes it into `out`, where it goes on: its dtype takes part in the
     loop's."""
     like = None if out is None else out._code
-    total = reduce("add", array, axis=axes, dtype=dtype, keepdims=keepdims, like=like)
+    total = as_array(reduce("add", array, axis=axes, dtype=dtype, keepdims=keepdims, like=like))
     return total if like in (None, total._code) else methods.astype(total, like)
 
 
