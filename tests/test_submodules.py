@@ -123,6 +123,39 @@ def test_states() -> None:
     check(states)
 
 
+def methods_alone(np: Any) -> Any:
+    """Use methods of generators that are asked for once, kept, pickled, and outlive theirs."""
+    rng = np.random.default_rng(7)
+    draw, again = rng.normal, pickle.loads(pickle.dumps(rng.integers))
+    last = np.random.default_rng(8).random
+    legacy = np.random.RandomState(2).rand
+    seeded = np.random.seed(3)
+    one, two = np.random.rand(), np.random.rand
+    return (
+        [draw(), rng.normal(), draw(size=3), again(9), draw.__self__ is rng, draw.__name__],
+        [last(), last.__self__.random(), legacy(2), legacy.__self__.rand(2)],
+        [seeded, one, two(2), two(2, 2)],
+    )
+
+
+@needs_engine
+def test_methods_alone() -> None:
+    """Each draws from its generator's stream, also where nobody else has that any more."""
+    for size in (0, 100):
+        with lf.options(eager_size=size):
+            check(methods_alone)
+
+
+@needs_engine
+def test_draws_of_a_recorded_function() -> None:
+    """Numbers are drawn at every call of what `fuse` has recorded."""
+    with lf.options(eager_size=100):
+        rng, a = lf.random.default_rng(1), lf.zeros(500)
+        fused = lf.fuse(lambda a: a + rng.random() + lf.random.rand())
+        draws = {float(fused(a)[0]) for _ in range(5)}
+    assert len(draws) == 5
+
+
 @needs_engine
 def test_generators_are_numpys() -> None:
     """Libraries that ask for a generator of NumPy get one."""

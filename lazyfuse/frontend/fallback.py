@@ -159,10 +159,9 @@ def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any
     return call_as_user(function, *map(_as_array, args), **made)
 
 
-def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """As `run`, for arguments without arrays."""
-    engine.count_asked()
-    return _Results({}, ()).lift(call_as_user(function, *args, **kwargs))
+def writes_first(function: Callable[..., Any]) -> bool:
+    """Whether a function writes into its first argument."""
+    return _name(function) in _WRITES_FIRST
 
 
 def _name(function: Callable[..., Any]) -> str:

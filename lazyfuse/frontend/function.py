@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from types import BuiltinFunctionType, MethodType
 from typing import Any
 
@@ -20,13 +20,15 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
-from lazyfuse.ops.rules import FUNCTIONS, Rule, in_one, middling
+from lazyfuse.ops.rules import FUNCTIONS, Middling, Rule, in_one, middling
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
 
 #: Functions that compute transcendental functions: their bits are the kernels' own.
 _OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
+#: Those among them of one number, of which the answer is NumPy's own, as that of ufuncs is.
+_OF_NUMBERS = frozenset("angle sinc i0".split())
 
 #: Functions that give objects of our own beside arrays: archives, mapped files, arrays in others'
 #: memory.
@@ -35,8 +37,9 @@ _OWN_OBJECTS = frozenset(("load", "frombuffer"))
 
 class Function(registry.AtOnce):
     """A function of the namespace: `plain`, NumPy's own, when all its operands are small, else
-    `engine`. It has the engine's signature and docstring. `rule`: that of a function that is not
-    listed. `announce`: what is told of calls that leave the engine, if any is."""
+    `engine`. It has the engine's signature and docstring. `rule` and `larger`: those of a function
+    that is not listed. `announce`: what is told of calls that leave the engine, if any is.
+    `is_exact`: whether NumPy's bits are the kernels'."""
 
     __slots__ = ("__dict__", "__weakref__", "_engine", "_size")
 
@@ -47,19 +50,24 @@ class Function(registry.AtOnce):
         plain: Method,
         rule: Rule = Rule.NONE,
         announce: Callable[[], None] | None = None,
+        *,
+        larger: Middling | None = None,
+        is_exact: bool = True,
     ) -> None:
         update_wrapper(self, engine)
         self.__module__, self.__qualname__ = "lazyfuse", name
         if hasattr(plain, "__signature__"):  # of C functions
             self.__signature__ = plain.__signature__
-        is_at_once = name not in _OWN_BITS and name not in _OWN_OBJECTS
+        is_at_once = is_exact and name not in _OWN_BITS and name not in _OWN_OBJECTS
         self._exact = plain if is_at_once else None
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)
         self._code = self._kernels = None
         own_rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
-        self._rule = own_rule if announce else in_one(own_rule, middling(name))
-        self._engine = beside(engine, plain, own_rule, middling(name), announce)
+        larger = middling(name) if larger is None else larger
+        self._rule = own_rule if announce else in_one(own_rule, larger)
+        own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
+        self._engine = beside(own_engine, plain, own_rule, larger, announce)
         self._size = _SIZES.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -93,6 +101,18 @@ class Function(registry.AtOnce):
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
+
+
+def _on_numbers(engine: Method, plain: Method) -> Method:
+    """`engine`, with NumPy's function beside it for numbers."""
+
+    @wraps(engine)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if small.are_scalars(args) and not kwargs and eager_size():
+            return call_as_user(plain, *args)
+        return engine(*args, **kwargs)
+
+    return function
 
 
 # ---- how large the arrays are that functions make of no arrays
@@ -135,5 +155,6 @@ _SIZES: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("eye", "tri"), _of_square),
     "identity": lambda n=0, *rest, **options: of_shape((n, n)),
     "arange": _of_range,
+    **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), of_shape),
     "fromfunction": lambda function, shape, **options: of_shape(shape),
 }

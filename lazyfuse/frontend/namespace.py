@@ -319,9 +319,11 @@ def member(module: str, name: str) -> Any:
     """What `lazyfuse.<module>.<name>` is, for a submodule of functions.
     Raises: AttributeError for names that NumPy does not have either."""
     dotted = f"{module}.{name}"
-    if dotted in _MEMBERS:
-        return getattr(importlib.import_module(f"lazyfuse.frontend.{_MEMBERS[dotted]}"), name)
-    return _adapted(dotted, getattr(getattr(np, module), name))
+    plain = getattr(getattr(np, module), name)
+    if dotted not in _MEMBERS:
+        return _adapted(dotted, plain)
+    own = getattr(importlib.import_module(f"lazyfuse.frontend.{_MEMBERS[dotted]}"), name)
+    return own if module == "random" else Function(dotted, own, plain)
 
 
 def _adapted(name: str, value: Any) -> Any:
@@ -333,7 +335,9 @@ def _adapted(name: str, value: Any) -> Any:
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)
         case "numpy's":
-            return Outside(name, value, fallback.run)
+            engine = Outside(name, value, fallback.run)
+            is_drawn = name.startswith("random.") and not fallback.writes_first(value)
+            return Function(name, engine, value) if is_drawn else engine
         case "fallback":
             rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
             engine = Outside(name, value, fallback.call)

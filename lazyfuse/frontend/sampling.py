@@ -10,38 +10,80 @@ calls its own methods and needs arrays of NumPy there.
 
 from __future__ import annotations
 
-from functools import cache, wraps
+import weakref
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import fallback
+from lazyfuse.frontend.function import Function
 
 
-@cache
-def _method(kind: type, name: str) -> Any:
-    """The method of a class here: that of the plain generator inside, with lazy samples. One per
-    name, so that bound methods compare as NumPy's do."""
+class _Drawing(Function):
+    """A method of one generator. It keeps that which draws alone alive, and finds the one that it
+    was asked of, or another one of its stream."""
 
-    @wraps(getattr(kind, name))
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        draw = getattr(self._plain, name)
-        if all(map(_is_plain, args)) and all(map(_is_plain, kwargs.values())):
-            return fallback.of_plain(draw, *args, **kwargs)
+    __slots__ = ("_draw", "_maker", "_owner")
+
+    def __init__(self, generator: Any, draw: Any) -> None:
+        name = draw.__name__
+        super().__init__(
+            f"random.{name}", _outside(draw), draw, is_exact=not fallback.writes_first(draw)
+        )
+        self._draw, self._maker = draw, generator._of_plain
+        self._owner = weakref.ref(generator)
+        self.__qualname__ = f"{type(generator).__name__}.{name}"
+
+    @property
+    def __self__(self) -> Any:
+        found = self._owner()
+        if found is None:
+            found = self._maker(self._draw.__self__)
+            self._owner = weakref.ref(found)
+        return found
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self._draw.__name__)
+
+
+def _outside(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a plain generator, on any arguments."""
+
+    @wraps(draw)
+    def method(*args: Any, **kwargs: Any) -> Any:
         return fallback.run(draw, *args, **kwargs)
 
     return method
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether an argument is a number, a shape, or nothing."""
-    kind = type(value)
-    return kind in _PLAIN or kind is tuple and all(type(extent) is int for extent in value)
+class _Method:
+    """A method that draws: of an object the function that it keeps, of a class NumPy's."""
+
+    def __init__(self, kind: type, name: str) -> None:
+        self._numpys, self._name = getattr(kind, name), name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self._numpys
+        draw = getattr(instance._plain, self._name)
+        return vars(instance).setdefault(self._name, _Drawing(instance, draw))
 
 
-_PLAIN = frozenset((int, float, bool, str, type(None)))
+def _drawing(kind: type, *others: str) -> Callable[[type], type]:
+    """Gives a class the public methods of NumPy's, but for some."""
+
+    def give(own: type) -> type:
+        for name in dir(kind):
+            if not name.startswith("_") and name not in others:
+                setattr(own, name, _Method(kind, name))
+        return own
+
+    return give
 
 
+@_drawing(np.random.Generator, "bit_generator", "spawn")
 class Generator(np.random.Generator):
     """`np.random.Generator` with LazyArrays as samples."""
 
@@ -52,12 +94,12 @@ class Generator(np.random.Generator):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.bit_generator,)
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _DRAWS:
-            return _method(np.random.Generator, name).__get__(self)
-        return super().__getattribute__(name)
+    @classmethod
+    def _of_plain(cls, plain: np.random.Generator) -> Generator:
+        return cls(plain.bit_generator)
 
 
+@_drawing(np.random.RandomState)
 class RandomState(np.random.RandomState):
     """`np.random.RandomState` with LazyArrays as samples."""
 
@@ -68,10 +110,9 @@ class RandomState(np.random.RandomState):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._plain.get_state(legacy=False),)
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _LEGACY:
-            return _method(np.random.RandomState, name).__get__(self)
-        return super().__getattribute__(name)
+    @classmethod
+    def _of_plain(cls, plain: np.random.RandomState) -> RandomState:
+        return cls(plain._bit_generator)
 
 
 def _restored(state: dict[str, Any]) -> RandomState:
@@ -86,11 +127,3 @@ def default_rng(seed: Any = None) -> Generator:
     if isinstance(seed, Generator):
         return seed
     return Generator(np.random.default_rng(fallback.lower(seed)).bit_generator)
-
-
-def _public(kind: type, *others: str) -> frozenset[str]:
-    return frozenset(name for name in dir(kind) if not name.startswith("_")) - {*others}
-
-
-_DRAWS = _public(np.random.Generator, "bit_generator", "spawn")
-_LEGACY = _public(np.random.RandomState)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import MethodType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -27,12 +28,13 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.call_form import as_arrays, call
 from lazyfuse.frontend.convert import ForeignError, eager_size
 from lazyfuse.frontend.direct import direct
+from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.rerecord import NUMBERS, count
 from lazyfuse.frontend.shortcuts import binary, into, is_pending, number_first, unary
 from lazyfuse.frontend.varying import on_numbers
-from lazyfuse.ops.rules import OF_UFUNCS, Rule
+from lazyfuse.ops.rules import OF_UFUNCS, Rule, of_ufuncs
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.runtime.heard import heard
 
@@ -100,20 +102,43 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(engine)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_exact:
-            plain = getattr(self._ufunc, name)
-            is_short = len(args) == 1 and not kwargs and name in OF_UFUNCS
-            found = windows.operated(plain, *args) if is_short else None
-            if found is None:
-                found = small.ufunc(plain, args, kwargs)
-            if found is small.LARGE:
-                found = windows.called(plain, args, kwargs, OF_UFUNCS.get(name, Rule.NONE))
+            found = small.ufunc(getattr(self._ufunc, name), args, kwargs)
             if found is not small.LARGE:
                 return found
-        if args and others.overrides(args[0]):
-            return getattr(self._ufunc, name)(*args, **kwargs)  # which asks them
-        return engine(self, *args, **kwargs)
+        return _asked(self, engine, args, kwargs)
 
     return method
+
+
+class _Folding:
+    """A method of ufuncs that machine code takes calls of, too: a function of each ufunc, which is
+    made when it is asked for and stays there."""
+
+    def __init__(self, engine: Callable[..., Any]) -> None:
+        self._engine, self.__doc__ = engine, engine.__doc__
+
+    def __get__(self, ufunc: Any, owner: type | None = None) -> Any:
+        if ufunc is None:
+            return self
+        engine, name = self._engine, self._engine.__name__
+
+        @wraps(MethodType(engine, ufunc))
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return _asked(ufunc, engine, args, kwargs)
+
+        own = f"{ufunc.__name__}.{name}"
+        function = Function(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
+                            larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
+        return vars(ufunc).setdefault(name, function)
+
+
+def _asked(
+    ufunc: Any, engine: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What a method of a ufunc gives; that of the first operand's library, where it has one."""
+    if args and others.overrides(args[0]):
+        return getattr(ufunc._ufunc, engine.__name__)(*args, **kwargs)  # which asks it
+    return engine(ufunc, *args, **kwargs)
 
 
 class Ufunc(registry.AtOnce, metaclass=UfuncType):
@@ -199,7 +224,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         found = None if self._at_once is None else self._at_once(inputs)
         return isinstance(found, Handle) and windows.put(found, out)
 
-    @_at_once
+    @_Folding
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
                keepdims: Any = False, initial: Any = np._NoValue,
                where: Any = True) -> Any:  # fmt: skip
@@ -209,12 +234,12 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return as_arrays(folds.reduce(self._ufunc, array, out=None, where=where, **options))
         return folds.reduce(self._ufunc, array, out=out, where=where, **options)
 
-    @_at_once
+    @_Folding
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """The running folds along an axis."""
         return scans.accumulate(self._ufunc, array, axis, dtype, None if out is ... else out)
 
-    @_at_once
+    @_Folding
     def reduceat(
         self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
     ) -> Any:

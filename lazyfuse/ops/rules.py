@@ -64,7 +64,7 @@ METHODS = _table(
     TIMES="repeat",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate")
+OF_UFUNCS = _table(FIRST="reduce accumulate", ANY="reduceat")
 
 
 class Middling(NamedTuple):
@@ -113,12 +113,19 @@ _MIDDLING: Mapping[str, Middling] = {
     ),
     "ptp": Middling(_MOST_MOVED, alone=True),
 }
+#: NumPy wants the places to be writeable (NPY_ARRAY_DEFAULT).
+_OF_UFUNCS: Mapping[str, Middling] = {"reduceat": Middling(MOST, writes=True)}
 
 
 def middling(name: str) -> Middling:
     """How a function or method is computed of larger arrays. Half precision is the kernels', for
     NumPy has no fast code for it."""
     return _MIDDLING.get(name, SMALL)
+
+
+def of_ufuncs(name: str) -> Middling:
+    """The same of a method of ufuncs."""
+    return _OF_UFUNCS.get(name, SMALL)
 
 
 #: A rule and what is middling in one number: the bits of a rule, of `alone` and of `writes`; above
