@@ -213,3 +213,57 @@ def test_what_is_refused() -> None:
             x * row
         with pytest.raises(ValueError, match="broadcast"):
             x += row
+
+
+PENDING: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "subtracted": lambda np, row, x: row.__isub__(0.5 * x.mean(axis=0)),
+    "a scalar": lambda np, row, x: row.__iadd__(x.sum()),
+    "powers": lambda np, row, x: row.__ipow__(x.max(axis=0)),
+    "its own values": lambda np, row, x: row.__imul__((x * row).sum(axis=0)),
+    "a view": lambda np, row, x: row[::2].__iadd__(x.mean(axis=0)[::2]),
+    "the view that it is": lambda np, row, x: row[1:].__isub__((x * row).sum(axis=0)[:-1]),
+    "one row": lambda np, row, x: row[None].__itruediv__(x.sum(axis=0, keepdims=True)),
+    "floored": lambda np, row, x: row.__ifloordiv__(x.min(axis=0)),
+    "a comparison": lambda np, row, x: (row > 1).__iand__(x.mean(axis=0) > 0),
+    "too many": lambda np, row, x: row.__iadd__(x.sum(axis=1)),
+    "another kind": lambda np, row, x: row.astype(int).__iadd__(x.mean(axis=0)),
+    "read-only": lambda np, row, x: np.broadcast_to(row, (2, COLUMNS))[0].__iadd__(x.sum(axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", PENDING)
+def test_a_small_array_by_a_pending_one(name: str) -> None:
+    """What is pending is computed, and NumPy writes it: all views see it, what was read before
+    does not, and errors are NumPy's."""
+
+    def program(np: Any) -> Any:
+        x, row = np.asarray(LARGE), np.array(ROW)
+        part, before = row[1:5], row + 0.0
+        try:
+            found = PENDING[name](np, row, x)
+        except (TypeError, ValueError) as error:
+            return type(error).__name__, row, part, before
+        return found, row, part, before, x.sum(axis=0)
+
+    with lf.options(eager_size=COLUMNS + 10):
+        expected, found = program(host), program(lf)
+        for one, other in zip(expected, found, strict=True):
+            if isinstance(one, str):
+                assert one == other
+            else:
+                host.testing.assert_allclose(lf.asnumpy(other), one, rtol=1e-13)
+                assert other.dtype == one.dtype
+
+
+def test_a_small_array_by_a_division_by_zero() -> None:
+    """The condition is told at the user's line; where it is an error the array keeps its values,
+    as what is pending is computed first."""
+    with lf.options(eager_size=COLUMNS + 10):
+        x, row = lf.asarray(LARGE), lf.array(ROW)
+        with pytest.warns(RuntimeWarning, match="divide") as heard:
+            row += (x / 0.0).max(axis=0)
+        assert {each.filename for each in heard} == {__file__}
+        row = lf.array(ROW)
+        with host.errstate(all="raise"), pytest.raises(FloatingPointError):
+            row += (x / 0.0).max(axis=0)
+        host.testing.assert_array_equal(lf.asnumpy(row), ROW)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import operators, protocols, registry, rerecord
+from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
@@ -109,7 +110,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage, _elementwise(), write_out,
+        replay_code.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
     )  # fmt: skip
 
 
@@ -121,7 +122,10 @@ def _elementwise() -> dict[Any, Any]:
 
 def _lifted(value: Any, operands: tuple[Any, ...]) -> Any:
     """NumPy's result of these operands for the user."""
-    return lift(value, tuple(_flat(operands)))
+    found = lift(value, tuple(_flat(operands)))
+    if type(value) is np.ndarray and type(found) is Handle._concrete and found._host is None:
+        learn(value)
+    return found
 
 
 def _flat(operands: Iterable[Any]) -> Iterator[Any]:

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, others, shortcuts
+from lazyfuse.frontend import fallback, others, shortcuts, small
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.frontend.varying import asked, is_varying
+from lazyfuse.frontend.windows import settled
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.gpu_arrays import is_cupy
 
@@ -126,8 +127,11 @@ def in_place(name: str) -> Callable[[Any, Any], Any]:
             return NotImplemented  # Python then rebinds the name to self + other
         if has_own_idea(other):
             return override_in_place(OPS[name].ufunc, self, other)
+        if is_exact and settled(OPS[name].ufunc, self, other):
+            return self
         return apply(name, (self, other), out=self)
 
+    is_exact = small.is_exact((name,))
     return _named(shortcuts.in_place(method), f"in_place_{name}")
 
 

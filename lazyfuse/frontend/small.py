@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.frontend.adopting import learn
 from lazyfuse.frontend.convert import eager_size, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
@@ -255,6 +256,7 @@ def enter(host: np.ndarray) -> tuple[np.ndarray | None, Any]:
     copy = host.copy()
     buffer = session.backend("cpu").from_host(copy, borrow=True)
     node = Source(host.shape, code(host.dtype), c_strides(host.shape), buffer)
+    learn(copy)
     return copy, handle(Handle._concrete, Storage(node, "cpu"))
 
 

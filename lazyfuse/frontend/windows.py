@@ -29,7 +29,7 @@ from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import replay_code
+from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -109,6 +109,23 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
         return False
     count(_SAVED)
     return change(array, array._layout, plain, theirs)
+
+
+def settled(plain: Any, array: Any, other: Any) -> bool:
+    """Whether a ufunc of NumPy's has changed a small array by a pending operand: what is written
+    into that has to be computed now, and is by itself in half the time. Raises: what it does, and
+    what is met on the way."""
+    limit = largest()
+    if array._host is None or type(other) not in ARRAYS or other._host is not None:
+        return False
+    if not 0 < size_of(other._layout.shape) <= limit or other._storage.device != "cpu":
+        return False
+    engine.flush([other._storage.current()], "cpu")
+    theirs = at_hand(other, limit)
+    if theirs is None:  # another thread has written
+        return False
+    heard(plain, array._host, theirs, array._host)
+    return True
 
 
 def _is_ready(array: Any, others: Sequence[Any]) -> bool:

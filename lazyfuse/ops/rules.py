@@ -89,7 +89,8 @@ _MOST_COMPOSED = 1 << 17
 _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys(
         "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
-        "unpackbits lexsort kron sort argsort unique dot vdot".split(),
+        "unpackbits lexsort kron sort argsort unique dot vdot nonzero flatnonzero "
+        "argwhere".split(),
         Middling(MOST),
     ),
     # whose operands NumPy wants to be writeable (NPY_ARRAY_DEFAULT)
@@ -103,14 +104,15 @@ _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
     **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
     **dict.fromkeys(
-        "concatenate concat stack hstack vstack column_stack dstack append tile".split(),
+        "concatenate concat stack hstack vstack column_stack dstack append tile roll".split(),
         Middling(_MOST_MOVED),
     ),
     **dict.fromkeys(
-        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient cross take "
-        "cov corrcoef".split(),
+        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient cross cov "
+        "corrcoef".split(),
         Middling(_MOST_COMPOSED),
     ),
+    "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
 }
 #: NumPy wants the places to be writeable (NPY_ARRAY_DEFAULT).

@@ -70,7 +70,8 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole
     vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
     are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
-    of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part."""
+    of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part, `adopted`
+    are prototypes of arrays that have NumPy's memory."""
 
     wrapper: Any
     array: np.ndarray
@@ -89,6 +90,7 @@ class Sample(NamedTuple):
     storage: Any
     ufuncs: Mapping[Any, Any]
     write_out: Callable[[Any], None]
+    adopted: dict[Any, Any]
 
 
 class Code(NamedTuple):
@@ -315,6 +317,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
         "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
         "WRITE_OUT": sample.write_out, "ATTRIBUTE_ERROR": AttributeError,
+        "ADOPTED": sample.adopted,
         "STORAGE_WEAK": _Place(sample.storage.__weakrefoffset__),
         "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
@@ -322,7 +325,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
         **{
             name: _Place(numpy_interface.address(getattr(numpy_interface, name)))
-            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR")
+            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY")
         },
     }  # fmt: skip
 

@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lazyfuse import config
 from lazyfuse.ir import form
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
-from lazyfuse.ir.node import Const, Map, Node, Update, View
+from lazyfuse.ir.node import Const, Map, Node, Source, Update, View
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
@@ -49,14 +51,15 @@ def places(
         "node": View, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
         "storage": Storage,
         "handle": recording.array, "form": Form, "modes": type(error_modes._known),
-        "options": config.Options, "watch": Watch, "buffer": type(_memory()),
+        "options": config.Options, "watch": Watch, "buffer": type(memory()),
     }  # fmt: skip
     found = {
         name(kind, attribute): offset(classes[kind], attribute)
         for kind, names in attributes.items()
         for attribute in names.split()
     }
-    words = ("view", "const", "storage", "handle")
+    classes["node"] = Source
+    words = ("view", "const", "storage", "handle", "node", "buffer")
     found |= {f"{kind}_words": classes[kind].__basicsize__ // _WORD for kind in words}
     found["immediate"] = ErrorModes._fields.index("is_immediate")
     found["small_held"], found["small_floats"] = engine.SMALL_HELD, len(recording.floats)
@@ -73,7 +76,7 @@ def offset(kind: type, attribute: str) -> int:
     value = object()
     makers: dict[type, Callable[[], Any]] = {
         Watch: lambda: Watch(_storage()),
-        type(_memory()): _memory,
+        type(memory()): memory,
     }
     sample = makers.get(kind, lambda: _new(kind))()
     object.__setattr__(sample, attribute, value)
@@ -94,7 +97,7 @@ def objects(recording: Recording) -> dict[str, Any]:
         "IS_COSTLY": "is_costly",
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
-        "MEMORY": type(_memory()), "READY": session.ready,
+        "MEMORY": type(memory()), "MEMORY_BLOCK": type(memory()._block), "READY": session.ready,
         "WATCH": Watch, "GONE": gone, "WANTED": _are_wanted,
         "RUNS": session.runs,
     }  # fmt: skip
@@ -105,9 +108,9 @@ def _are_wanted(nodes: list[Node], flags: int) -> bool:
     return are_wanted(nodes, engine.machines[-1].decoded[flags])
 
 
-def _memory() -> Any:
-    """Some memory of the CPU's."""
-    return session.backend("cpu").allocate(1)
+def memory() -> Any:
+    """Some memory of the CPU's, which is not the pool's."""
+    return session.backend("cpu").from_host(np.empty(1, np.uint8), borrow=True)
 
 
 def _constant() -> Const:

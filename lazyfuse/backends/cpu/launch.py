@@ -28,6 +28,7 @@ from lazyfuse.backends.cpu.emit_params import (
     walked,
 )
 from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
+from lazyfuse.backends.cpu.features import second_cache_bytes
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
@@ -40,6 +41,8 @@ from lazyfuse.ops.primitives import PRIMITIVES
 NS_PER_THREAD = 8_000.0
 #: And for one that sleeps: to wake it takes its waker up to 10 us, and it comes after 30 us.
 WAKE_NS = 60_000.0
+#: Of one thread between its second cache and what is behind it (27 GB/s on Emerald Rapids).
+NS_PER_BYTE = 0.04
 #: Ranges per thread, to even out their speeds; a range costs far more than claiming it.
 RANGES_PER_THREAD = 4
 #: Bytes of scratch memory per block of columns: half a usual second-level cache.
@@ -127,7 +130,9 @@ class Launch:
         self._offsets = [offset for _, offset in self._pointers]
         self._idle: dict[int, list[Run]] = {}  # by helpers
         self._scratch = _scratch_slots(program, extents, self._columns)
-        self.work_ns = math.prod(extents) * program.ns_per_point
+        self.work_ns = max(
+            math.prod(extents) * program.ns_per_point, _memory_ns(kernel, extents, strides)
+        )
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
@@ -273,6 +278,20 @@ def ns_per_point(kernel: Kernel) -> float:
         cycles += sum(PRIMITIVES[instr.op].cost for instr, place in pairs if place is Place.LANE)
         cycles += 2 * len(plan.stores) + len(plan.folds)
     return cycles / 8 / 3
+
+
+def _memory_ns(
+    kernel: Kernel, extents: tuple[int, ...], strides: Sequence[tuple[int, ...]]
+) -> float:
+    """A rough time in which one thread moves the memory of all arguments, where its second cache
+    does not hold it."""
+    args = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
+    nbytes = sum(
+        math.prod(extent for extent, step in zip(extents, steps, strict=False) if step)
+        * int(arg.dtype[1:])
+        for arg, steps in zip(args, strides, strict=True)
+    )
+    return nbytes * NS_PER_BYTE if nbytes > second_cache_bytes() else 0.0
 
 
 def _pointer_slots(program: Program, offsets: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -50,8 +50,10 @@ SLOTS, WORKERS = 16, 256
 #: Workers that one thread wakes; each costs it some microseconds.
 _WAKES = 2
 #: How long a thread looks before it sleeps, in nanoseconds: a program that records a few
-#: operations and runs them again and again needs some 50 us between two launches.
-LOOK_NS = 100_000
+#: operations and runs them again and again needs some 50 us between two launches, and one that has
+#: NumPy move 200,000 elements between them some 200. Waking it takes longer than what is left of
+#: a kernel of 100 us (a virtual machine); 0.65 to 0.9 of the time of such programs.
+LOOK_NS = 300_000
 #: A thread that gives way comes back in 1 us, or in milliseconds.
 _GAP_NS = 20_000
 #: How long a worker rests, in microseconds.

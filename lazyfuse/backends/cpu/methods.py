@@ -34,6 +34,7 @@ from collections.abc import Mapping
 
 from lazyfuse.backends.cpu import (
     defer_text,
+    methods_adopt_text,
     methods_call_text,
     methods_direct_text,
     methods_elements_text,
@@ -142,9 +143,10 @@ OBJECTS = (
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
-    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR"),
+    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
+    *("ADOPTED", "MEMORY_BLOCK"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -229,10 +231,9 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         **WORDS,
         **{"LETTER_C": ord("c"), "QUICK_MOST": methods_quick_text.QUICK_MOST, "T_SLICE": SLICE},
-        **methods_rules_text.OPENS,
-        "WRITEABLE_FLAG": 0x400,
-        **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
-    }
+        **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
+        "WRITEABLE_FLAG": 0x400, **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
+    }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
@@ -245,7 +246,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         ),
         methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
-        methods_product_text.PRODUCT,
+        methods_product_text.PRODUCT, methods_adopt_text.ADOPT,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)

@@ -1,8 +1,16 @@
-"""What NumPy makes of large memory where the result is small, as LLVM text; see `methods.py`."""
+"""What NumPy makes of large memory where the result is not, as LLVM text; see `methods.py`."""
 
 from __future__ import annotations
 
+from lazyfuse.ops.rules import MOST
+
+#: The elements that a product has at most, as in `frontend/at_once.py`; and those that are picked:
+#: more of them fuse with what reads them, in less time than NumPy takes alone.
+SIZES = {"PRODUCT_MOST": MOST, "PICKED_MOST": 1 << 16}
+
 PRODUCT = """
+declare i64 @llvm.smax.i64(i64, i64)
+
 ; the array of a small one, or one of all elements of one of the engine that is at hand, however
 ; many they are, with a reference; null for others, and for an exception
 define internal ptr @host_or_memory(ptr %object) {
@@ -21,10 +29,30 @@ no:
   ret ptr null
 }
 
-; what NumPy's product gives for vectors and matrices in memory, where that is small
-; (`frontend/at_once.py`); null where it is not, and for an exception
+; a result of NumPy's of so many elements for the user: memory of the engine's, where they are
+; many. Takes the reference
+define internal ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects) {
+  %none = call ptr @none()
+  %raised = icmp eq ptr %value, null
+  %eager = call i64 @eager_size()
+  %is_small = icmp sle i64 %size, %eager
+  %stays = or i1 %raised, %is_small
+  br i1 %stays, label %wrap, label %adopt
+wrap:
+  %wrapped = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %wrapped
+adopt:
+  %adopted = call ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 2)
+  ret ptr %adopted
+}
+
+; what NumPy's product gives for vectors and matrices in memory, where that is not very large
+; (`frontend/at_once.py`); null where it is, and for an exception
 define internal ptr @product(ptr %plain, ptr %self, ptr %other, i1 %is_reflected) {
   %given = alloca [2 x ptr]
+  %objects = alloca [2 x ptr]
+  put ptr %self, %objects[0]
+  put ptr %other, %objects[1]
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %no, label %sizes
@@ -50,13 +78,13 @@ shapes:
   %right = select i1 %is_reflected, ptr %a, ptr %b
   %size = call i64 @size_of_product(ptr %left, ptr %right)
   %less = sub i64 %size, 1
-  %is_small = icmp ult i64 %less, %most
+  %bound = call i64 @llvm.smax.i64(i64 %most, i64 PRODUCT_MOST)
+  %is_small = icmp ult i64 %less, %bound
   br i1 %is_small, label %run, label %drop
 run:
   %value = call ptr @PyObject_Vectorcall(ptr %plain, ptr %given, i64 2, ptr null)
   call void @drop_all(ptr %given, i64 2)
-  %none = call ptr @none()
-  %made = call ptr @wrapped(ptr %value, ptr %none)
+  %made = call ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects)
   ret ptr %made
 drop:
   call void @drop_all(ptr %given, i64 2)
@@ -98,14 +126,21 @@ no:
 ; the elements that one array of integers picks along the first axis of memory, where they are few;
 ; null where they are not, and for an exception
 define internal ptr @gathered(ptr %self, ptr %key) {
+  %objects = alloca [2 x ptr]
+  put ptr %self, %objects[0]
+  put ptr %key, %objects[1]
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
   %is_ours = call i1 @is(ptr %key, i64 T_CLASS)
   %is_quiet = xor i1 %raised, true
   %can = and i1 %is_ours, %is_quiet
-  br i1 %can, label %take_key, label %no
+  br i1 %can, label %sizes, label %no
+sizes:
+  %eager = call i64 @eager_size()
+  %are_any = icmp sgt i64 %eager, 0
+  br i1 %are_any, label %take_key, label %no
 take_key:
-  %index = call ptr @host_or_window(ptr %key)
+  %index = call ptr @host_or_memory(ptr %key)
   %has_none = icmp eq ptr %index, null
   br i1 %has_none, label %no, label %look
 look:
@@ -127,7 +162,7 @@ count:
   %divisor = select i1 %has_rows, i64 %rows, i64 1
   %each = sdiv i64 %all, %divisor
   %size = mul i64 %picked, %each
-  %most = call i64 @eager_size()
+  %most = call i64 @llvm.smax.i64(i64 %eager, i64 PICKED_MOST)
   %before = sub i64 %size, 1
   %is_small = icmp ult i64 %before, %most
   %is_fine = and i1 %is_small, %has_rows
@@ -136,8 +171,7 @@ pick:
   %value = call ptr @PyObject_GetItem(ptr %memory, ptr %index)
   call void @Py_DecRef(ptr %memory)
   call void @Py_DecRef(ptr %index)
-  %none = call ptr @none()
-  %made = call ptr @wrapped(ptr %value, ptr %none)
+  %made = call ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects)
   ret ptr %made
 drop:
   call void @Py_DecRef(ptr %memory)

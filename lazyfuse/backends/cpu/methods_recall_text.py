@@ -146,12 +146,17 @@ let_go:
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %fail, label %enter
 enter:
+  %quick = call ptr @adopted_copy(ptr %host)
+  %is_slow = icmp eq ptr %quick, null
+  br i1 %is_slow, label %ask, label %keep
+ask:
   %enterer = call ptr @object(i64 T_ENTER)
-  %made = call ptr (ptr, ...)
+  %asked = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %enterer, ptr %host, ptr null)
-  %failed = icmp eq ptr %made, null
+  %failed = icmp eq ptr %asked, null
   br i1 %failed, label %fail, label %keep
 keep:
+  %made = phi ptr [ %quick, %enter ], [ %asked, %ask ]
   %old = load ptr, ptr %at
   store ptr %made, ptr %at
   br label %give

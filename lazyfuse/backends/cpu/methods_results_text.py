@@ -110,11 +110,15 @@ of_fresh:
   %is_new_view = and i1 %can_view, %is_view
   br i1 %is_new_view, label %root, label %large
 large:
-  %is_whole_result = icmp ne i64 %positional, 0
   %is_own_view = and i1 %is_view, %is_new
-  %can_adopt = and i1 %is_own_view, %is_whole_result
-  %can_lift = or i1 %is_fresh, %can_adopt
+  %can_lift = or i1 %is_fresh, %is_own_view
+  %can_adopt = and i1 %can_lift, %is_new
+  br i1 %can_adopt, label %adopt, label %given_array
+given_array:
   br i1 %can_lift, label %lift, label %of_others
+adopt:
+  %adopted = call ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 %count)
+  ret ptr %adopted
 of_others:
   %had_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
   br i1 %had_windows, label %reject, label %lift

@@ -43,7 +43,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "modes": "state filters first modes",
     "options": "max_pending_nodes max_pending_bytes",
     "watch": "node",
-    "buffer": "pointer exclusive",
+    "buffer": "pointer exclusive _block",
 }
 #: Their names in the text, where these are others.
 _NAMES = {

@@ -1,0 +1,45 @@
+"""What new arrays of NumPy's have in common that become arrays of the engine's: prototypes, of
+which machine code makes copies (`backends/cpu/methods_adopt_text.py`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.ir.node import Source
+from lazyfuse.ir.order import c_strides
+from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.types import code
+from lazyfuse.runtime.recorder import memory
+
+#: Dtypes and shapes that are remembered.
+_MOST = 1024
+
+#: Of each dtype and shape: a node, memory, an array, and its bytes.
+PROTOTYPES: dict[tuple[np.dtype, Shape], tuple[Source, Any, Handle, int]] = {}
+
+
+def learn(value: np.ndarray) -> None:
+    """Remember what arrays have that are like this one."""
+    key = (value.dtype, value.shape)
+    if key in PROTOTYPES:
+        return
+    if len(PROTOTYPES) >= _MOST:
+        PROTOTYPES.clear()
+    PROTOTYPES[key] = _prototypes(value)
+
+
+def _prototypes(value: np.ndarray) -> tuple[Source, Any, Handle, int]:
+    """Objects that nobody uses: what differs from one array to the next is not set."""
+    node = Source(value.shape, code(value.dtype), c_strides(value.shape), None)
+    layout = node.formed().layout
+    del node.buffer, node.handle
+    buffer = memory()
+    buffer.nbytes, buffer.exclusive = value.nbytes, True
+    del buffer.pointer, buffer._block
+    array: Any = object.__new__(Handle._concrete)
+    array._layout, array._writeable = layout, True
+    array._owner = array._cast = array._host = None
+    return node, buffer, array, value.nbytes
