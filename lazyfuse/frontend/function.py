@@ -20,7 +20,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
-from lazyfuse.ops.rules import FUNCTIONS, Middling, Rule, in_one, middling
+from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -89,7 +89,12 @@ class Function(registry.AtOnce):
 
     def _makes_large(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether it makes a large array of no arrays."""
-        return self._size is not None and not self._size(*args, **kwargs) <= eager_size()
+        if self._size is None:
+            return False
+        most = eager_size()
+        if most and self._size is of_shape:
+            most = max(most, MADE)
+        return not self._size(*args, **kwargs) <= most
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method of a class that has it as an attribute, where NumPy's is one."""

@@ -18,6 +18,7 @@ from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.library import Call
 from lazyfuse.frontend.manipulation import asarray, ravel
+from lazyfuse.frontend.masks import listed
 from lazyfuse.frontend.memory import look, mutate
 from lazyfuse.frontend.selection import Empty, values_in
 from lazyfuse.frontend.small import lift
@@ -25,6 +26,7 @@ from lazyfuse.frontend.windows import largest
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Opaque
 from lazyfuse.ir.order import c_strides
+from lazyfuse.ops.rules import MOST
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.caller import call_as_user
 
@@ -167,8 +169,8 @@ def nonzero(a: Any) -> tuple[Any, ...]:
         )
     mask = array if array._code == "b1" else elementwise.apply("not_equal", (array, 0))
     count, device = picks.count_true(mask), array._storage.device
-    if device == "cpu" and count * array.ndim < largest():  # the mask is computed
-        found: tuple[Any, ...] = lift(look(mask, np.nonzero))
+    if device == "cpu" and count * array.ndim < (largest() and MOST):  # the mask is computed
+        found: tuple[Any, ...] = lift(look(mask, _listed if array.ndim == 1 else np.nonzero))
         return found
     if array.ndim == 1:
         node = picks.positions(mask)
@@ -181,6 +183,11 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     )  # fmt: skip
     owner, step = new(table, device), array.ndim
     return tuple(view(owner, Layout((count,), (step,), axis)) for axis in range(array.ndim))
+
+
+def _listed(mask: np.ndarray) -> tuple[np.ndarray]:
+    """np.nonzero(mask) of one axis."""
+    return (listed(mask, "i8"),)
 
 
 # ---- writing

@@ -19,6 +19,7 @@ from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, largest, window
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
+from lazyfuse.ops.rules import PICKED
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime.caller import call_as_user
@@ -42,22 +43,24 @@ def picked(array: Any, key: Any) -> Any:
         return _filtered(array, key, limit)
     if array._storage.node.buffer is None and not is_filled(array):
         return None
+    most = max(limit, PICKED)
     keys = key if type(key) is tuple else (key,)
-    parts = [_part(item, limit) for item in keys]
+    parts = [_part(item, most) for item in keys]
     if any(part is _UNKNOWN for part in parts):
         return None
     shape = array._layout.shape
     count = _count(shape, parts)
-    if count > limit:
+    if count > most:
         return None
     write_out(array, int(count))
-    memory = window(array, max(limit, size_of(shape)))
+    memory = window(array, max(most, size_of(shape)))
     if memory is None:
         return None
     found = call_as_user(memory.__getitem__, tuple(parts) if type(key) is tuple else parts[0])
     if type(found) is not np.ndarray:
         return found
-    return small_array(found if found.base is None else found.copy(order="K"))
+    own = found if found.base is None else found.copy(order="K")
+    return small_array(own) if own.size <= limit else to_array(own, owned=True)
 
 
 def from_small(host: np.ndarray, key: Any) -> Any:

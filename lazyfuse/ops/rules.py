@@ -51,7 +51,7 @@ FUNCTIONS = _table(
     TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
-    "digitize cross packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
+    "digitize cross pad packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
     "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn",
 )
 #: Of methods.
@@ -82,6 +82,11 @@ class Middling(NamedTuple):
 SMALL = Middling()
 #: What a call of the engine's costs, 50 us, is a twentieth of what NumPy takes for so many.
 MOST = 1 << 20
+#: Elements that a key of integers picks at once: more of them fuse with what reads them, in less
+#: time than NumPy takes to pick them.
+PICKED = 1 << 16
+#: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
+MADE = 1 << 16
 #: Copies that are fused with what reads them, which is worth more than a call from there on.
 _MOST_MOVED = 1 << 18
 #: Compositions of operations that fuse and run on all cores, each of which has to be recorded.
@@ -114,6 +119,8 @@ _MIDDLING: Mapping[str, Middling] = {
     ),
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
+    "pad": Middling(_MOST_COMPOSED),
+    **dict.fromkeys("diff ediff1d".split(), Middling(MADE)),
 }
 #: NumPy wants the places to be writeable (NPY_ARRAY_DEFAULT).
 _OF_UFUNCS: Mapping[str, Middling] = {"reduceat": Middling(MOST, writes=True)}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lazyfuse.ops.rules import MOST
+from lazyfuse.ops.rules import MADE, MOST, PICKED
 
-#: The elements that a product has at most, as in `frontend/at_once.py`; and those that are picked:
-#: more of them fuse with what reads them, in less time than NumPy takes alone.
-SIZES = {"PRODUCT_MOST": MOST, "PICKED_MOST": 1 << 16}
+#: The elements that a product has at most, as in `frontend/at_once.py`; those that are picked, and
+#: those that are made of no arrays.
+SIZES = {"PRODUCT_MOST": MOST, "PICKED_MOST": PICKED, "MADE_MOST": MADE}
 
 PRODUCT = """
 declare i64 @llvm.smax.i64(i64, i64)

@@ -4,8 +4,8 @@ see `methods.py`."""
 from __future__ import annotations
 
 SIZES = """
-; whether what a function makes of no arrays is small: `size` says how large it is, null for a
-; function of arrays. False for an exception, too
+; whether NumPy makes at once what a function makes of no arrays, for it is small: `size` says how
+; large it is, null for a function of arrays. False for an exception, too
 define internal i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names) {
   %of_arrays = icmp eq ptr %size, null
   br i1 %of_arrays, label %yes, label %limit
@@ -25,7 +25,11 @@ shape:
   %first = load ptr, ptr %args
   %elements = call i64 @elements_of_shape(ptr %first)
   %is_known = icmp sge i64 %elements, 0
-  %fits = icmp sle i64 %elements, %eager
+  %are_any = icmp sgt i64 %eager, 0
+  %least = select i1 %are_any, i64 MADE_MOST, i64 0
+  %is_more = icmp sgt i64 %eager, %least
+  %bound = select i1 %is_more, i64 %eager, i64 %least
+  %fits = icmp sle i64 %elements, %bound
   br i1 %is_known, label %decide, label %ask
 decide:
   ret i1 %fits
