@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lazyfuse"
 
-BASE = {"errors", "config", "events", "digests", "sources"}
+BASE = {"errors", "config", "events", "digests", "sources", "collecting"}
 IR = BASE | {"ops", "ir"}
 BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "events": set(),
     "digests": set(),
+    "collecting": set(),
     "sources": {"digests"},
     "config": {"errors"},
     # L1, L2

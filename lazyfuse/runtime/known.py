@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lazyfuse import events
+from lazyfuse.collecting import uncollected
 from lazyfuse.config import Options
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Node
@@ -50,7 +51,8 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
     _, options, device = key
     graph = pending.graph()
     try:
-        plan = make_plan(pending, options, session.backend(device))
+        with uncollected():
+            plan = make_plan(pending, options, session.backend(device))
     except Exception:
         if pending.is_stale:
             return None

@@ -32,6 +32,7 @@ from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
 from lazyfuse.backends.cpu.loader import dumped
 from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.backends.cpu.threads import Workers, default_threads
+from lazyfuse.collecting import uncollected
 from lazyfuse.digests import digest
 from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
@@ -122,7 +123,8 @@ class CpuBackend:
 
     def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
         """Turn a kernel into code. Raises: Unsupported."""
-        source = _emitted(kernel, self.compiler)
+        with uncollected():
+            source = _emitted(kernel, self.compiler)
         binary = dumped(self.compiler.compile(source))
         executable = CpuExecutable(self, kernel, name, binary)
         executable.__dict__["source"] = source  # what cached_property would compute
