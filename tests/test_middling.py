@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -391,3 +392,44 @@ def test_memory_comes_back() -> None:
         assert tracemalloc.get_traced_memory()[0] < 40 * N
     finally:
         tracemalloc.stop()
+
+
+def test_writes_through_places() -> None:
+    """As NumPy's, with its errors: nothing is written then; what was read before stays."""
+    values = {
+        "x": host.arange(float(N)), "k": host.arange(N), "h": host.zeros(N, "f4"),
+        "i": host.array([3, -1, 3, 70]), "u": host.array([3, 9], "u1"),
+    }  # fmt: skip
+    keys = ["i", "u", [5, 6], host.array([[1, 2], [3, 4]]), host.array(3), [True, False], [],
+            [N], host.array([1, -N - 1]), host.array([1.0]), [2**70],
+            host.array([5], ">i8")]  # fmt: skip
+    given = [2.5, 7, True, host.float32(2), host.nan, 1e300, 2 + 1j, "x", [1.0, 2.0],
+             host.array([1, 2]), host.array([4.0, 5.0]), host.arange(3.0), None]  # fmt: skip
+
+    def written(xp: Any, name: str, key: Any, value: Any) -> Any:
+        ours = {each: xp.array(array) for each, array in values.items()}
+        if xp is lf:
+            lf.materialize(*ours.values())
+        target, where = ours[name], ours[key] if isinstance(key, str) else key
+        before, pending = target[:80].copy(), target[:80] * 2
+        error = None
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                target[where] = value
+            except (IndexError, ValueError, TypeError, OverflowError) as refusal:
+                error = type(refusal)
+        lines = {warning.category for warning in heard}
+        return error, lines, [host.asarray(each).copy() for each in (target, before, pending)]
+
+    for name in ("x", "k", "h"):
+        for key in keys:
+            for value in given:
+                error, lines, arrays = written(host, name, key, value)
+                for _ in range(2):
+                    own_error, own_lines, own = written(lf, name, key, value)
+                    assert (own_error, own_lines) == (error, lines), (name, key, value)
+                    for one, other in zip(arrays, own, strict=True):
+                        host.testing.assert_array_equal(
+                            other, one, err_msg=str((name, key, value))
+                        )

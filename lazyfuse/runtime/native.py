@@ -317,7 +317,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
         "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
         "WRITE_OUT": sample.write_out, "ATTRIBUTE_ERROR": AttributeError,
-        "ADOPTED": sample.adopted,
+        "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
         "STORAGE_WEAK": _Place(sample.storage.__weakrefoffset__),
         "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,

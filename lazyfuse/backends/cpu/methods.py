@@ -43,6 +43,7 @@ from lazyfuse.backends.cpu import (
     methods_into_text,
     methods_kinds_text,
     methods_parts_text,
+    methods_places_text,
     methods_power_text,
     methods_product_text,
     methods_quick_text,
@@ -146,7 +147,7 @@ OBJECTS = (
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
-    *("ADOPTED", "MEMORY_BLOCK"),
+    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -225,14 +226,13 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
               "T_LEN": _method("len")}  # fmt: skip
     words |= {
         **_KINDS,
-        "MOST_ARGUMENTS": _MOST_ARGUMENTS,
-        "MOST_OPERANDS": _MOST_MIXED,
-        "MOST_AXES": _MOST_AXES,
+        "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         **WORDS,
         **{"LETTER_C": ord("c"), "QUICK_MOST": methods_quick_text.QUICK_MOST, "T_SLICE": SLICE},
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        "WRITEABLE_FLAG": 0x400, **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
+        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
@@ -246,7 +246,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         ),
         methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
-        methods_product_text.PRODUCT, methods_adopt_text.ADOPT,
+        methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
     )  # fmt: skip
     text = expanded("".join(texts), words)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lazyfuse.ops.rules import MADE, MOST, PICKED
+from lazyfuse.ops.rules import MADE, MOST
 
-#: The elements that a product has at most, as in `frontend/at_once.py`; those that are picked, and
-#: those that are made of no arrays.
-SIZES = {"PRODUCT_MOST": MOST, "PICKED_MOST": PICKED, "MADE_MOST": MADE}
+#: The elements that a product has at most, as in `frontend/at_once.py`; those that are made of no
+#: arrays.
+SIZES = {"PRODUCT_MOST": MOST, "MADE_MOST": MADE}
 
 PRODUCT = """
 declare i64 @llvm.smax.i64(i64, i64)
@@ -120,80 +120,6 @@ outer:
   %size = mul i64 %rows, %columns
   ret i64 %size
 no:
-  ret i64 0
-}
-
-; the elements that one array of integers picks along the first axis of memory, where they are few;
-; null where they are not, and for an exception
-define internal ptr @gathered(ptr %self, ptr %key) {
-  %objects = alloca [2 x ptr]
-  put ptr %self, %objects[0]
-  put ptr %key, %objects[1]
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  %is_ours = call i1 @is(ptr %key, i64 T_CLASS)
-  %is_quiet = xor i1 %raised, true
-  %can = and i1 %is_ours, %is_quiet
-  br i1 %can, label %sizes, label %no
-sizes:
-  %eager = call i64 @eager_size()
-  %are_any = icmp sgt i64 %eager, 0
-  br i1 %are_any, label %take_key, label %no
-take_key:
-  %index = call ptr @host_or_memory(ptr %key)
-  %has_none = icmp eq ptr %index, null
-  br i1 %has_none, label %no, label %look
-look:
-  %dtype = get ptr %index[DESCR]
-  %number_at = getelementptr i8, ptr %dtype, i64 28
-  %number = load i32, ptr %number_at
-  %less = sub i32 %number, 1
-  %is_integer = icmp ult i32 %less, 10
-  br i1 %is_integer, label %open, label %drop_key
-open:
-  %memory = call ptr @host_or_memory(ptr %self)
-  %is_away = icmp eq ptr %memory, null
-  br i1 %is_away, label %drop_key, label %count
-count:
-  %picked = call i64 @elements(ptr %index)
-  %all = call i64 @elements(ptr %memory)
-  %rows = call i64 @rows_of(ptr %memory)
-  %has_rows = icmp sgt i64 %rows, 0
-  %divisor = select i1 %has_rows, i64 %rows, i64 1
-  %each = sdiv i64 %all, %divisor
-  %size = mul i64 %picked, %each
-  %most = call i64 @llvm.smax.i64(i64 %eager, i64 PICKED_MOST)
-  %before = sub i64 %size, 1
-  %is_small = icmp ult i64 %before, %most
-  %is_fine = and i1 %is_small, %has_rows
-  br i1 %is_fine, label %pick, label %drop
-pick:
-  %value = call ptr @PyObject_GetItem(ptr %memory, ptr %index)
-  call void @Py_DecRef(ptr %memory)
-  call void @Py_DecRef(ptr %index)
-  %made = call ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects)
-  ret ptr %made
-drop:
-  call void @Py_DecRef(ptr %memory)
-  br label %drop_key
-drop_key:
-  call void @Py_DecRef(ptr %index)
-  br label %no
-no:
-  ret ptr null
-}
-
-; the extent of the first axis; 0 where there is none
-define internal i64 @rows_of(ptr %array) {
-  %axes_at = getelementptr i8, ptr %array, i64 24
-  %axes = load i32, ptr %axes_at
-  %has_none = icmp eq i32 %axes, 0
-  br i1 %has_none, label %none, label %look
-look:
-  %extents = get ptr %array[DIMENSIONS]
-  %rows = load i64, ptr %extents
-  ret i64 %rows
-none:
   ret i64 0
 }
 """

@@ -182,7 +182,12 @@ ours:
   %is_engines = call i1 @is_engines(ptr %self)
   %basic = call i1 @is_basic(ptr %key)
   %may = and i1 %is_engines, %basic
-  br i1 %may, label %number, label %no
+  br i1 %may, label %number, label %others
+others:
+  br i1 %is_engines, label %places, label %no
+places:
+  %are_set = call i32 @set_places(ptr %self, ptr %key, ptr %value)
+  ret i32 %are_set
 number:
   %is_number_set = call i1 @set_number(ptr %self, ptr %key, ptr %value)
   br i1 %is_number_set, label %yes, label %line
