@@ -147,6 +147,45 @@ def test_methods_alone() -> None:
 
 
 @needs_engine
+def test_subclasses_of_generators() -> None:
+    """A method that a subclass overrides is the subclass's each time, and one that is kept finds
+    its generator; `out` by position is given back."""
+
+    class Own(lf.random.Generator):
+        """Tells that it draws, and what it was made with."""
+
+        def __init__(self, seed: int, extra: int) -> None:
+            super().__init__(host.random.PCG64(seed))
+            self.extra = extra
+
+        def normal(self, *args: Any) -> Any:
+            return "own", super().normal(*args)
+
+    rng, plain = Own(3, 7), host.random.default_rng(3)
+    expected = [("own", plain.normal()), ("own", plain.normal()), plain.random()]
+    assert [rng.normal(), rng.normal(), rng.random()] == expected
+    draw = Own(3, 7).random
+    assert draw.__self__.extra == 7 and draw() == host.random.default_rng(3).random()
+    for size in (5, 50_000):
+        for out in (host.empty(size), lf.zeros(size)[:]):
+            assert type(out) is lf.LazyArray or rng.random(None, host.float64, out) is out
+
+
+def test_methods_of_ufuncs() -> None:
+    """They are those of their class, and know their ufunc."""
+
+    def program(np: Any) -> Any:
+        kind, values = type(np.add), np.arange(5)
+        return (
+            [kind.reduce(np.add, values), kind.accumulate(np.multiply, values)],
+            kind.reduceat(np.add, values, [0, 2]),
+            [kind.reduce.__name__, np.add.reduce.__name__, np.add.reduce.__self__ is np.add],
+        )
+
+    check(program)
+
+
+@needs_engine
 def test_draws_of_a_recorded_function() -> None:
     """Numbers are drawn at every call of what `fuse` has recorded."""
     with lf.options(eager_size=100):

@@ -135,9 +135,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     for handle, array in written.values():
         if array.flags.writeable:
             handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
-    owners: dict[int, Any] = {
-        id(array): array for array in _arrays((options.get("out"), *args[:1]))
-    }
+    owners: dict[int, Any] = {id(array): array for array in _arrays((options.get("out"), *args))}
     owners.update((id(array), handle) for handle, array in written.values())
     owners.update(
         (id(low), arg)

@@ -10,6 +10,7 @@ calls its own methods and needs arrays of NumPy there.
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +24,7 @@ from lazyfuse.frontend.function import Function
 
 class _Drawing(Function):
     """A method of one generator. It keeps that which draws alone alive, and finds the one that it
-    was asked of, or another one of its stream."""
+    was asked of, or another one of its stream; that of a subclass it keeps."""
 
     __slots__ = ("_draw", "_maker", "_owner")
 
@@ -33,7 +34,8 @@ class _Drawing(Function):
             f"random.{name}", _outside(draw), draw, is_exact=not fallback.writes_first(draw)
         )
         self._draw, self._maker = draw, generator._of_plain
-        self._owner = weakref.ref(generator)
+        is_plain = type(generator) in (Generator, RandomState)  # one is as good as another
+        self._owner = weakref.ref(generator) if is_plain else lambda: generator
         self.__qualname__ = f"{type(generator).__name__}.{name}"
 
     @property
@@ -67,8 +69,10 @@ class _Method:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self._numpys
-        draw = getattr(instance._plain, self._name)
-        return vars(instance).setdefault(self._name, _Drawing(instance, draw))
+        found = _Drawing(instance, getattr(instance._plain, self._name))
+        # what is in the dict of an object goes before this, and before the method of a subclass
+        is_overridden = inspect.getattr_static(type(instance), self._name) is not self
+        return found if is_overridden else vars(instance).setdefault(self._name, found)
 
 
 def _drawing(kind: type, *others: str) -> Callable[[type], type]:

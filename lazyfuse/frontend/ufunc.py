@@ -118,9 +118,9 @@ class _Folding:
         self._engine, self.__doc__ = engine, engine.__doc__
 
     def __get__(self, ufunc: Any, owner: type | None = None) -> Any:
-        if ufunc is None:
-            return self
         engine, name = self._engine, self._engine.__name__
+        if ufunc is None:
+            return wraps(engine)(lambda own, *args, **kwargs: getattr(own, name)(*args, **kwargs))
 
         @wraps(MethodType(engine, ufunc))
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -129,6 +129,7 @@ class _Folding:
         own = f"{ufunc.__name__}.{name}"
         function = Function(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
                             larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
+        vars(function)["__self__"] = ufunc
         return vars(ufunc).setdefault(name, function)
 
 

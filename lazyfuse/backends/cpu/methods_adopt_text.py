@@ -6,15 +6,20 @@ which are known by dtype and shape (`frontend/adopting.py`), and what differs is
 
 from __future__ import annotations
 
-#: Of NPY_ARRAY_*: C_CONTIGUOUS, ALIGNED, WRITEABLE; OWNDATA.
+#: Of NPY_ARRAY_*: C_CONTIGUOUS, ALIGNED, WRITEABLE; OWNDATA. NPY_KEEPORDER of copies.
 FLAGS = {"ADOPTED_FLAGS": 0x1 | 0x100 | 0x400, "OWNS_FLAG": 0x4,
-         "DENSE_FLAGS": 0x1 | 0x100}  # fmt: skip
+         "DENSE_FLAGS": 0x1 | 0x100, "KEEP_ORDER": 2}  # fmt: skip
 
 ADOPT = """
 ; an array of the engine's that has the memory of a new one of NumPy's, a result that is not small
-; and that nobody has given; what Python makes of it (`lifted`) where there is no prototype. Takes
-; the reference
+; and that is none of the arguments; what Python makes of it (`lifted`) where there is no
+; prototype. Takes the reference
 define internal ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 %count) {
+  %raised = icmp eq ptr %value, null
+  br i1 %raised, label %fail, label %look
+fail:
+  ret ptr null
+look:
   %flags = get i32 %value[ARRAY_FLAGS]
   %wanted = and i32 %flags, ADOPTED_FLAGS
   %are_set = icmp eq i32 %wanted, ADOPTED_FLAGS
@@ -23,7 +28,7 @@ define internal ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 %count) {
   br i1 %is_plain, label %options, label %lift
 options:
   %eager = call i64 @eager_size()
-  %is_host = icmp sgt i64 %eager, 0
+  %is_host = icmp sgt i64 %eager, 0  ; it is 0 where arrays live on a GPU
   br i1 %is_host, label %find, label %lift
 find:
   %known = call ptr @prototypes(ptr %value)

@@ -117,7 +117,10 @@ large:
 given_array:
   br i1 %can_lift, label %lift, label %of_others
 adopt:
-  %adopted = call ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 %count)
+  %is_whole_result = icmp ne i64 %positional, 0
+  %holders = select i1 %is_whole_result, i32 1, i32 2
+  %owned = call ptr @owned(ptr %value, i32 %holders)
+  %adopted = call ptr @adopted_or_lifted(ptr %owned, ptr %objects, i64 %count)
   ret ptr %adopted
 of_others:
   %had_windows = call i1 @has_window(ptr %objects, i64 %count, i64 3)
@@ -145,6 +148,21 @@ fresh:
 lift:
   %lifted = call ptr @lifted(ptr %value, ptr %objects, i64 %count)
   ret ptr %lifted
+}
+
+; an array with so many references, or a copy of one that somebody else has, too, so that it is not
+; a new one; null for an exception. Takes the reference
+define internal ptr @owned(ptr %value, i32 %holders) {
+  %references = get i32 %value[REFERENCES]
+  %is_own = icmp ule i32 %references, %holders
+  br i1 %is_own, label %same, label %copy
+same:
+  ret ptr %value
+copy:
+  %copier = call ptr @object(i64 T_NEW_COPY)
+  %made = call ptr %copier(ptr %value, i32 KEEP_ORDER)
+  call void @Py_DecRef(ptr %value)
+  ret ptr %made
 }
 
 ; the argument of ours whose array a result is, as an output is; null for none

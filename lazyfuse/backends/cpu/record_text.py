@@ -87,9 +87,13 @@ define internal void @share(ptr %object, i64 %offset, ptr %value) alwaysinline {
   ret void
 }}
 
-; a new object of the class of a prototype, and with what that has; null and no exception for none
+; a new object of the class of a prototype, and with what that has, but for weak references to it
+; (tp_weaklistoffset of CPython's object.h); null and no exception for none
 define internal ptr @like(ptr %prototype, i64 %words) {{
   %type = call ptr @kind(ptr %prototype)
+  %offset_at = getelementptr i8, ptr %type, i64 208
+  %offset = load i64, ptr %offset_at
+  %weak = ashr exact i64 %offset, 3
   %made = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %fail, label %next
@@ -102,7 +106,9 @@ next:
   br i1 %is_over, label %done, label %copy
 copy:
   %from = getelementptr ptr, ptr %prototype, i64 %i
-  %value = load ptr, ptr %from
+  %word = load ptr, ptr %from
+  %is_weak = icmp eq i64 %i, %weak
+  %value = select i1 %is_weak, ptr null, ptr %word
   call void @Py_IncRef(ptr %value)
   %to = getelementptr ptr, ptr %made, i64 %i
   store ptr %value, ptr %to
