@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import tracemalloc
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.frontend import adopting, small
+from lazyfuse.frontend import small
 from lazyfuse.ops import rules
 from tests import oracle
 
@@ -434,18 +433,3 @@ def test_writes_through_places() -> None:
                         host.testing.assert_array_equal(
                             other, one, err_msg=str((name, key, value))
                         )
-
-
-def test_prototypes_that_somebody_refers_to() -> None:
-    """Weak references to a prototype were those of each copy: an endless loop when one went."""
-    array = computed(host.arange(float(N)))
-    for _ in range(3):
-        lf.roll(array, 3)
-    known = adopting.PROTOTYPES[array.dtype, array.shape][:3]
-    references = [weakref.ref(prototype) for prototype in known]
-    copies = [lf.roll(array, 3) for _ in range(3)]
-    own = [weakref.ref(copy) for copy in copies]
-    del copies
-    gc.collect()
-    assert [each() for each in own] == [None] * 3
-    assert [each() is prototype for each, prototype in zip(references, known, strict=True)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as host
 import pytest
 
@@ -11,6 +14,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
+from lazyfuse.frontend import adopting  # noqa: E402
 from lazyfuse.frontend.function import Function  # noqa: E402
 from tests.test_middling import *  # noqa: E402, F403 - again, in machine code
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
@@ -25,3 +29,19 @@ def test_results_that_others_keep() -> None:
         found = lf.asarray(function(0))
         kept[0] += 1.0
         assert float(found[0]) == kept[0] - 1.0
+
+
+def test_prototypes_that_somebody_refers_to() -> None:
+    """Weak references to a prototype were those of each copy: an endless loop when one went."""
+    array = lf.array(host.arange(5_000.0))
+    lf.materialize(array)
+    for _ in range(3):
+        lf.roll(array, 3)
+    known = adopting.PROTOTYPES[array.dtype, array.shape][:3]
+    references = [weakref.ref(prototype) for prototype in known]
+    copies = [lf.roll(array, 3) for _ in range(3)]
+    own = [weakref.ref(copy) for copy in copies]
+    del copies
+    gc.collect()
+    assert [each() for each in own] == [None] * 3
+    assert [each() is prototype for each, prototype in zip(references, known, strict=True)]

@@ -21,10 +21,19 @@ _MOST = 1024
 PROTOTYPES: dict[tuple[np.dtype, Shape], tuple[Source, Any, Handle, int]] = {}
 
 
+#: Whether there is machine code that asks for them.
+_is_asked = [False]
+
+
+def begin() -> None:
+    """There is machine code from now on."""
+    _is_asked[0] = True
+
+
 def learn(value: np.ndarray) -> None:
-    """Remember what arrays have that are like this one."""
+    """Remember what arrays have that are like this one, for machine code."""
     key = (value.dtype, value.shape)
-    if key in PROTOTYPES:
+    if not _is_asked[0] or key in PROTOTYPES:
         return
     if len(PROTOTYPES) >= _MOST:
         PROTOTYPES.clear()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import operators, protocols, registry, rerecord
+from lazyfuse.frontend import adopting, operators, protocols, registry, rerecord
 from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
@@ -96,6 +96,7 @@ def make_native(kind: type, *, compiles: bool = True) -> bool:
 def _use(code: native.Code) -> None:
     from lazyfuse.frontend import deferred  # long to import
 
+    adopting.begin()
     trace.walks[1:] = [code.functions["traced"]]
     ready.use(code.functions["flushed"])
     rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
