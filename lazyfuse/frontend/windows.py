@@ -29,7 +29,7 @@ from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import engine, replay_code
+from lazyfuse.runtime import replay_code
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -120,7 +120,7 @@ def settled(plain: Any, array: Any, other: Any) -> bool:
         return False
     if not 0 < size_of(other._layout.shape) <= limit or other._storage.device != "cpu":
         return False
-    engine.flush([other._storage.current()], "cpu")
+    other._flush()
     theirs = at_hand(other, limit)
     if theirs is None:  # another thread has written
         return False

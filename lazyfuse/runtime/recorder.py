@@ -48,7 +48,7 @@ def places(
 ) -> dict[str, int]:
     """Where objects keep their attributes, in bytes, and how many words they have."""
     classes: dict[str, type] = {
-        "node": View, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
+        "node": Source, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
         "storage": Storage,
         "handle": recording.array, "form": Form, "modes": type(error_modes._known),
         "options": config.Options, "watch": Watch, "buffer": type(memory()),
@@ -58,7 +58,6 @@ def places(
         for kind, names in attributes.items()
         for attribute in names.split()
     }
-    classes["node"] = Source
     words = ("view", "const", "storage", "handle", "node", "buffer")
     found |= {f"{kind}_words": classes[kind].__basicsize__ // _WORD for kind in words}
     found["immediate"] = ErrorModes._fields.index("is_immediate")

@@ -153,9 +153,11 @@ fill:
   %as_pointer = inttoptr i64 %number to ptr
   %thread = call ptr @PyLong_FromVoidPtr(ptr %as_pointer)
   call void @set(ptr %storage_made, i64 STORAGE_THREAD, ptr %thread)
-  %is_watched = call i1 @watch_new(ptr %storage_made, ptr %node_made)
-  br i1 %is_watched, label %array, label %drop_storage
+  %watch = call ptr @watched(ptr %storage_made, ptr %node_made)
+  %no_watch = icmp eq ptr %watch, null
+  br i1 %no_watch, label %drop_storage, label %array
 array:
+  call void @set(ptr %node_made, i64 NODE_HANDLE, ptr %watch)
   %array_like = call ptr @tuple_item(ptr %known, i64 2)
   %array_made = call ptr @like(ptr %array_like, i64 HANDLE_WORDS)
   %no_array = icmp eq ptr %array_made, null
@@ -168,24 +170,6 @@ done:
   ret ptr %array_made
 none:
   ret ptr null
-}
-
-; `watched` of `ir/orphans.py` for a new node; whether there was memory
-define internal i1 @watch_new(ptr %storage, ptr %node) {
-  %kind = call ptr @object(i64 T_WATCH)
-  %callback = call ptr @object(i64 T_GONE)
-  %made = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %kind, ptr %storage, ptr %callback, ptr null)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %no, label %point
-point:
-  %pointer = call ptr @PyWeakref_NewRef(ptr %node, ptr null)
-  call void @set(ptr %made, i64 WATCH_NODE, ptr %pointer)
-  call void @set(ptr %node, i64 NODE_HANDLE, ptr %made)
-  %is_watched = icmp ne ptr %pointer, null
-  ret i1 %is_watched
-no:
-  ret i1 false
 }
 
 ; memory of the backend's, which keeps an array of NumPy's; null without memory

@@ -27,8 +27,7 @@ shape:
   %is_known = icmp sge i64 %elements, 0
   %are_any = icmp sgt i64 %eager, 0
   %least = select i1 %are_any, i64 MADE_MOST, i64 0
-  %is_more = icmp sgt i64 %eager, %least
-  %bound = select i1 %is_more, i64 %eager, i64 %least
+  %bound = call i64 @llvm.smax.i64(i64 %eager, i64 %least)
   %fits = icmp sle i64 %elements, %bound
   br i1 %is_known, label %decide, label %ask
 decide:

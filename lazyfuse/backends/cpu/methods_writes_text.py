@@ -172,6 +172,14 @@ define internal i32 @end_change(i32 %is_done, ptr %given) {
   ret i32 %outcome
 }
 
+; what is said of a write that has not been done: 0, or -1 with an exception
+define internal i32 @not_done() {
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  %outcome = sext i1 %raised to i32
+  ret i32 %outcome
+}
+
 ; whether self[key] = value is done at once, for an array of the engine: 1, 0, or -1 with an
 ; exception. A number whose conversion is an error is not written, so that is left to Python
 define internal i32 @set_in_memory(ptr %self, ptr %key, ptr %value) {
@@ -305,9 +313,7 @@ leave:
   call void @Py_DecRef(ptr %window)
   ret i32 0
 ask:
-  %late_error = call ptr @PyErr_Occurred()
-  %is_late = icmp ne ptr %late_error, null
-  %late = sext i1 %is_late to i32
+  %late = call i32 @not_done()
   ret i32 %late
 }
 

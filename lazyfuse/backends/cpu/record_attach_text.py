@@ -1,6 +1,28 @@
 """`Node.attach` in machine code, as LLVM text (see `record_text.py`)."""
 
 ATTACH = """
+; `watched` of `ir/orphans.py`; null with an exception
+define internal ptr @watched(ptr %storage, ptr %node) {{
+  %kind = call ptr @object(i64 {WATCH})
+  %callback = call ptr @object(i64 {GONE})
+  %made = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %kind, ptr %storage, ptr %callback, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %point
+point:
+  %pointer = call ptr @PyWeakref_NewRef(ptr %node, ptr null)
+  %no_pointer = icmp eq ptr %pointer, null
+  br i1 %no_pointer, label %forget, label %set
+forget:
+  call void @Py_DecRef(ptr %made)
+  br label %no
+set:
+  call void @set(ptr %made, i64 {watch_node}, ptr %pointer)
+  ret ptr %made
+no:
+  ret ptr null
+}}
+
 ; `watch` of `ir/orphans.py`; puts an exception aside
 define internal void @watch(ptr %node, ptr %raised) {{
   %storage = call ptr @holder(ptr %node)
@@ -15,24 +37,13 @@ tell:
   call void @tell_orphan(ptr %node, ptr %raised)
   br label %done
 make:
-  %kind = call ptr @object(i64 {WATCH})
-  %callback = call ptr @object(i64 {GONE})
-  %made = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %kind, ptr %storage, ptr %callback, ptr null)
+  %made = call ptr @watched(ptr %storage, ptr %node)
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %lost, label %point
-point:
-  %pointer = call ptr @PyWeakref_NewRef(ptr %node, ptr null)
-  %no_pointer = icmp eq ptr %pointer, null
-  br i1 %no_pointer, label %forget, label %set
-forget:
-  call void @Py_DecRef(ptr %made)
-  br label %lost
+  br i1 %failed, label %lost, label %set
 lost:
   call void @keep_raised(ptr %raised)
   br label %drop
 set:
-  call void @set(ptr %made, i64 {watch_node}, ptr %pointer)
   call void @put(ptr %node, i64 {node_handle}, ptr %made)
   br label %drop
 drop:
