@@ -537,3 +537,35 @@ def test_dates_are_unequal_to_numbers(limit: int) -> None:
 
     with oracle.lf.options(eager_size=limit):
         oracle.check(program, host.arange(3.0))
+
+
+class Keeps:
+    """Gives NumPy an array that it keeps."""
+
+    def __init__(self, array: host.ndarray) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> host.ndarray:
+        return self.array
+
+    def repeat(self, *_: Any) -> host.ndarray:
+        return self.array
+
+
+@pytest.mark.parametrize("size", (5, 100_000))
+@pytest.mark.parametrize("name", ("asarray", "ravel", "repeat", "fromfunction", "apply_along_axis"))
+def test_arrays_that_others_keep_are_not_taken_over(name: str, size: int) -> None:
+    """What was computed from them was written into their memory."""
+    kept = host.arange(float(size))
+    giver = Keeps(kept)
+    calls: dict[str, Callable[[], Any]] = {
+        "asarray": lambda: oracle.lf.asarray(giver),
+        "ravel": lambda: oracle.lf.ravel(giver),
+        "repeat": lambda: oracle.lf.repeat(giver, 1),
+        "fromfunction": lambda: oracle.lf.fromfunction(lambda _: kept, (size,)),
+        "apply_along_axis": lambda: oracle.lf.apply_along_axis(lambda _: kept, 0, [1.0, 2.0]),
+    }
+    for _ in range(3):
+        result = host.asarray(calls[name]() * 3.0 + 1.0)
+        assert host.array_equal(result, host.arange(float(size)) * 3.0 + 1.0)
+    assert host.array_equal(kept, host.arange(float(size)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,17 @@ def test_what_is_computed_for_a_piece_is_stored() -> None:
     lf.materialize(program(lf, u))
     assert lf.stats().bytes_written < 2.1 * x.nbytes
     check(program, x, ulp=4)
+
+
+def test_long_axes_are_not_listed() -> None:
+    """All places of an axis were, to look for the cuts among them."""
+    x = host.zeros(1 << 22, "u1")
+    tracemalloc.start()
+    try:
+        lf.materialize(lf.roll(lf.asarray(x), 1) + x)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("seed", range(40))

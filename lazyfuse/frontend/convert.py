@@ -317,7 +317,13 @@ def to_array(
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm" or not array.dtype.isnative:
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()
-    fresh = owned or (array is not value and array.base is None and array.flags.owndata)
+    made = array is not value and array.base is None and array.flags.owndata
+    fresh = owned or (made and not _is_given(value))
     if array.size <= eager_size() and target == "cpu" and not borrow:
         return small_array(array if fresh else array.copy(order="K"))
     return new(source(array, target, borrow=borrow, owned=fresh), target)
+
+
+def _is_given(value: Any) -> bool:
+    """Whether code of the value's own says what its array is, which it may keep."""
+    return hasattr(type(value), "__array__") and not isinstance(value, np.ndarray | np.generic)

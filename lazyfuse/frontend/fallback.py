@@ -24,6 +24,7 @@ from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.rehost import PUBLIC
+from lazyfuse.frontend.small import SCALARS
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
@@ -45,6 +46,9 @@ _WRITES_FIRST = {
     "partition",
     "shuffle",
 }
+
+#: Types of arguments that have no code of the user's, which may keep an array that it gives.
+_KEEPING_NOTHING = SCALARS | {np.ndarray, str, bytes, slice, type, type(None), type(...)}
 
 _SEEN: set[tuple[str, int]] = set()
 
@@ -142,7 +146,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         for low, arg in zip(lowered, args, strict=True)
         if isinstance(arg, Handle) and not arg._is_scalar  # what is given back is the same array
     )
-    return _Results(owners, lowered).lift(result)
+    return _Results(owners, [*lowered, *given.values()]).lift(result)
 
 
 def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -250,8 +254,11 @@ class _Results:
     array."""
 
     def __init__(self, owners: Mapping[int, Any], operands: Sequence[Any]) -> None:
+        leaves = _leaves(operands)
         self._owners = owners
-        self._operands = [item for item in _leaves(operands) if isinstance(item, np.ndarray)]
+        self._operands = [item for item in leaves if isinstance(item, np.ndarray)]
+        #: Whether nothing has a part in it that may keep what it gives.
+        self._is_ours = all(type(item) in _KEEPING_NOTHING for item in leaves)
         self._whole: dict[int, Any] = {}
 
     def lift(self, value: Any) -> Any:
@@ -271,11 +278,11 @@ class _Results:
     def _array(self, value: np.ndarray) -> Any:
         base = value.base
         if base is None:
-            return to_array(value, owned=value.flags.owndata)
+            return to_array(value, owned=self._is_ours and value.flags.owndata)
         if any(np.may_share_memory(value, operand) for operand in self._operands):
             return _read_only(to_array(value))
         plain = type(base) is np.ndarray and base.flags.owndata and is_known(base.dtype)
-        if not plain or not base.dtype.isnative or not value.dtype.isnative:
+        if not self._is_ours or not plain or not base.dtype.isnative or not value.dtype.isnative:
             found = to_array(value)
             return found if value.flags.writeable else _read_only(found)
         if id(base) not in self._whole:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise, product
+from math import prod
 from typing import NamedTuple
 
 from lazyfuse.ir.blank import Blank
@@ -168,12 +169,12 @@ class _Splitter:
             if read.map is None:
                 return []
         runs = [
-            [range(*ends) for ends in pairwise(sorted(cut & set(range(extent + 1))))]
+            [range(*ends) for ends in pairwise(sorted(end for end in cut if 0 <= end <= extent))]
             for cut, extent in zip(cuts, self.node.shape, strict=True)
         ]
-        boxes = sorted(product(*runs), key=lambda box: -_count(box))
-        if not 1 < len(boxes) <= MOST_BOXES:
+        if not 1 < prod(map(len, runs)) <= MOST_BOXES:
             return []
+        boxes = sorted(product(*runs), key=lambda box: -_count(box))
         return boxes if 2 * _count(boxes[0]) >= size_of(self.node.shape) else []
 
     def _value(self, expression: Expression, box: Box) -> Node | None:
