@@ -553,7 +553,9 @@ class Keeps:
 
 
 @pytest.mark.parametrize("size", (5, 100_000))
-@pytest.mark.parametrize("name", ("asarray", "ravel", "repeat", "fromfunction", "apply_along_axis"))
+@pytest.mark.parametrize(
+    "name", ("asarray", "ravel", "repeat", "fromfunction", "apply_along_axis")
+)
 def test_arrays_that_others_keep_are_not_taken_over(name: str, size: int) -> None:
     """What was computed from them was written into their memory."""
     kept = host.arange(float(size))

@@ -24,7 +24,7 @@ import numpy as np
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share, zeros
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
-from lazyfuse.backends.cpu.emit_plan import exports
+from lazyfuse.backends.cpu.emit_plan import exports, plan_phases
 from lazyfuse.backends.cpu.features import stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
@@ -56,8 +56,11 @@ class CpuExecutable:
         self.name = name
         self.binary = binary
         self._backend = backend
-        code = backend.compiler.link(binary, exports(kernel))
-        self._program = Program(kernel, code, memory=backend.memory, workers=backend.workers)
+        plans = plan_phases(kernel)
+        code = backend.compiler.link(binary, exports(kernel, plans))
+        self._program = Program(
+            kernel, plans, code, memory=backend.memory, workers=backend.workers
+        )
 
     @cached_property
     def source(self) -> str:

@@ -13,6 +13,7 @@ place:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -120,12 +121,11 @@ def is_in_order(kernel: Kernel, plan: PhasePlan, acc: Accumulator) -> bool:
     return len(counted) == 1 and all(part.op in ("index", "scalar", "const") for part in parts)
 
 
-def exports(kernel: Kernel) -> list[str]:
+def exports(kernel: Kernel, plans: Sequence[PhasePlan]) -> list[str]:
     """The names of the exported functions."""
     if not is_staged(kernel):
         return ["lf_kernel"]
-    phases = range(len(plan_phases(kernel)))
-    return ["lf_kernel", "lf_fold", *(f"lf_phase{number}" for number in phases)]
+    return ["lf_kernel", "lf_fold", *(f"lf_phase{number}" for number in range(len(plans)))]
 
 
 Folds = tuple[tuple[int, Accumulator], ...]

@@ -27,7 +27,7 @@ from lazyfuse.backends.cpu.emit_params import (
     strided_axes,
     walked,
 )
-from lazyfuse.backends.cpu.emit_plan import Place, plan_phases
+from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.features import second_cache_bytes
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
@@ -66,7 +66,13 @@ class Program:
     """What all launches of a compiled kernel share."""
 
     def __init__(
-        self, kernel: Kernel, code: Code, *, memory: BufferPool, workers: Workers
+        self,
+        kernel: Kernel,
+        plans: Sequence[PhasePlan],
+        code: Code,
+        *,
+        memory: BufferPool,
+        workers: Workers,
     ) -> None:
         self.kernel, self.memory, self.workers = kernel, memory, workers
         self.params = params(kernel)
@@ -80,9 +86,9 @@ class Program:
         self.lanes = lane_count(kernel)
         self.code = code  # unloaded when collected
         self.calls = code.compiler.calls
-        self.staged = StagedProgram(kernel, code) if is_staged(kernel) else None
+        self.staged = StagedProgram(kernel, plans, code) if is_staged(kernel) else None
         self.address = code.address("lf_kernel")
-        self.ns_per_point = ns_per_point(kernel)
+        self.ns_per_point = ns_per_point(kernel, plans)
 
 
 class Prepared(NamedTuple):
@@ -268,10 +274,10 @@ class Launch:
         return block
 
 
-def ns_per_point(kernel: Kernel) -> float:
+def ns_per_point(kernel: Kernel, plans: Sequence[PhasePlan]) -> float:
     """A rough time per index of one thread, to tell small work from large."""
     cycles = 0.0
-    for plan in plan_phases(kernel):
+    for plan in plans:
         if plan.level is Level.OUTER and kernel.inner:
             continue
         pairs = zip(plan.body, plan.places, strict=True)

@@ -21,7 +21,6 @@ from lazyfuse.backends.cpu.emit_plan import (
     is_ordered,
     leaf_length,
     left_length,
-    plan_phases,
     tree_class,
 )
 from lazyfuse.backends.cpu.launch_run import Job
@@ -48,10 +47,10 @@ class _Turn(NamedTuple):
 class StagedProgram:
     """The functions of a kernel without outer axes."""
 
-    def __init__(self, kernel: Kernel, code: Code) -> None:
+    def __init__(self, kernel: Kernel, plans: Sequence[PhasePlan], code: Code) -> None:
         self.calls = code.compiler.calls.addresses["lf_calls"]
         self.fold = code.address("lf_fold")
-        self.stages = [Stage(plan, code, k) for k, plan in enumerate(plan_phases(kernel))]
+        self.stages = [Stage(plan, code, k) for k, plan in enumerate(plans)]
         self.state_size = STATE_BYTES * max(1, len(kernel.accumulators))
 
 
