@@ -12,11 +12,13 @@ import pytest
 
 from lazyfuse.backends.cpu import CpuBackend
 from lazyfuse.backends.cpu.emit import emit
+from lazyfuse.backends.cpu.emit_params import lane_count
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ops.body import Body, Value, truncate
 from lazyfuse.ops.composite import astype
 from lazyfuse.ops.extremes import clip
 from lazyfuse.ops.float_flags import INVALID
+from lazyfuse.ops.reciprocal import floor_divide_by_number
 from tests.kernel_runner import Memory, elementwise, load, same
 from tests.oracle import check
 from tests.test_error_modes import check_warnings
@@ -116,6 +118,18 @@ def test_they_are_instructions() -> None:
         assert "vmaxps\t{sae}" in text and "vminps\t{sae}" in text
         assert "vcmpltps" not in text and "vcmplt_oqps" not in text
     assert "cvttps2dq" in text and "lanes.raise" not in text
+
+
+@on_x86
+def test_division_by_a_number_stays_in_16_bits() -> None:
+    """A register full of uint16 at a time, one instruction for the upper halves of products; what
+    is computed of the number alone, in 32 bits, takes no lanes away."""
+    body = Body()
+    x, number = load(body, "u2", 0), load(body, "u2", 1)
+    args = [("in", "u2", "1"), ("in", "u2", "0"), ("out", "u2", "1")]
+    kernel = elementwise(body, args, {2: floor_divide_by_number(x, number)})
+    assert lane_count(kernel) == 32
+    assert "pmulhuw" in BACKEND.compiler.assembly(emit(kernel, FEATURES))
 
 
 def _clipped(dtype: str, target: str) -> Kernel:

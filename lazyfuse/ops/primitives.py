@@ -9,8 +9,9 @@ unsigned twin, {W} the unsigned type of its width but of 32 bits at least, {f} "
 for f8. Integer arithmetic goes through {W}: overflow wraps (C promotes anything narrower to int,
 whose overflow is undefined).
 LLVM cells: an opcode (`fadd`), an intrinsic overloaded on the type (`llvm.sqrt`), a predicate
-(`fcmp oeq`), `expand` (vector code by the CPU backend's vecmath) or `lanes NAME` (libm, one lane
-at a time, exact). A primitive with no cells is structural: each backend writes it by hand.
+(`fcmp oeq`), `mulhi` (some instructions), `expand` (vector code by the CPU backend's vecmath) or
+`lanes NAME` (libm, one lane at a time, exact). A primitive with no cells is structural: each
+backend writes it by hand.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ def _wrapping(symbol: str) -> dict[str, str]:
         "i": f"({{T}})(({{W}}){{0}} {symbol} ({{W}}){{1}})",
         "u": f"({{T}})(({{W}}){{0}} {symbol} ({{W}}){{1}})",
     }
+
+
+def _upper_half(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    product: np.ndarray = x.astype(object) * y.astype(object) >> 8 * x.itemsize
+    return product.astype(x.dtype)
 
 
 def _bits(symbol: str) -> dict[str, str]:
@@ -157,6 +163,8 @@ _ROWS: tuple[Primitive, ...] = (
         np.multiply,
         conditions=_PRODUCT,
     ),
+    # the upper half of the whole product
+    Primitive("mulhi", 2, {"u": "lf_mulhi({0}, {1})"}, {"u": "mulhi"}, _upper_half),
     # integer div and rem truncate as C does;
     # the divisor is never 0 and never -1 (composite guards it)
     Primitive(

@@ -1,7 +1,11 @@
-"""Integers divided by one number: a product with its reciprocal, in floats, instead of a division
-for each.
+"""Integers divided by one number: a product with its reciprocal instead of a division for each.
 
-Up to 32 bits, in floats of p bits: 24 for 16, 53 for 32. Signed ones: floor(x / y) is
+Unsigned ones of N = 8 or 16 bits, in integers: with 2^(l-1) < y <= 2^l, the reciprocal 2^(N+l)/y,
+rounded down and one added, has N + 1 bits, of which the first is 1: x is added for that one.
+Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
+figure 4.1.
+
+Others up to 32 bits, in floats of p bits: 24 for 16, 53 for 32. Signed ones: floor(x / y) is
 floor((x + 1/2) / y) for positive y, which lies at least 1/(2y) away from every integer, and
 rounding moves it by less than |x / y| * 2^(3 - p). A negative y takes away the half. Unsigned
 ones: the reciprocal is made larger by 2^(4 - p) of itself, more than rounding takes away, so no
@@ -15,7 +19,7 @@ halved before, and the last bit follows.
 
 from __future__ import annotations
 
-from lazyfuse.ops.body import Value, cast, flag, select
+from lazyfuse.ops.body import Value, bitcast, cast, flag, select
 from lazyfuse.ops.float_flags import DIVIDE, OVERFLOW
 
 #: 1 + 2^(4 - p).
@@ -51,12 +55,26 @@ def quotient_by_number(x: Value, y: Value) -> Value:
     """floor(x / y); y is neither 0 nor -1."""
     if x.bits == 64:
         return _of_unsigned(x, y) if x.kind == "u" else _of_signed(x, y)
+    if x.kind == "u" and x.bits <= 16:
+        return _of_short(x, y)
     wide = "f4" if x.bits <= 16 else "f8"
     divisor, dividend = cast(y, wide), cast(x, wide)
     if x.kind == "u":
         return cast(dividend * (1.0 / divisor * _LARGER[wide]), x.dtype)
     half = divisor.lift(0.5).binary("copysign", divisor)
     return cast(((dividend + half) * (1.0 / divisor)).unary("floor"), x.dtype)
+
+
+def _of_short(x: Value, y: Value) -> Value:
+    divisor = cast(y, "u4")
+    exponent = bitcast(cast(divisor - 1, "f4"), "u4") >> 23
+    power = select(divisor.eq(1), exponent.lift(0), exponent - 126)  # the l of above
+    fraction = (((divisor.lift(1) << power) - divisor) << x.bits) / divisor
+    first = select(divisor.eq(1), power.lift(0), 1)
+    factor, half, rest = (cast(value, "u2") for value in (fraction + 1, first, power - first))
+    value = cast(x, "u2")
+    upper = value * factor >> 8 if x.bits == 8 else value.binary("mulhi", factor)
+    return cast((upper + ((value - upper) >> half)) >> rest, x.dtype)
 
 
 def _of_signed(x: Value, y: Value) -> Value:

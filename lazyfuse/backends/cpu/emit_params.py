@@ -12,9 +12,10 @@ The layout follows from the kernel alone: emitter and launcher compute it separa
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from lazyfuse.ir.kernel import FIXED, STRIDED, Kernel, Role
+from lazyfuse.ir.kernel import FIXED, STRIDED, Arg, Kernel, Phase, Role
 
 #: Vectors of columns that a column reduction takes together at most, 4 KB of each row.
 BLOCK_VECTORS = 64
@@ -62,19 +63,40 @@ def strided_axes(access: tuple[str, ...]) -> list[int]:
 
 
 def lane_count(kernel: Kernel) -> int:
-    """As many lanes as the widest value leaves in a 64-byte register.
+    """As many lanes as the widest value leaves in a 64-byte register; what is the same in all of
+    them does not count.
 
     At most 16 where an argument is strided or indexed: its lanes are read one at a time, in code
     for each.
     """
-    dtypes = {arg.dtype for arg in kernel.args} | set(kernel.scalars)
-    dtypes |= {instr.dtype for phase in kernel.phases for instr in phase.body}
+    dtypes = {arg.dtype for arg in kernel.args if not _is_number(arg)}
+    dtypes |= {dtype for phase in kernel.phases for dtype in _varying(kernel, phase)}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
-    lanes = 64 // max(map(width, dtypes))
+    lanes = 64 // max(map(width, dtypes), default=8)
     if kernel.scan is not None and kernel.folds_lanes:
         return min(lanes, SCAN_LANES)
     one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
     return min(lanes, 16) if one_by_one else lanes
+
+
+def _varying(kernel: Kernel, phase: Phase) -> Iterator[str]:
+    """The dtypes of values that do not follow from scalars alone."""
+    fixed: list[bool] = []
+    for instr in phase.body:
+        if instr.op == "load":
+            assert isinstance(instr.attr, int)
+            fixed.append(_is_number(kernel.args[instr.attr]))
+        elif instr.op in ("const", "scalar"):
+            fixed.append(True)
+        else:
+            fixed.append(bool(instr.args) and all(fixed[index] for index in instr.args))
+        if not fixed[-1]:
+            yield instr.dtype
+
+
+def _is_number(arg: Arg) -> bool:
+    """Whether the same element is read at every point."""
+    return arg.role is Role.IN and all(kind == FIXED for kind in arg.access)
 
 
 def is_strided(kernel: Kernel) -> bool:

@@ -1,4 +1,4 @@
-"""Quotients and remainders of vectors of integers, by way of floats.
+"""Quotients and remainders of vectors of integers, by way of floats; upper halves of products.
 
 No processor divides vectors of integers, so LLVM takes them apart. Of integers of up to 16 bits
 the quotient in float32, cut off, is the right one, and of 32 bits that in float64: below 2^n a
@@ -36,3 +36,17 @@ def divide(writer: VectorWriter, instr: Instr, operands: Sequence[Operand]) -> O
         return quotient
     whole = writer.write(Instr("mul", dtype), (quotient, operands[1]))
     return writer.write(Instr("sub", dtype), (operands[0], whole))
+
+
+def multiply_high(writer: VectorWriter, x: Operand, y: Operand) -> Operand:
+    """The upper half of a product; LLVM knows the instruction for 16 bits in this form."""
+    dtype, bits = x.dtype, 8 * int(x.dtype[1:])
+    narrow = writer.type(dtype)
+    wide = narrow.replace(f"i{bits}", f"i{2 * bits}")
+    left, right = (
+        writer.assign(f"zext {narrow} {operand.name} to {wide}", dtype).name for operand in (x, y)
+    )
+    product = writer.assign(f"mul {wide} {left}, {right}", dtype).name
+    amount = str(bits) if writer.lanes == 1 else f"splat (i{2 * bits} {bits})"
+    upper = writer.assign(f"lshr {wide} {product}, {amount}", dtype).name
+    return writer.assign(f"trunc {wide} {upper} to {narrow}", dtype)

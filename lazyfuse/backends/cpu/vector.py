@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lazyfuse.backends.cpu.instructions import by_instruction
-from lazyfuse.backends.cpu.integer_division import divide, divides
+from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
 from lazyfuse.backends.cpu.lanes import libm_call, raise_where
 from lazyfuse.backends.cpu.vecmath import expansion
 from lazyfuse.ops.body import Body, Instr, Literal
@@ -238,6 +238,8 @@ class VectorWriter:
         cell = PRIMITIVES[instr.op].llvm[peer.dtype[0]]
         if cell == "expand":
             return self.expand(*expansion(instr.op, peer.dtype, self.features), operands)
+        if cell == "mulhi":
+            return multiply_high(self, *operands)
         if cell.startswith("lanes "):
             always = self.const(True, "b1")
             return libm_call(self, cell.removeprefix("lanes "), (always, peer, *operands))

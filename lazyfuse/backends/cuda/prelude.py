@@ -89,6 +89,22 @@ __device__ __forceinline__ unsigned long long lf_divide(
 }
 """
 
+_MULHI = """\
+__device__ __forceinline__ unsigned char lf_mulhi(unsigned char x, unsigned char y) {
+  return (unsigned char)((unsigned int)x * y >> 8);
+}
+__device__ __forceinline__ unsigned short lf_mulhi(unsigned short x, unsigned short y) {
+  return (unsigned short)((unsigned int)x * y >> 16);
+}
+__device__ __forceinline__ unsigned int lf_mulhi(unsigned int x, unsigned int y) {
+  return __umulhi(x, y);
+}
+__device__ __forceinline__ unsigned long long lf_mulhi(
+    unsigned long long x, unsigned long long y) {
+  return __umul64hi(x, y);
+}
+"""
+
 _SHUFFLE = """\
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
@@ -104,6 +120,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
     "divide": (("lf_divide",), _DIVIDE),
+    "mulhi": (("lf_mulhi",), _MULHI),
     "shuffle": (("lf_swap",), _SHUFFLE),
 }
 
