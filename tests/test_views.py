@@ -551,3 +551,33 @@ def test_asnumpy_and_to_numpy() -> None:
     x = lf.array(LINE) * 3
     for given in (lf.asnumpy(x), x.to_numpy(), lf.asnumpy(LINE * 3)):
         assert type(given) is host.ndarray and (given == LINE * 3).all()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("size", (120, 120_000))
+def test_layouts_that_are_remembered(size: int) -> None:
+    """A view that was made before, of an array of the same layout: the same errors for arguments
+    that are equal and of another type, and memory and flags of the array that is asked."""
+
+    def program(np: Any, x: Any) -> list[Any]:
+        found = []
+        read_only = x.copy()
+        read_only.flags.writeable = False
+        arrays = [x, x.copy(), read_only, x.reshape(-1)[::2].reshape(-1, 2), x.T, x]
+        for array in arrays:
+            found += [array.reshape(-1), array.reshape(2, -1), array.reshape((2, -1), order="F")]
+            found += [array.ravel(), np.ravel(array, "F"), np.flip(array, 0), np.flip(array)]
+            found += [array.transpose(1, 0), np.swapaxes(array, 0, 1), np.expand_dims(array, 1)]
+            found += [array.squeeze(), np.reshape(array, (-1,))]
+        for array in found[:6]:
+            if array.flags.writeable:
+                array[0] += 1.0
+        return [*found, *arrays]
+
+    given = host.arange(float(size)).reshape(4, -1)
+    oracle.check(program, given)
+    x = oracle.lf.array(given)
+    for shape in ((1, size), (1.0, size), (True, size), (1, host.int64(size)), (1, float(size))):
+        oracle.check(lambda np, a, shape=shape: a.reshape(shape), given)
+        oracle.check(lambda np, a, shape=shape: a.transpose(*shape[:1], 0), given)
+    assert x.reshape(-1).base is x and x.reshape(2, -1).reshape(-1).base is x

@@ -13,6 +13,7 @@ import numpy as np
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, to_array
 from lazyfuse.frontend.handle import Handle, new, view
+from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
@@ -27,6 +28,7 @@ def asarray(value: Any) -> Any:
 # ---- reshape
 
 
+@remembered
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Give a new shape. Aliasing: a view when the memory allows it,
     else a copy (as NumPy decides).
@@ -56,7 +58,8 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 
 
 def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-    return reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+    options = {} if copy is None else {"copy": copy}
+    return reshape(self, shape[0] if len(shape) == 1 else shape, order, **options)
 
 
 def _target_shape(shape: Any, size: int) -> Shape:
@@ -126,6 +129,7 @@ def reshaped_in_place(array: Any, shape: Any) -> Layout:
     return layout
 
 
+@remembered
 def ravel(a: Any, order: str = "C") -> Any:
     """One axis. Aliasing: a view when the elements lie in this order."""
     order = methods.order_letter(order or "C")
@@ -171,13 +175,14 @@ def flatten(self: Any, order: str = "C") -> Any:
 # ---- axes
 
 
+@remembered
 def transpose(a: Any, axes: Any = None) -> Any:
     """Permute the axes. Aliasing: a view."""
     a = asarray(a)
     if axes is None:
         order = tuple(reversed(range(a.ndim)))
     else:
-        order = tuple(normalize_axis(operator.index(axis), a.ndim) for axis in axes)
+        order = tuple(normalize_axis(axis, a.ndim) for axis in integers(axes))
         if len(order) != a.ndim:
             raise ValueError("axes don't match array")
         if len(set(order)) != a.ndim:
@@ -215,6 +220,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return matrix_transposed(asarray(x))
 
 
+@remembered
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes. Aliasing: a view."""
     a = asarray(a)
@@ -228,6 +234,7 @@ def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
     return swapaxes(self, axis1, axis2)
 
 
+@remembered
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Drop axes of length 1. Aliasing: a view; the array itself when nothing is dropped. Raises:
     ValueError when a named axis is longer."""
@@ -250,6 +257,7 @@ def squeeze_method(self: Any, axis: Any = None) -> Any:
     return squeeze(self, axis)
 
 
+@remembered
 def expand_dims(a: Any, axis: Any) -> Any:
     """Insert axes of length 1. Aliasing: a view."""
     a = asarray(a)

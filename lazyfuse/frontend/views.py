@@ -9,10 +9,12 @@ import numpy as np
 
 from lazyfuse.frontend.handle import WARNS, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
+from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.shapes import broadcast, normalize_axis
 
 
+@remembered
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order along axes. Aliasing: a view."""
     m = asarray(m)
