@@ -7,18 +7,22 @@ done. That is two collections of all objects of the process, 10 ms each: a fifth
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No collections of this process until the end, if there are any."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
+def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """The result of a function during which no collection begins. It is a call, the switch is
+    inside `try`, and one call switches back, since an interrupt may come behind any call; the
+    threshold is switched, not the collector, which others may switch off meanwhile."""
+    before = gc.get_threshold()
+    if not before[0]:  # never, or another thread is here
+        return function(*args, **kwargs)
     try:
-        yield
+        gc.set_threshold(0, *before[1:])
+        return function(*args, **kwargs)
     finally:
-        gc.enable()
+        gc.set_threshold(*before)

@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Sized
 from functools import partial
@@ -571,3 +572,60 @@ def test_arrays_that_others_keep_are_not_taken_over(name: str, size: int) -> Non
         result = host.asarray(calls[name]() * 3.0 + 1.0)
         assert host.array_equal(result, host.arange(float(size)) * 3.0 + 1.0)
     assert host.array_equal(kept, host.arange(float(size)))
+
+
+@pytest.mark.parametrize("eager_size", SIZES)
+@pytest.mark.parametrize("index", (host.array(3), host.array(1, "u1"), host.int8(2)))
+def test_arrays_of_one_index_on_parts_of_complex_numbers(index: Any, eager_size: int) -> None:
+    """`z.real[numpy.array(3)]` counted in halves of complex numbers."""
+
+    def program(np: Any, z: Any, big: Any) -> Any:
+        before = big.copy()
+        big.real[index] = -7.0
+        big.view("f8")[2:][index] = 5.0
+        parts = [z.real, z.imag[1:], z.real.T, z.view("f8")[:, 1::2]]
+        found = [part[index] for part in parts] + [np.take(part, 2, axis=1) for part in parts]
+        return *found, big[:9], before[:9], big.imag[index], big.real[::2][index]
+
+    z = host.arange(25.0).reshape(5, 5) * (1 - 2j)
+    with oracle.lf.options(eager_size=eager_size):
+        oracle.check(program, z, host.arange(40_000) * (1 + 0j))
+
+
+@pytest.mark.parametrize("eager_size", (0, 65536))
+def test_indexes_out_of_bounds_take_no_memory(eager_size: int) -> None:
+    """NumPy makes room for all that a key picks before it looks at the bounds."""
+    count = 70_000
+    place = host.arange(count)
+
+    def reads(np: Any, x: Any) -> Any:
+        return (x * 2.0)[place]
+
+    def writes(np: Any, x: Any) -> Any:
+        before = x.copy()
+        x[place] = 2.5
+        return before
+
+    with oracle.lf.options(eager_size=eager_size):
+        lazy = oracle.lf.array(host.ones((1, count)))
+        tracemalloc.start()
+        try:
+            for program in (reads, writes):
+                with pytest.raises(IndexError, match="index 1 is out of bounds"):
+                    program(oracle.lf, lazy)
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_warnings_of_writes_that_are_refused_are_at_the_users_line() -> None:
+    """One was at a line of the package."""
+    lf = oracle.lf
+    x = lf.array(host.arange(40_000.0))
+    before = x.copy()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(IndexError):
+            x[host.array([5, 40_000])] = host.complex128(1 + 1j)
+    assert {warning.filename for warning in heard} <= {__file__}
+    del before

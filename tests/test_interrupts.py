@@ -314,7 +314,7 @@ def work(draw, a, fused):
 sys.unraisablehook = lambda what: None
 signal.signal(signal.SIGALRM, interrupt)
 draw, data, options = random.Random(1), numpy.linspace(1, 2, 500), config.current()
-turns, caught = int(sys.argv[1]), 0
+turns, caught, thresholds = int(sys.argv[1]), 0, gc.get_threshold()
 with deferring():
     for turn in range(turns):
         if turn % 7 == 0:
@@ -328,7 +328,8 @@ with deferring():
             caught += 1
         assert not replay_code.recordings, turn
         assert not deferred._word("IS_BUSY"), turn
-        assert config.current() is options and gc.isenabled(), turn
+        assert config.current() is options, turn
+        assert gc.isenabled() and gc.get_threshold() == thresholds, turn
         assert not session.flush_lock._is_owned(), turn
         assert numpy.array_equal(numpy.asarray(a * 2.0 + 1), data * 2.0 + 1), turn
 assert caught > turns // 2, caught
@@ -337,3 +338,35 @@ assert caught > turns // 2, caught
 
 def test_interrupts_at_random(*, full: bool) -> None:
     run(AT_RANDOM, "5000" if full else "150", LAZYFUSE_EAGER_SIZE="1000", LAZYFUSE_COLD_SIZE="0")
+
+
+COLLECTED = """
+import gc, signal, threading
+from lazyfuse.collecting import uncollected
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+before, caught = gc.get_threshold(), 0
+for turn in range(3000):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-6 * (turn % 40 + 1))
+        for _ in range(200):
+            uncollected(int)
+    except KeyboardInterrupt:
+        caught += 1
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    assert gc.get_threshold() == before, turn
+assert caught > 1000, caught
+assert uncollected(lambda: gc.get_threshold()[0]) == 0
+assert uncollected(uncollected, gc.get_threshold)[0] == 0 and gc.get_threshold() == before
+uncollected(gc.disable)
+assert not gc.isenabled()
+"""
+
+
+def test_garbage_is_collected_after_an_interrupt() -> None:
+    """No more was, where it came right behind the switch; and a program that switched the
+    collector off meanwhile found it on."""
+    run(COLLECTED)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
+import inspect
 import pickle
 import warnings
+import weakref
 from typing import Any
 
 import numpy as host
@@ -166,9 +169,40 @@ def test_subclasses_of_generators() -> None:
     assert [rng.normal(), rng.normal(), rng.random()] == expected
     draw = Own(3, 7).random
     assert draw.__self__.extra == 7 and draw() == host.random.default_rng(3).random()
-    for size in (5, 50_000):
-        out = host.empty(size)
-        assert rng.random(None, host.float64, out) is out
+    for size in (5, 50_000, 100_000):
+        for out in (host.empty(size), lf.zeros(size), lf.zeros(size) + 1.0):
+            assert rng.random(None, host.float64, out) is out
+            assert float(out[0]) != float(out[1]) != 1.0
+    from lazyfuse.frontend import sampling
+
+    places = {
+        name: list(parameters).index("out")
+        for name in dir(host.random.Generator)
+        if name != "bit_generator" and callable(getattr(plain, name)) and name[0] != "_"
+        for parameters in [inspect.signature(getattr(plain, name)).parameters]
+        if "out" in parameters and parameters["out"].kind is not inspect.Parameter.KEYWORD_ONLY
+    }
+    assert places == sampling._PLACES_OF_OUT
+
+
+@needs_engine
+def test_objects_of_subclasses_of_generators_are_not_kept() -> None:
+    """What an object keeps of its methods referred to it, so that it waited for a collection."""
+
+    class Own(lf.random.Generator):
+        """Another class."""
+
+    rng = Own(host.random.PCG64(3))
+    draw, gone = rng.normal, weakref.ref(rng)
+    gc.disable()
+    try:
+        draw(), rng.normal(), rng.random(3)
+        del rng
+        assert draw.__self__ is gone() and draw.__name__ == "normal"
+        del draw
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_methods_of_ufuncs() -> None:
@@ -180,9 +214,12 @@ def test_methods_of_ufuncs() -> None:
             [kind.reduce(np.add, values), kind.accumulate(np.multiply, values)],
             kind.reduceat(np.add, values, [0, 2]),
             [kind.reduce.__name__, np.add.reduce.__name__, np.add.reduce.__self__ is np.add],
+            [kind.reduce.__qualname__, np.add.reduce.__qualname__, kind.reduce is kind.reduce],
         )
 
     check(program)
+    check(lambda np: type(np.add).reduce(3))
+    check(lambda np: type(np.add).accumulate())
 
 
 @needs_engine

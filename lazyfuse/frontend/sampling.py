@@ -10,10 +10,10 @@ calls its own methods and needs arrays of NumPy there.
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper, wraps
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from lazyfuse.frontend.function import Function
 
 
 class _Drawing(Function):
-    """A method of one generator. It keeps that which draws alone alive, and finds the one that it
-    was asked of, or another one of its stream; that of a subclass it keeps."""
+    """A method of one generator, which has it. It keeps that which draws alone alive, and finds
+    the one that it was asked of, or another one of its stream."""
 
     __slots__ = ("_draw", "_maker", "_owner")
 
@@ -34,8 +34,7 @@ class _Drawing(Function):
             f"random.{name}", _outside(draw), draw, is_exact=not fallback.writes_first(draw)
         )
         self._draw, self._maker = draw, generator._of_plain
-        is_plain = type(generator) in (Generator, RandomState)  # one is as good as another
-        self._owner = weakref.ref(generator) if is_plain else lambda: generator
+        self._owner = weakref.ref(generator)
         self.__qualname__ = f"{type(generator).__name__}.{name}"
 
     @property
@@ -53,26 +52,53 @@ class _Drawing(Function):
 def _outside(draw: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a plain generator, on any arguments."""
 
+    place = _PLACES_OF_OUT.get(draw.__name__)
+
     @wraps(draw)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if place is not None and len(args) == place + 1 and "out" not in kwargs:
+            return fallback.run(draw, *args[:place], out=args[place], **kwargs)
         return fallback.run(draw, *args, **kwargs)
 
     return method
 
 
+#: Where `out` stands among the positional arguments of methods.
+_PLACES_OF_OUT = {
+    "random": 2,
+    "standard_normal": 2,
+    "standard_gamma": 3,
+    "standard_exponential": 3,
+}
+
+
 class _Method:
-    """A method that draws: of an object the function that it keeps, of a class NumPy's."""
+    """A method that draws: of an object the function that it keeps, of a class NumPy's. What is in
+    the dict of an object goes before this. An object of a subclass may override it, and is not as
+    good as another one of its stream, so its methods are bound to it at each call."""
 
     def __init__(self, kind: type, name: str) -> None:
         self._numpys, self._name = getattr(kind, name), name
+        update_wrapper(self, self._numpys)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self._numpys
-        found = _Drawing(instance, getattr(instance._plain, self._name))
-        # what is in the dict of an object goes before this, and before the method of a subclass
-        is_overridden = inspect.getattr_static(type(instance), self._name) is not self
-        return found if is_overridden else vars(instance).setdefault(self._name, found)
+        if type(instance) in (Generator, RandomState):
+            return self._of(instance, self._name)
+        return MethodType(self, instance)
+
+    def __call__(self, instance: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._of(instance, f"{self._name}()")(*args, **kwargs)
+
+    def _of(self, instance: Any, key: str) -> _Drawing:
+        """What an object keeps under a key."""
+        kept = vars(instance)
+        found: _Drawing | None = kept.get(key)
+        if found is None:
+            made = _Drawing(instance, getattr(instance._plain, self._name))
+            found = kept.setdefault(key, made)
+        return found
 
 
 def _drawing(kind: type, *others: str) -> Callable[[type], type]:

@@ -13,7 +13,6 @@ an array that has the shape and no memory, for its error.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +30,7 @@ from lazyfuse.ir.node import Gather, Node, View
 from lazyfuse.ir.order import c_strides, copy_strides, result_strides
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.runtime import session
+from lazyfuse.runtime.caller import call_as_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +75,19 @@ class Axis(NamedTuple):
 
 
 def select(array: Any, key: Any) -> Selection | Empty | Layout:
-    """What a key with arrays picks; a Layout when the arrays are 0-d integers only.
+    """What a key with arrays picks; when they are 0-d integers only, the Layout of a view.
 
     Raises: IndexError as NumPy does, TypeError for what is no index.
     """
     items = key if isinstance(key, tuple) else (key,)
     if len(items) > _MANY:
-        _on_shadow(array, lambda shadow: shadow[values_in(key)])
+        _picked_shape(array, key)
     try:
         device = array._storage.device
         return _Reader(array).read([_part(item, device) for item in items])
     except _RefusedError:
         # an index out of bounds is accepted where another one makes the result empty
-        return Empty(_on_shadow(array, lambda shadow: shadow[values_in(key)]).shape)
+        return Empty(_picked_shape(array, key))
 
 
 #: Parts of a key from which NumPy may find them too many.
@@ -100,16 +100,23 @@ class _RefusedError(Exception):
 
 def refuse(array: Any, key: Any, value: Any) -> NoReturn:
     """Raise what NumPy raises for `array[key] = value`."""
-    _on_shadow(array, lambda shadow: shadow.__setitem__(values_in(key), values_in(value)))
+    with session.flush_lock:
+        assign = _shadow(array, array.dtype).__setitem__
+        call_as_user(assign, values_in(key), values_in(value))
     raise AssertionError(f"NumPy assigns to {key!r} on shape {array.shape}")
 
 
-def _on_shadow(array: Any, function: Callable[[np.ndarray], Any]) -> Any:
-    """`function` of an array that has the shape and the dtype, all of it in one element."""
-    cell = np.zeros(1, array.dtype)
-    shadow = as_strided(cell, array.shape, (0,) * array.ndim, writeable=True)
+def _picked_shape(array: Any, key: Any) -> Shape:
+    """The shape that NumPy gives what a key picks, or its error: of elements without a size, since
+    it makes room for them before it looks at the bounds."""
     with session.flush_lock:
-        return function(shadow)
+        picked: Shape = _shadow(array, "V0")[values_in(key)].shape
+    return picked
+
+
+def _shadow(array: Any, dtype: Any) -> np.ndarray:
+    """An array that has the shape, all of it in one element."""
+    return as_strided(np.zeros(1, dtype), array.shape, (0,) * array.ndim, writeable=True)
 
 
 def values_in(key: Any) -> Any:
@@ -147,7 +154,8 @@ class _Reader:
             self.base, self.memory = node.srcs[0], node.layout
         else:
             self.base, self.memory = node, Layout(node.shape, node.strides, 0)
-        self.lies = self.memory.strides if array._cast is None else array._layout.strides
+        own = self.memory if array._cast is None else array._layout
+        self.lies, self.begin = own.strides, own.offset
         self.axis = 0
         self.offset = self.memory.offset
         self.terms: list[Node] = []
@@ -169,8 +177,8 @@ class _Reader:
             else:
                 left += self._leave(part)
         if not self.picked:
-            layout = tuple(axis.extent for axis in left), tuple(axis.stride for axis in left)
-            return Layout(*layout, self.offset)
+            layout = tuple(axis.extent for axis in left), tuple(axis.lies for axis in left)
+            return Layout(*layout, self.begin)
         return self._placed(left, 0 if scattered else places[0])
 
     def _filled(self, parts: list[Any]) -> list[Any]:
@@ -193,19 +201,22 @@ class _Reader:
             return []
         extent, stride = self.memory.shape[self.axis], self.memory.strides[self.axis]
         start, stop, step = part.indices(extent)
-        length = len(range(start, stop, step))
-        self.offset += start * stride if length else 0
-        lies = step * self.lies[self.axis]
+        length, lies = len(range(start, stop, step)), self.lies[self.axis]
+        self._move(start if length else 0)
+        return [Axis(length, step * stride, step * lies)]
+
+    def _move(self, places: int) -> None:
+        """Go so far along the axis, and on to the next."""
+        self.offset += places * self.memory.strides[self.axis]
+        self.begin += places * self.lies[self.axis]
         self.axis += 1
-        return [Axis(length, step * stride, lies)]
 
     def _take(self, part: int | Pick) -> None:
         if isinstance(part, int):
-            extent, stride = self.memory.shape[self.axis], self.memory.strides[self.axis]
+            extent = self.memory.shape[self.axis]
             if not -extent <= part < extent:
                 raise _RefusedError
-            self.offset += part % extent * stride
-            self.axis += 1
+            self._move(part % extent)
             return
         shape = self.memory.shape[self.axis : self.axis + part.consumes]
         strides = self.memory.strides[self.axis : self.axis + part.consumes]

@@ -117,10 +117,13 @@ class _Folding:
     def __init__(self, engine: Callable[..., Any]) -> None:
         self._engine, self.__doc__ = engine, engine.__doc__
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._unbound = _unbound(owner, self._engine)
+
     def __get__(self, ufunc: Any, owner: type | None = None) -> Any:
         engine, name = self._engine, self._engine.__name__
         if ufunc is None:
-            return wraps(engine)(lambda own, *args, **kwargs: getattr(own, name)(*args, **kwargs))
+            return self._unbound
 
         @wraps(MethodType(engine, ufunc))
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -129,8 +132,28 @@ class _Folding:
         own = f"{ufunc.__name__}.{name}"
         function = Function(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
                             larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
+        function.__qualname__ = f"ufunc.{name}"
         vars(function)["__self__"] = ufunc
         return vars(ufunc).setdefault(name, function)
+
+
+def _unbound(owner: type, engine: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of the class, of the ufunc that is its first argument."""
+    name = engine.__name__
+
+    @wraps(engine)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise TypeError(f"unbound method ufunc.{name}() needs an argument")
+        if not isinstance(args[0], owner):
+            kind = type(args[0]).__name__
+            raise TypeError(
+                f"descriptor {name!r} for 'numpy.ufunc' objects doesn't apply to a {kind!r} object"
+            )
+        return getattr(args[0], name)(*args[1:], **kwargs)
+
+    method.__qualname__ = f"ufunc.{name}"
+    return method
 
 
 def _asked(

@@ -51,8 +51,7 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
     _, options, device = key
     graph = pending.graph()
     try:
-        with uncollected():
-            plan = make_plan(pending, options, session.backend(device))
+        plan = uncollected(make_plan, pending, options, session.backend(device))
     except Exception:
         if pending.is_stale:
             return None

@@ -126,8 +126,7 @@ class CpuBackend:
 
     def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
         """Turn a kernel into code. Raises: Unsupported."""
-        with uncollected():
-            source = _emitted(kernel, self.compiler)
+        source = uncollected(_emitted, kernel, self.compiler)
         binary = dumped(self.compiler.compile(source))
         executable = CpuExecutable(self, kernel, name, binary)
         executable.__dict__["source"] = source  # what cached_property would compute

@@ -5,9 +5,9 @@ from __future__ import annotations
 RESULTS = """
 ; what NumPy gave for the user: arrays in wrappers, which know whose memory they are; an argument
 ; itself where it is that. Null where it may lie in the engine's memory: the engine is to be asked.
-; `limit`: the size of the largest that stays small. Of so many arguments
-; by position NumPy's arrays after the first are outputs, 0 for a part of a result. Takes the
-; reference
+; `limit`: the size of the largest that stays small. Of so many arguments by position those after
+; the first are outputs where they are NumPy's; -1 for a part of a result, which holds it, too.
+; Takes the reference
 define internal ptr @result(ptr %value, ptr %objects, ptr %given, i64 %count, i64 %limit,
                             i64 %positional) {
   %raised = icmp eq ptr %value, null
@@ -117,7 +117,7 @@ large:
 given_array:
   br i1 %can_lift, label %lift, label %of_others
 adopt:
-  %is_whole_result = icmp ne i64 %positional, 0
+  %is_whole_result = icmp sge i64 %positional, 0
   %holders = select i1 %is_whole_result, i32 1, i32 2
   %owned = call ptr @owned(ptr %value, i32 %holders)
   %adopted = call ptr @adopted_or_lifted(ptr %owned, ptr %objects, i64 %count)
@@ -150,8 +150,8 @@ lift:
   ret ptr %lifted
 }
 
-; an array with so many references, or a copy of one that somebody else has, too, so that it is not
-; a new one; null for an exception. Takes the reference
+; an array that has so many references, those of this code, or a copy of one that somebody else
+; has, too, so that it is not a new one; null for an exception. Takes the reference
 define internal ptr @owned(ptr %value, i32 %holders) {
   %references = get i32 %value[REFERENCES]
   %is_own = icmp ule i32 %references, %holders
@@ -226,7 +226,7 @@ look:
   %item = call ptr @tuple_item(ptr %tuple, i64 %i)
   call void @Py_IncRef(ptr %item)
   %result = call ptr
-    @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i64 0)
+    @result(ptr %item, ptr %objects, ptr %given, i64 %count, i64 %limit, i64 -1)
   %after = add i64 %i, 1
   %is_lost = icmp eq ptr %result, null
   br i1 %is_lost, label %fail, label %put

@@ -18,6 +18,10 @@ limit:
 question:
   %of_shape = call ptr @object(i64 T_OF_SHAPE)
   %is_of_shape = icmp eq ptr %size, %of_shape
+  %are_any = icmp sgt i64 %eager, 0
+  %is_made = and i1 %is_of_shape, %are_any
+  %least = select i1 %is_made, i64 MADE_MOST, i64 0
+  %bound = call i64 @llvm.smax.i64(i64 %eager, i64 %least)
   %has_shape = icmp sgt i64 %count, 0
   %can_count = and i1 %is_of_shape, %has_shape
   br i1 %can_count, label %shape, label %ask
@@ -25,9 +29,6 @@ shape:
   %first = load ptr, ptr %args
   %elements = call i64 @elements_of_shape(ptr %first)
   %is_known = icmp sge i64 %elements, 0
-  %are_any = icmp sgt i64 %eager, 0
-  %least = select i1 %are_any, i64 MADE_MOST, i64 0
-  %bound = call i64 @llvm.smax.i64(i64 %eager, i64 %least)
   %fits = icmp sle i64 %elements, %bound
   br i1 %is_known, label %decide, label %ask
 decide:
@@ -44,7 +45,7 @@ call:
 compare:
   %number = call double @PyFloat_AsDouble(ptr %found)
   call void @Py_DecRef(ptr %found)
-  %most = sitofp i64 %eager to double
+  %most = sitofp i64 %bound to double
   %is_small = fcmp ole double %number, %most
   ret i1 %is_small
 no:
