@@ -10,6 +10,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse import config
 from lazyfuse.runtime import met, session
 from tests import oracle
 from tests.test_views import CASES as VIEWS
@@ -302,5 +303,6 @@ def test_what_had_to_be_compiled_is_planned_later() -> None:
         while met.thread_time_ns() < end:
             pass
     assert family.bound >= 5e6
-    assert met.Met(1.0, family, spent=4e6).is_cold()
-    assert not met.Met(1.0, family, spent=met.PLAN_NS).is_cold()
+    trace: Any = None  # not asked for
+    assert met.Met(1.0, family, spent=4e6).is_cold(trace, config.current(), "cpu")
+    assert not met.Met(1.0, family, spent=met.PLAN_NS).is_cold(trace, config.current(), "cpu")

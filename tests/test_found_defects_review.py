@@ -321,7 +321,8 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The operator that asked for machine code raised what the compiler did."""
-    from lazyfuse.frontend import native_methods, rerecord
+    from lazyfuse.frontend import native_methods
+    from lazyfuse.runtime import session
 
     def broken(kind: type, *, compiles: bool) -> bool:
         raise RuntimeError("no code")
@@ -329,7 +330,7 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
     monkeypatch.setattr(native_methods, "make_native", broken)
     monkeypatch.setattr(native_methods, "_failures", [])
     monkeypatch.setattr(native_methods, "_steps", set())
-    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
+    monkeypatch.setattr(session, "uses", [native_methods._VERY_HOT])
     for _ in range(2):
         native_methods.make_native_if_worth(oracle.lf.LazyArray)
     assert len(native_methods._failures) == 1

@@ -341,3 +341,26 @@ def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         disk.write(f"{number:064d}", b"x")
     assert 30 <= len(stems(folder / "small")) <= 50
     assert f"{199:064d}" in stems(folder / "small")
+
+
+def test_a_plan_on_disk_is_read_soon() -> None:
+    """A structure of few elements is interpreted for 20 ms; 2 ms where an earlier process has left
+    its plan."""
+    x = lf.array(host.linspace(1.0, 2.0, 3_000))
+
+    def runs() -> int:
+        """How often the program is interpreted in a process that has just begun."""
+        lf.cache_clear()
+        lf.reset_stats()
+        for _ in range(3_000):
+            before = lf.stats().cold_runs
+            lf.materialize((x * 3.0 - 1.0) / 7.0)
+            if lf.stats().cold_runs == before:
+                return before
+        raise AssertionError("never planned")
+
+    with oracle.options(cold_size=1_000_000, eager_size=0):
+        first = runs()
+        assert (lf.stats().plans_built, lf.stats().plans_loaded) == (1, 0)
+        assert runs() < first / 2
+        assert (lf.stats().plans_built, lf.stats().plans_loaded) == (0, 1)

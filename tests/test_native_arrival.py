@@ -21,7 +21,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import native  # noqa: E402 - likewise
+from lazyfuse.runtime import native, session  # noqa: E402 - likewise
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,7 +58,7 @@ def test_it_comes_when_a_program_is_hot(
 
     monkeypatch.setattr(native_methods, "make_native", load)
     monkeypatch.setattr(native, "compile_aside", compile_aside)
-    monkeypatch.setattr(rerecord, "_uses", uses)
+    monkeypatch.setattr(session, "uses", uses)
     monkeypatch.setattr(native, "has_backend", lambda: has_backend)
     monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
     for uses[0] in range(0, 52_001, rerecord.HOT):
@@ -73,7 +73,7 @@ def test_it_comes_when_a_program_is_hot(
 
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there had been many uses."""
-    monkeypatch.setattr(rerecord, "_uses", [native_methods._VERY_HOT])
+    monkeypatch.setattr(session, "uses", [native_methods._VERY_HOT])
 
 
 def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,10 @@ class DiskCache:
             os.utime(path)
         return binary
 
+    def has(self, key: str) -> bool:
+        """Whether there is a file of `key`, which `read` may still refuse."""
+        return self._path(key).exists()
+
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error:
         the kernel just stays in memory."""

@@ -38,7 +38,7 @@ _steps: set[str] = set()
 
 def make_native_if_worth(kind: type) -> None:
     """Replace the methods of arrays by machine code where that is worth it so far."""
-    uses = rerecord.uses()
+    uses = session.uses[0]
     compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
     looks = "looked" not in _steps or "compiled" in _steps
     loads = looks and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)

@@ -42,10 +42,8 @@ _ref = weakref.ref
 _options = config.current
 
 
-#: Operations that Python has recorded again or given to NumPy, weighed by what machine code would
-#: save (`native_methods.py`): 1 is 1.5 us. How many of them there are when it is asked again
-#: whether that is worth it, after how many more; and who asks.
-_uses = [0]
+#: How much machine code would have saved (`session.uses`) when it is asked again whether that is
+#: worth it, after how much more; and who asks.
 _asked = [2_000]
 HOT = 2_000
 #: Recording again takes 4 to 6 us in Python, in machine code 1 to 1.5.
@@ -55,15 +53,12 @@ when_hot: list[Callable[[], None]] = []
 
 def count(weight: int = 1) -> None:
     """Note an operation that machine code would have done in less time."""
-    _uses[0] += weight
-    if _uses[0] >= _asked[0]:
-        _asked[0] = _uses[0] + HOT
+    uses = session.uses
+    uses[0] += weight
+    if uses[0] >= _asked[0]:
+        _asked[0] = uses[0] + HOT
         for function in when_hot:
             function()
-
-
-def uses() -> int:
-    return _uses[0]
 
 
 def ask_again() -> None:

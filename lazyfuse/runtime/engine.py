@@ -234,7 +234,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
         events.add_plan_hit()
         return _launched(pending, known, options)
     found = met(pending, key)
-    if found is not None and found.is_cold():
+    if found is not None and found.is_cold(pending, options, device):
         leaves = [node for node in pending.nodes if node.buffer is not None]
         interpreter = Interpreter(pending, session.backend(device), options, found)
         with found.counted():
@@ -249,6 +249,8 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     """Run a trace by a plan of its structure."""
     if machines:
         machines[-1].learn(pending, known, options)
+    else:
+        session.uses[0] += session.USES_OF_A_RUN
     nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None

@@ -13,11 +13,13 @@ from lazyfuse.ir.node import Map, Node
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import session
 from lazyfuse.runtime.op_kernels import op_kernel
+from lazyfuse.runtime.plans import is_on_disk
 from lazyfuse.runtime.trace import Trace
 
 #: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
 PLAN_NS = 20e6
-#: The same for the second structure of a family, whose kernels may be there; and the least.
+#: The same for the second structure of a family, whose kernels may be there, and for a plan on
+#: disk; and the least.
 _NEXT_NS, _LEAST_NS = 2e6, 1e6
 #: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
 #: transcendental function's.
@@ -44,15 +46,20 @@ class Family:
 @dataclass(slots=True)
 class Met:
     """A structure that is interpreted: the nanoseconds that went into it, those of a run, and what
-    a run does, known from the first one on."""
+    a run does, known from the first one on. `is_asked`: whether it has been looked for on disk."""
 
     cost: float
     family: Family
     spent: float = 0.0
     steps: list[Any] | None = None
+    is_asked: bool = False
 
-    def is_cold(self) -> bool:
-        """Whether interpreting it once more costs less than planning it."""
+    def is_cold(self, pending: Trace, options: Options, device: str) -> bool:
+        """Whether interpreting it once more costs less than planning it, or reading a plan that
+        an earlier process has left."""
+        if self.family.bound is None and not self.is_asked and self.spent >= _NEXT_NS:
+            self.is_asked = True
+            self.family.bound = _NEXT_NS if is_on_disk(pending, options, device) else None
         bound = self.family.bound
         return self.spent < (PLAN_NS if bound is None else min(PLAN_NS, bound))
 

@@ -15,6 +15,7 @@ from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Opaque
 from lazyfuse.ir.plan import Launch, Plan
+from lazyfuse.runtime import session
 from lazyfuse.runtime.session import disk_cache, kernels
 from lazyfuse.runtime.trace import Trace
 
@@ -40,6 +41,15 @@ def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
         with suppress(UnwritableError):
             disk.write(name, dumped(plan))
     return plan
+
+
+def is_on_disk(pending: Trace, options: Options, device: str) -> bool:
+    """Whether an earlier process has left the plan of a trace."""
+    backend = session.backend(device)
+    if not _is_kept(pending, options, backend):
+        return False
+    name = plan_name(pending.structure, options, backend.fingerprint)
+    return disk_cache(options.cache_dir).has(name)
 
 
 def _needs_kernels(plan: Plan, backend: Backend) -> bool:
