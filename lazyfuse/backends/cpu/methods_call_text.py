@@ -179,10 +179,7 @@ no:
 }}
 
 define internal i1 @is_complex(ptr %host) {{
-  %dtype_at = getelementptr i8, ptr %host, i64 56
-  %dtype = load ptr, ptr %dtype_at
-  %number_at = getelementptr i8, ptr %dtype, i64 28
-  %number = load i32, ptr %number_at
+  %number = call i32 @dtype_number(ptr %host)
   %single = icmp eq i32 %number, 14
   %double = icmp eq i32 %number, 15
   %is = or i1 %single, %double

@@ -38,8 +38,7 @@ define internal i1 @is_same_memory(ptr %a, ptr %b) {
   %may = and i1 %is_there, %is_alike
   br i1 %may, label %steps, label %no
 steps:
-  %axes_at = getelementptr i8, ptr %a, i64 24
-  %axes = load i32, ptr %axes_at
+  %axes = get i32 %a[ND]
   %a_steps = get ptr %a[STRIDES]
   %b_steps = get ptr %b[STRIDES]
   br label %next

@@ -37,6 +37,14 @@ def places(first: int) -> Mapping[str, int]:
 
 
 KINDS = """
+; NumPy's number of the dtype of an array
+define internal i32 @dtype_number(ptr %array) alwaysinline {
+  %dtype = get ptr %array[DESCR]
+  %number_at = getelementptr i8, ptr %dtype, i64 28
+  %number = load i32, ptr %number_at
+  ret i32 %number
+}
+
 ; whether an argument is no array and holds none: None, a number, a string, a slice, ..., a dtype,
 ; a class of scalars
 define internal i1 @is_plain(ptr %object) {

@@ -101,8 +101,7 @@ no:
 
 ; the extent of the first axis; 0 where there is none
 define internal i64 @rows_of(ptr %array) {
-  %axes_at = getelementptr i8, ptr %array, i64 24
-  %axes = load i32, ptr %axes_at
+  %axes = get i32 %array[ND]
   %has_none = icmp eq i32 %axes, 0
   br i1 %has_none, label %none, label %look
 look:
@@ -208,9 +207,7 @@ define internal i64 @picked_size(ptr %memory, ptr %index) {
 
 ; whether an array has a dtype of integers that picks
 define internal i1 @has_index_dtype(ptr %array) {
-  %dtype = get ptr %array[DESCR]
-  %number_at = getelementptr i8, ptr %dtype, i64 28
-  %number = load i32, ptr %number_at
+  %number = call i32 @dtype_number(ptr %array)
   %less = sub i32 %number, 1
   %is_integer = icmp ult i32 %less, 10
   ret i1 %is_integer

@@ -96,10 +96,8 @@ no:
 ; how many elements the product of two vectors or matrices has; 0 for others, and where they do not
 ; fit
 define internal i64 @size_of_product(ptr %left, ptr %right) {
-  %left_axes_at = getelementptr i8, ptr %left, i64 24
-  %right_axes_at = getelementptr i8, ptr %right, i64 24
-  %left_axes = load i32, ptr %left_axes_at
-  %right_axes = load i32, ptr %right_axes_at
+  %left_axes = get i32 %left[ND]
+  %right_axes = get i32 %right[ND]
   %left_less = sub i32 %left_axes, 1
   %right_less = sub i32 %right_axes, 1
   %left_fits = icmp ult i32 %left_less, 2

@@ -386,8 +386,7 @@ define internal i1 @has_known_dtype(ptr %array) {
   %order_at = getelementptr i8, ptr %dtype, i64 26
   %order = load i8, ptr %order_at
   %is_native = icmp ne i8 %order, 62
-  %number_at = getelementptr i8, ptr %dtype, i64 28
-  %number = load i32, ptr %number_at
+  %number = call i32 @dtype_number(ptr %array)
   %is_small = icmp ult i32 %number, 32
   %shift = and i32 %number, 31
   %bit = lshr i32 KNOWN_DTYPES, %shift

@@ -61,9 +61,7 @@ open:
   br i1 %is_away, label %no, label %measure
 measure:
   %size = call i64 @elements(ptr %window)
-  %dtype = get ptr %window[DESCR]
-  %number_at = getelementptr i8, ptr %dtype, i64 28
-  %number = load i32, ptr %number_at
+  %number = call i32 @dtype_number(ptr %window)
   %is_half = icmp eq i32 %number, 23
   %is_large = icmp sgt i64 %size, %least
   %is_others = and i1 %is_half, %is_large
@@ -150,8 +148,7 @@ define internal i1 @is_deep(ptr %object) {
   %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
   br i1 %is_array, label %look, label %no
 look:
-  %axes_at = getelementptr i8, ptr %object, i64 24
-  %axes = load i32, ptr %axes_at
+  %axes = get i32 %object[ND]
   %is_deep = icmp sgt i32 %axes, 2
   ret i1 %is_deep
 no:
@@ -182,8 +179,7 @@ array:
   %own = call i64 @extent(ptr %object, i32 %from_last)
   %is_larger = icmp sgt i64 %own, %largest
   %own_or = select i1 %is_larger, i64 %own, i64 %largest
-  %axes_at = getelementptr i8, ptr %object, i64 24
-  %axes = load i32, ptr %axes_at
+  %axes = get i32 %object[ND]
   %is_further = icmp sgt i32 %axes, %reach
   %axes_or = select i1 %is_further, i32 %axes, i32 %reach
   br label %kept
