@@ -188,11 +188,10 @@ define internal i32 @set_in_memory(ptr %self, ptr %key, ptr %value) {
   br i1 %raised, label %failed, label %ours
 ours:
   %is_engines = call i1 @is_engines(ptr %self)
-  %basic = call i1 @is_basic(ptr %key)
-  %may = and i1 %is_engines, %basic
-  br i1 %may, label %number, label %others
-others:
-  br i1 %is_engines, label %places, label %no
+  br i1 %is_engines, label %kind_of_key, label %no
+kind_of_key:
+  %is_basic_key = call i1 @is_basic(ptr %key)
+  br i1 %is_basic_key, label %number, label %places
 places:
   %are_set = call i32 @set_places(ptr %self, ptr %key, ptr %value)
   ret i32 %are_set
@@ -213,9 +212,8 @@ take:
   %is_unknown = icmp eq ptr %given, null
   br i1 %is_unknown, label %ask, label %lock
 ask:
-  %late_error = call ptr @PyErr_Occurred()
-  %is_late = icmp ne ptr %late_error, null
-  br i1 %is_late, label %failed, label %no
+  %nothing = call i32 @not_done()
+  ret i32 %nothing
 lock:
   %locked = call i1 @lock()
   br i1 %locked, label %write, label %undo
@@ -368,10 +366,8 @@ undo:
   call void @Py_DecRef(ptr %given)
   br label %failed
 ask:
-  %early_error = call ptr @PyErr_Occurred()
-  %is_early = icmp ne ptr %early_error, null
-  %early = sext i1 %is_early to i32
-  ret i32 %early
+  %nothing = call i32 @not_done()
+  ret i32 %nothing
 failed:
   ret i32 -1
 }
