@@ -46,6 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
     # not in setup.cfg: pytest would import lazyfuse before it is told of the environment above
     config.addinivalue_line("filterwarnings", "error::lazyfuse.errors.UnfusedWarning")
+    if oracle.IS_ENGINE:
+        from lazyfuse.frontend import shortcuts
+
+        shortcuts.learns_at_once[0] = True  # tests run programs a few times
     if config.getoption("--older"):
         from tests.older_processor import stand_in
 

@@ -587,6 +587,21 @@ def test_parts_are_learnt() -> None:
     assert learnt[0] <= 3
 
 
+def test_what_is_met_once_is_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations, writes and reductions are learnt when they come again, each shape apart."""
+    learnt = []
+    before = shortcuts.learn
+    monkeypatch.setattr(shortcuts, "learns_at_once", [False])
+    monkeypatch.setattr(shortcuts, "_met", set())
+    monkeypatch.setattr(shortcuts, "learn", lambda *args: learnt.append(args[0]) or before(*args))
+    for size, count in ((601, 0), (602, 0), (601, 4), (601, 4), (602, 8)):
+        x = lf.array(host.arange(float(size)))
+        y = x * 3.25 + 1.0
+        y[300:] = 0.5
+        assert float(y.sum()) > 0.0
+        assert len(learnt) == count, size
+
+
 def test_parts_of_equal_products_are_two_operands() -> None:
     """Arrays that were computed by the same operations are not the same memory: real arrays that
     lie as their parts do are still told apart."""
