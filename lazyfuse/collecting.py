@@ -7,11 +7,16 @@ done. That is two collections of all objects of the process, 10 ms each: a fifth
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+
+#: The thresholds that are switched back to.
+_usual = [gc.get_threshold()]
 
 
 def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -21,8 +26,19 @@ def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs)
     before = gc.get_threshold()
     if not before[0]:  # never, or another thread is here
         return function(*args, **kwargs)
+    _usual[0] = before
     try:
         gc.set_threshold(0, *before[1:])
         return function(*args, **kwargs)
     finally:
         gc.set_threshold(*before)
+
+
+def _begin_child() -> None:
+    """Another thread may have been here when the process was forked."""
+    if not gc.get_threshold()[0]:
+        gc.set_threshold(*_usual[0])
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

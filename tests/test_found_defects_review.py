@@ -554,15 +554,29 @@ class Keeps:
         return self.array
 
 
+class Passes:
+    """Passes on what it is asked for."""
+
+    def __init__(self, keeper: Keeps) -> None:
+        vars(self)["keeper"] = keeper
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["keeper"], name)
+
+
+@pytest.mark.parametrize("by", ("itself", "another"))
 @pytest.mark.parametrize("size", (5, 100_000))
 @pytest.mark.parametrize(
-    "name", ("asarray", "ravel", "repeat", "fromfunction", "apply_along_axis")
+    "name",
+    ("array", "nan_to_num", "asarray", "ravel", "repeat", "fromfunction", "apply_along_axis"),
 )
-def test_arrays_that_others_keep_are_not_taken_over(name: str, size: int) -> None:
+def test_arrays_that_others_keep_are_not_taken_over(name: str, size: int, by: str) -> None:
     """What was computed from them was written into their memory."""
     kept = host.arange(float(size))
-    giver = Keeps(kept)
+    giver = Passes(Keeps(kept)) if by == "another" else Keeps(kept)
     calls: dict[str, Callable[[], Any]] = {
+        "array": lambda: oracle.lf.array(giver, copy=None),
+        "nan_to_num": lambda: oracle.lf.nan_to_num(giver),
         "asarray": lambda: oracle.lf.asarray(giver),
         "ravel": lambda: oracle.lf.ravel(giver),
         "repeat": lambda: oracle.lf.repeat(giver, 1),

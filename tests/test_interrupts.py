@@ -341,7 +341,7 @@ def test_interrupts_at_random(*, full: bool) -> None:
 
 
 COLLECTED = """
-import gc, signal, threading
+import gc, os, signal, threading
 from lazyfuse.collecting import uncollected
 
 def interrupt(*_):
@@ -361,6 +361,16 @@ for turn in range(3000):
 assert caught > 1000, caught
 assert uncollected(lambda: gc.get_threshold()[0]) == 0
 assert uncollected(uncollected, gc.get_threshold)[0] == 0 and gc.get_threshold() == before
+is_inside, may_end = threading.Event(), threading.Event()
+other = threading.Thread(target=uncollected, args=(lambda: is_inside.set() or may_end.wait(),))
+other.start()
+is_inside.wait()
+child = os.fork()
+if not child:
+    os._exit(gc.get_threshold() != before)
+assert os.waitpid(child, 0)[1] == 0
+may_end.set()
+other.join()
 uncollected(gc.disable)
 assert not gc.isenabled()
 """

@@ -343,6 +343,12 @@ def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert f"{199:064d}" in stems(folder / "small")
 
 
+def test_a_folder_with_a_name_that_is_too_long(tmp_path: Path) -> None:
+    """To look for a plan there raised OSError."""
+    cache = disks.DiskCache(str(tmp_path / ("x" * 300)))
+    assert not cache.has("0" * 64) and cache.read("0" * 64) is None
+
+
 def test_a_plan_on_disk_is_read_soon() -> None:
     """A structure of few elements is interpreted for 20 ms; 2 ms where an earlier process has left
     its plan."""

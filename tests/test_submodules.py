@@ -167,6 +167,10 @@ def test_subclasses_of_generators() -> None:
     rng, plain = Own(3, 7), host.random.default_rng(3)
     expected = [("own", plain.normal()), ("own", plain.normal()), plain.random()]
     assert [rng.normal(), rng.normal(), rng.random()] == expected
+    again = copy.deepcopy(Own(3, 7))
+    assert type(again) is lf.random.Generator and again.random() == Own(3, 7).random()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'instance'"):
+        Own(3, 7).random(instance=3)
     draw = Own(3, 7).random
     assert draw.__self__.extra == 7 and draw() == host.random.default_rng(3).random()
     for size in (5, 50_000, 100_000):
@@ -183,6 +187,27 @@ def test_subclasses_of_generators() -> None:
         if "out" in parameters and parameters["out"].kind is not inspect.Parameter.KEYWORD_ONLY
     }
     assert places == sampling._PLACES_OF_OUT
+
+
+@needs_engine
+def test_methods_that_outlive_their_random_state() -> None:
+    """The second number of a pair was lost."""
+    for again in (
+        lambda draw: draw.__self__.normal,
+        lambda draw: pickle.loads(pickle.dumps(draw)),
+    ):
+        draw, plain = lf.random.RandomState(3).normal, host.random.RandomState(3).normal
+        assert draw() == plain() and again(draw)() == plain()
+
+
+@needs_engine
+def test_shuffle_by_keyword() -> None:
+    """The array was said to be read-only."""
+    for size in (50, 100_000):
+        lazy, plain = lf.arange(float(size)), host.arange(float(size))
+        lf.random.default_rng(1).shuffle(x=lazy)
+        host.random.default_rng(1).shuffle(x=plain)
+        assert host.array_equal(lazy, plain)
 
 
 @needs_engine
@@ -220,6 +245,8 @@ def test_methods_of_ufuncs() -> None:
     check(program)
     check(lambda np: type(np.add).reduce(3))
     check(lambda np: type(np.add).accumulate())
+    for method in (lf.add.reduce, lf.multiply.accumulate, type(lf.add).reduce):
+        assert pickle.loads(pickle.dumps(method)) is method
 
 
 @needs_engine

@@ -581,3 +581,21 @@ def test_layouts_that_are_remembered(size: int) -> None:
         oracle.check(lambda np, a, shape=shape: a.reshape(shape), given)
         oracle.check(lambda np, a, shape=shape: a.transpose(*shape[:1], 0), given)
     assert x.reshape(-1).base is x and x.reshape(2, -1).reshape(-1).base is x
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("eager_size", (0, 65536))
+def test_arguments_of_views(eager_size: int) -> None:
+    """Axes in lists and alone, axes that are none, orders that there are not."""
+    calls: list[Program] = [
+        lambda np, a: np.flip(a, (0, 0)), lambda np, a: np.flip(a, [0, 1]),
+        lambda np, a: np.reshape(a, (6, 5), "X"), lambda np, a: a.reshape((6, 5), order="X"),
+        lambda np, a: np.transpose(a[0], 0), lambda np, a: a[0].transpose(0),
+        lambda np, a: a.transpose(2), lambda np, a: np.transpose(a, (2, 0, 1)),
+    ]  # fmt: skip
+    with oracle.lf.options(eager_size=eager_size):
+        for call in calls:
+            oracle.check(call, GRID)
+        for wrong in (lambda a: oracle.lf.flip(a, 1.0), lambda a: oracle.lf.expand_dims(a, 1.0)):
+            with pytest.raises(TypeError):
+                wrong(oracle.lf.array(GRID))

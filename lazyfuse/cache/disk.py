@@ -53,7 +53,10 @@ class DiskCache:
 
     def has(self, key: str) -> bool:
         """Whether there is a file of `key`, which `read` may still refuse."""
-        return self._path(key).exists()
+        try:
+            return self._path(key).exists()
+        except OSError:
+            return False
 
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error:

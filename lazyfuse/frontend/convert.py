@@ -16,6 +16,7 @@ from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
 from lazyfuse.frontend.handle import Handle, new, small_array, view
+from lazyfuse.frontend.references import is_alone
 from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
 from lazyfuse.ir.node import Const, Node, ScalarValue, Source, View
 from lazyfuse.ir.order import c_strides, copy_strides
@@ -318,12 +319,7 @@ def to_array(
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()
     made = array is not value and array.base is None and array.flags.owndata
-    fresh = owned or (made and not _is_given(value))
+    fresh = owned or (made and is_alone(array))
     if array.size <= eager_size() and target == "cpu" and not borrow:
         return small_array(array if fresh else array.copy(order="K"))
     return new(source(array, target, borrow=borrow, owned=fresh), target)
-
-
-def _is_given(value: Any) -> bool:
-    """Whether code of the value's own says what its array is, which it may keep."""
-    return hasattr(type(value), "__array__") and not isinstance(value, np.ndarray | np.generic)

@@ -22,6 +22,7 @@ from lazyfuse.frontend.convert import (
 )
 from lazyfuse.frontend.flat import FlatIterator
 from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.references import is_alone
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides
@@ -55,7 +56,8 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         host, dtype, copy=None if is_plain else copy is not False, order=order, ndmin=ndmin,
         **options,
     )  # fmt: skip
-    owned = values is not host and values.base is None if is_plain else copy is not False
+    made = values is not host and values.base is None if is_plain else copy is not False
+    owned = made and is_alone(values)
     try:
         return to_array(values, owned=owned, borrow=copy is False, device=_device(device))
     except ForeignError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from lazyfuse.frontend.exchange import on_gpu
 from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
+from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.ir.layout import Layout
@@ -46,9 +48,6 @@ _WRITES_FIRST = {
     "partition",
     "shuffle",
 }
-
-#: Types of arguments that have no code of the user's, which may keep an array that it gives.
-_KEEPING_NOTHING = SCALARS | {np.ndarray, str, bytes, slice, type, type(None), type(...)}
 
 _SEEN: set[tuple[str, int]] = set()
 
@@ -146,7 +145,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         for low, arg in zip(lowered, args, strict=True)
         if isinstance(arg, Handle) and not arg._is_scalar  # what is given back is the same array
     )
-    return _Results(owners, [*lowered, *given.values()]).lift(result)
+    results = _Results(owners, [*lowered, *given.values()], alone(result))
+    return results.of(result)
 
 
 def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -223,6 +223,8 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
         array = numpys(value)
         return array[()] if value._is_scalar else array
     if type(value) in (list, tuple):
+        if SCALARS.issuperset(map(type, value)):
+            return value
         items = [lower(item, numpys) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=False))
         return value if same else type(value)(items)
@@ -251,15 +253,21 @@ class _Results:
     """The results of one call: NumPy arrays of known dtypes inside them as LazyArrays, scalars and
     all else as they are. `owners` are given back for their arrays. What shares memory with an
     operand in NumPy is a copy here, and read-only; views of one new array stay views of one
-    array."""
+    array. What somebody else refers to is copied."""
 
-    def __init__(self, owners: Mapping[int, Any], operands: Sequence[Any]) -> None:
-        leaves = _leaves(operands)
-        self._owners = owners
-        self._operands = [item for item in leaves if isinstance(item, np.ndarray)]
-        #: Whether nothing has a part in it that may keep what it gives.
-        self._is_ours = all(type(item) in _KEEPING_NOTHING for item in leaves)
+    def __init__(
+        self, owners: Mapping[int, Any], operands: Sequence[Any], alone: frozenset[int]
+    ) -> None:
+        self._owners, self._alone = owners, alone
+        self._operands = [item for item in _leaves(operands) if isinstance(item, np.ndarray)]
+        self._views: Counter[int] = Counter()
         self._whole: dict[int, Any] = {}
+
+    def of(self, result: Any) -> Any:
+        """What the call gave, for the user."""
+        arrays = (item for item in _leaves([result]) if isinstance(item, np.ndarray))
+        self._views.update(id(item.base) for item in arrays)
+        return self.lift(result)
 
     def lift(self, value: Any) -> Any:
         if id(value) in self._owners:
@@ -278,11 +286,14 @@ class _Results:
     def _array(self, value: np.ndarray) -> Any:
         base = value.base
         if base is None:
-            return to_array(value, owned=self._is_ours and value.flags.owndata)
+            return to_array(value, owned=id(value) in self._alone and value.flags.owndata)
         if any(np.may_share_memory(value, operand) for operand in self._operands):
             return _read_only(to_array(value))
         plain = type(base) is np.ndarray and base.flags.owndata and is_known(base.dtype)
-        if not self._is_ours or not plain or not base.dtype.isnative or not value.dtype.isnative:
+        is_known_base = id(base) in self._whole  # which refers to it
+        is_base_ours = is_known_base or is_base_alone(value, self._views[id(base)] + 1)
+        is_ours = id(value) in self._alone and is_base_ours
+        if not is_ours or not plain or not base.dtype.isnative or not value.dtype.isnative:
             found = to_array(value)
             return found if value.flags.writeable else _read_only(found)
         if id(base) not in self._whole:

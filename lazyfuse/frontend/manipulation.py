@@ -41,7 +41,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         except ForeignError:
             return fallback.call(np.reshape, a, shape, order)
     target = _target_shape(shape, a.size)
-    order = (order or "C").upper()
+    order = methods.order_letter(order or "C")
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
     if order == "A":
@@ -182,9 +182,10 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         order = tuple(reversed(range(a.ndim)))
     else:
-        order = tuple(normalize_axis(axis, a.ndim) for axis in integers(axes))
-        if len(order) != a.ndim:
+        given = integers(axes if np.iterable(axes) else (axes,))
+        if len(given) != a.ndim:
             raise ValueError("axes don't match array")
+        order = tuple(normalize_axis(axis, a.ndim) for axis in given)
         if len(set(order)) != a.ndim:
             raise ValueError("repeated axis in transpose")
     return _permuted(a, order)
@@ -263,7 +264,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     a = asarray(a)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = a.ndim + len(axes)
-    places = [normalize_axis(x, ndim) for x in axes]
+    places = [normalize_axis(operator.index(x), ndim) for x in axes]
     if len(set(places)) != len(places):
         raise ValueError("repeated axis")
     rest = iter(a.shape)

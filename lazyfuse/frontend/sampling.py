@@ -51,13 +51,14 @@ class _Drawing(Function):
 
 def _outside(draw: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a plain generator, on any arguments."""
-
-    place = _PLACES_OF_OUT.get(draw.__name__)
+    place, writes = _PLACES_OF_OUT.get(draw.__name__), fallback.writes_first(draw)
 
     @wraps(draw)
     def method(*args: Any, **kwargs: Any) -> Any:
         if place is not None and len(args) == place + 1 and "out" not in kwargs:
             return fallback.run(draw, *args[:place], out=args[place], **kwargs)
+        if writes and not args and "x" in kwargs:
+            return fallback.run(draw, kwargs.pop("x"), **kwargs)
         return fallback.run(draw, *args, **kwargs)
 
     return method
@@ -88,7 +89,7 @@ class _Method:
             return self._of(instance, self._name)
         return MethodType(self, instance)
 
-    def __call__(self, instance: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
         return self._of(instance, f"{self._name}()")(*args, **kwargs)
 
     def _of(self, instance: Any, key: str) -> _Drawing:
@@ -122,7 +123,7 @@ class Generator(np.random.Generator):
         self._plain = np.random.Generator(self.bit_generator)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.bit_generator,)
+        return Generator, (self.bit_generator,)  # also of a subclass, as NumPy's
 
     @classmethod
     def _of_plain(cls, plain: np.random.Generator) -> Generator:
@@ -142,7 +143,9 @@ class RandomState(np.random.RandomState):
 
     @classmethod
     def _of_plain(cls, plain: np.random.RandomState) -> RandomState:
-        return cls(plain._bit_generator)
+        made = cls(plain._bit_generator)
+        made._plain = plain  # which keeps the second number of a pair
+        return made
 
 
 def _restored(state: dict[str, Any]) -> RandomState:

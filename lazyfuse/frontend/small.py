@@ -137,6 +137,8 @@ class Lowering:
         if kind in (list, tuple):
             if len(value) > self.allowed:
                 raise Large
+            if SCALARS.issuperset(map(type, value)):
+                return value
             items = [self.lower(item) for item in value]
             return value if _are_same(items, value) else kind(items)
         if kind is dict:

@@ -110,6 +110,15 @@ def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+class _Folded(Function):
+    """A method of one ufunc."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return getattr, (vars(self)["__self__"], vars(self)["__name__"])
+
+
 class _Folding:
     """A method of ufuncs that machine code takes calls of, too: a function of each ufunc, which is
     made when it is asked for and stays there."""
@@ -130,8 +139,8 @@ class _Folding:
             return _asked(ufunc, engine, args, kwargs)
 
         own = f"{ufunc.__name__}.{name}"
-        function = Function(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
-                            larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
+        function = _Folded(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
+                           larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
         function.__qualname__ = f"ufunc.{name}"
         vars(function)["__self__"] = ufunc
         return vars(ufunc).setdefault(name, function)
@@ -152,7 +161,7 @@ def _unbound(owner: type, engine: Callable[..., Any]) -> Callable[..., Any]:
             )
         return getattr(args[0], name)(*args[1:], **kwargs)
 
-    method.__qualname__ = f"ufunc.{name}"
+    method.__module__, method.__qualname__ = "lazyfuse", f"ufunc.{name}"  # for pickles
     return method
 
 

@@ -18,8 +18,10 @@ from lazyfuse.ops.shapes import broadcast, normalize_axis
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order along axes. Aliasing: a view."""
     m = asarray(m)
-    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    turned = {normalize_axis(x, m.ndim) for x in axes}
+    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    turned = [normalize_axis(operator.index(x), m.ndim) for x in axes]
+    if len(set(turned)) < len(turned):
+        raise ValueError("repeated axis")
     return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
 
 

@@ -1,0 +1,54 @@
+"""Whether an array is nobody else's: what NumPy gives may be what code of the user's gave it, and
+keeps (`__array__`, methods, callbacks), which must not be taken over.
+
+Who refers to an object is counted, names of callers among them: as many as there are to a new
+array in the same place, which is measured once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+
+def is_alone(array: np.ndarray) -> bool:
+    """Whether only a name of the caller's refers to an array."""
+    return getrefcount(array) <= _ALONE
+
+
+def alone(result: Any) -> frozenset[int]:
+    """The identities of what only a result is, of which the caller has one name, or of its parts:
+    items of a tuple or a list."""
+    if isinstance(result, tuple | list):
+        return frozenset(map(id, _own_items(result)))
+    return frozenset([id(result)] if getrefcount(result) <= _ALONE else ())
+
+
+def is_base_alone(array: np.ndarray, views: int) -> bool:
+    """Whether only so many views refer to the base of one of them."""
+    return _references_to_base(array) <= _OF_A_BASE - 1 + views
+
+
+def _own_items(items: Sequence[Any]) -> list[Any]:
+    return [item for item in items if getrefcount(item) <= _ITEM]
+
+
+def _references_to_base(array: np.ndarray) -> int:
+    base = array.base
+    return getrefcount(base)
+
+
+def _references(array: np.ndarray) -> int:
+    return getrefcount(array)
+
+
+def _measured() -> tuple[int, int, int]:
+    """The references to a new array that a name has, a list, and one view."""
+    new, several, view = np.empty(0), [np.empty(0)], np.empty(2)[:1]
+    return _references(new), [getrefcount(item) for item in several][0], _references_to_base(view)
+
+
+_ALONE, _ITEM, _OF_A_BASE = _measured()
