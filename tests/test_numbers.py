@@ -202,7 +202,7 @@ def test_numbers_alone_bring_the_machine_code() -> None:
         from lazyfuse.frontend import rerecord
         rerecord._asked[0] = rerecord.HOT = 500
         asked = []
-        rerecord.when_hot[:] = [lambda: asked.append(rerecord.uses())]
+        rerecord.when_hot[:] = [lambda: asked.append(session.uses[0])]
         with np.options(eager_size=100):
             for _ in range(1_200):
                 np.exp(0.3)

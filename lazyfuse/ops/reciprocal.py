@@ -67,14 +67,15 @@ def quotient_by_number(x: Value, y: Value) -> Value:
 
 def _of_short(x: Value, y: Value) -> Value:
     divisor = cast(y, "u4")
+    is_one, zero, one = divisor.eq(1), divisor.lift(0), divisor.lift(1)
     exponent = bitcast(cast(divisor - 1, "f4"), "u4") >> 23
-    power = select(divisor.eq(1), exponent.lift(0), exponent - 126)  # the l of above
-    fraction = (((divisor.lift(1) << power) - divisor) << x.bits) / divisor
-    first = select(divisor.eq(1), power.lift(0), 1)
-    factor, half, rest = (cast(value, "u2") for value in (fraction + 1, first, power - first))
+    length = select(is_one, zero, exponent - 126)  # the l of above
+    fraction = (((one << length) - divisor) << x.bits) / divisor
+    before = select(is_one, zero, one)  # how far is shifted before the sum, which has room then
+    factor, before, after = (cast(v, "u2") for v in (fraction + 1, before, length - before))
     value = cast(x, "u2")
     upper = value * factor >> 8 if x.bits == 8 else value.binary("mulhi", factor)
-    return cast((upper + ((value - upper) >> half)) >> rest, x.dtype)
+    return cast((upper + ((value - upper) >> before)) >> after, x.dtype)
 
 
 def _of_signed(x: Value, y: Value) -> Value:

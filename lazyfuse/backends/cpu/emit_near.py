@@ -48,19 +48,24 @@ def _picked(writer: FunctionWriter, pointer: str, step: int, size: int) -> str:
     width = _width(writer, span, size)
     kind = memory_type(_MOVED_AS[size], width)
     starts = [*range(0, span - width, width), span - width]
-    picked, known = "poison", [-1] * width
+    picked = "poison"
     for number, start in enumerate(starts):
         address = writer.offset(pointer, str(start), size)
         vector = writer.value(f"load {kind}, ptr {address}, align {size}")
-        known = [
-            width + place - start if place // width == number else kept
-            for place, kept in zip(places, known, strict=False)
+        order = [
+            _origin(lane, place // width - number, width + place - start)
+            for lane, place in enumerate(places)
         ]
-        if number < len(starts) - 1:
-            known += [-1] * (width - len(places))
-        picked = _shuffled(writer, picked, vector, known, kind)
-        known = [lane if origin >= 0 else -1 for lane, origin in enumerate(known)]
+        if number < len(starts) - 1:  # the next step takes vectors as wide as those loaded
+            order += [-1] * (width - len(places))
+        picked = _shuffled(writer, picked, vector, order, kind)
     return picked
+
+
+def _origin(lane: int, vectors: int, place: int) -> int:
+    """Where a lane comes from that lies so many vectors further on: out of what is picked before,
+    the vector at hand, or nowhere yet."""
+    return lane if vectors < 0 else place if vectors == 0 else -1
 
 
 def _width(writer: FunctionWriter, span: int, size: int) -> int:
