@@ -313,24 +313,14 @@ def test_more_threads_than_there_can_be() -> None:
     assert prepared is not None and prepared.helpers == WORKERS
 
 
-STRIPS = [
-    *((columns, False, *found) for columns, found in (
-        (8, (8, 0)), (9, (8, 1)), (16, (8, 1)), (40, (24, 1)), (300, (64, 1)),
-    )),
-    *((columns, True, *found) for columns, found in (
-        (8, (32, 0)), (16, (32, 0)), (32, (32, 0)), (40, (32, 1)), (300, (64, 1)),
-    )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("columns", "pairs", "grain", "helpers"), STRIPS)
+@pytest.mark.parametrize(
+    ("columns", "grain", "helpers"), [(8, 8, 0), (9, 8, 1), (16, 8, 1), (40, 24, 1), (300, 64, 1)]
+)
 def test_few_columns_are_shared_evenly(
-    monkeypatch: pytest.MonkeyPatch, columns: int, pairs: bool, grain: int, helpers: int
+    monkeypatch: pytest.MonkeyPatch, columns: int, grain: int, helpers: int
 ) -> None:
-    """Two threads have whole cache lines of a column sum each, and wide strips where they can;
-    four lines where a core fetches its neighbours, too."""
+    """Two threads have whole cache lines of a column sum each, and wide strips where they can."""
     monkeypatch.setattr("lazyfuse.backends.cpu.launch.default_threads", lambda: 2)
-    monkeypatch.setattr("lazyfuse.backends.cpu.launch.fetches_pairs", lambda features: pairs)
     kernel = column_kernel("f8", "add")
     compiled = BACKEND.compile(kernel, "columns")
     launch = compiled.bind((columns, 100_000), ((1, columns), (1,)), (0, 0))

@@ -29,12 +29,6 @@ def stream_bytes() -> int:
 
 
 @cache
-def fetches_pairs(features: frozenset[str]) -> bool:
-    """Whether a core fetches cache lines in pairs, as Intel's do (Optimization Reference Manual,
-    "L2 spatial prefetcher"); AMD's are told by SSE4a."""
-    return "sse2" in features and "sse4a" not in features
-
-
 def second_cache_bytes() -> int:
     """Bytes of a core's second cache."""
     return _cache_bytes(2, 1 << 20)

@@ -28,7 +28,7 @@ from lazyfuse.backends.cpu.emit_params import (
     walked,
 )
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
-from lazyfuse.backends.cpu.features import fetches_pairs, second_cache_bytes
+from lazyfuse.backends.cpu.features import second_cache_bytes
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
@@ -56,11 +56,6 @@ BLOCK_BYTES, LEAST_VECTORS, VECTOR_BYTES = 8 << 20, 16, 64
 #: are taken only where there are too few columns for all threads (16 columns in two strips: 0.6 of
 #: the time); for elementwise kernels it is a cache line of bytes.
 UNIT_ELEMENTS = 64
-#: Vectors of a strip at the least where a core fetches lines in pairs, and ahead: of narrower ones
-#: each thread gets those of the others, too. On Emerald Rapids, means of 16 columns of float64
-#: take 0.6 to 0.7 of the time in one thread, 20,000 rows to 625,000; of 32 columns 0.9, and 1.1 in
-#: a cache. The 0.6 of two strips above was measured on Zen.
-STRIP_VECTORS = 4
 #: Nanoseconds per point from which a column reduction is not bound by memory: narrow strips pay.
 HEAVY_NS = 2.0
 
@@ -348,8 +343,7 @@ def _unit(program: Program, extent: int) -> int:
     if program.ns_per_point >= HEAVY_NS:
         return lanes
     each = -(-max(extent, 1) // (default_threads() * lanes)) * lanes
-    least = STRIP_VECTORS * lanes if fetches_pairs(program.code.compiler.features) else lanes
-    return min(UNIT_ELEMENTS, max(each, least))
+    return min(UNIT_ELEMENTS, each)
 
 
 def _split_axis(program: Program, extents: tuple[int, ...]) -> tuple[int, int]:
