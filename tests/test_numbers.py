@@ -200,6 +200,7 @@ def test_numbers_alone_bring_the_machine_code() -> None:
     program = """
         import lazyfuse as np
         from lazyfuse.frontend import rerecord
+        from lazyfuse.runtime import session
         rerecord._asked[0] = rerecord.HOT = 500
         asked = []
         rerecord.when_hot[:] = [lambda: asked.append(session.uses[0])]
