@@ -725,3 +725,24 @@ def test_a_mean_in_bools() -> None:
     for size in (0, 4, 100):
         with np.options(eager_size=size):
             oracle.check(program, host.arange(12))
+
+
+@pytest.mark.parametrize("eager_size", (0, 1, 4, 100))
+def test_shapes_with_more_axes_than_elements(eager_size: int) -> None:
+    """A small array reshaped to more axes than it has elements was a copy, where the option was as
+    small: what was written to the view was lost."""
+
+    def program(np: Any) -> Any:
+        x, square = np.zeros(2), np.zeros((2, 2))
+        with oracle.lf.options(eager_size=eager_size):
+            for shape in ((1, 1, 2), (1, 1, 1, 1, 1, 2), [1, 1, 1, 2]):
+                x.reshape(shape).fill(x[0] + 1.0)
+                view = np.reshape(x, shape)
+                view += 1.0
+            view = np.expand_dims(x, (0, 1, 2, 3, 4))
+            view += 1.0
+            view = square[None, None, None].transpose((4, 3, 2, 1, 0))
+            view += 1.0
+            return x, square
+
+    oracle.check(program)

@@ -16,6 +16,9 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.frontend import adopting  # noqa: E402
 from lazyfuse.frontend.function import Function  # noqa: E402
+from tests.test_found_defects_fuzz import (  # noqa: E402 - again, in machine code
+    test_shapes_with_more_axes_than_elements as test_shapes_with_more_axes,  # noqa: F401
+)
 from tests.test_middling import *  # noqa: E402, F403 - again, in machine code
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 

@@ -35,13 +35,12 @@ from lazyfuse.frontend.rerecord import NUMBERS, count
 from lazyfuse.frontend.shortcuts import binary, into, is_pending, number_first, unary
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.rules import OF_UFUNCS, Rule, of_ufuncs
+from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a call on numbers (`rerecord.count`).
 _OF_NUMBERS = 1
-#: Axes that an array of NumPy can have.
-_MOST_AXES = 64
 
 
 class _Short(NamedTuple):
@@ -288,7 +287,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             if not is_plain:
                 raise ForeignError("outer")
             left, right = asarray(args[0]), asarray(args[1])
-            if left.ndim + right.ndim > _MOST_AXES:
+            if left.ndim + right.ndim > MOST_AXES:
                 raise ForeignError("too many axes")
         except ForeignError:
             return fallback.call(self._ufunc.outer, *args, **kwargs)

@@ -11,7 +11,7 @@ from lazyfuse.frontend.handle import WARNS, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ops.shapes import broadcast, normalize_axis
+from lazyfuse.ops.shapes import MOST_AXES, broadcast, normalize_axis
 
 
 @remembered
@@ -80,15 +80,11 @@ def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) 
     return diagonal(self, offset, axis1, axis2)
 
 
-#: Axes that an array may have.
-_MOST_AXES = 64
-
-
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """A read-only view of a larger shape. Raises: ValueError when the shapes do not fit."""
     array = asarray(array)
     given = tuple(shape) if np.iterable(shape) else (shape,)
-    if len(given) > _MOST_AXES:
+    if len(given) > MOST_AXES:
         np.broadcast_to(0, (1,) * len(given))  # raises
     if any(extent < 0 for extent in given):
         raise ValueError("all elements of broadcast shape must be non-negative")

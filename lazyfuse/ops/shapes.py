@@ -58,16 +58,16 @@ def integers(extents: Iterable[Any]) -> list[int]:
     """The extents of a shape as ints. Raises: ValueError for more axes than NumPy's arrays have,
     which it looks at first; TypeError."""
     given = list(extents)
-    if len(given) > _MOST_AXES:
+    if len(given) > MOST_AXES:
         raise ValueError(
-            f"maximum supported dimension for an ndarray is currently {_MOST_AXES}, "
+            f"maximum supported dimension for an ndarray is currently {MOST_AXES}, "
             f"found {len(given)}"
         )
     return [integer(extent) for extent in given]
 
 
 #: NPY_MAXDIMS of NumPy 2.
-_MOST_AXES = 64
+MOST_AXES = 64
 
 
 def size_of(shape: Shape) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lazyfuse.ops.rules import MADE, MOST
+from lazyfuse.ops.shapes import MOST_AXES
 
 #: The elements that a product has at most, as in `frontend/at_once.py`; those that are made of no
-#: arrays.
-SIZES = {"PRODUCT_MOST": MOST, "MADE_MOST": MADE}
+#: arrays; the extents of a shape.
+SIZES = {"PRODUCT_MOST": MOST, "MADE_MOST": MADE, "SHAPE_MOST": MOST_AXES}
 
 PRODUCT = """
 declare i64 @llvm.smax.i64(i64, i64)

@@ -261,7 +261,8 @@ no:
 define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %levels,
                                    i64 %opens) {
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
-  %is_long = icmp sgt i64 %count, %eager
+  %most = call i64 @llvm.smax.i64(i64 %eager, i64 SHAPE_MOST)
+  %is_long = icmp sgt i64 %count, %most
   br i1 %is_long, label %no, label %scan
 scan:
   %i = phi i64 [ 0, %0 ], [ %i_after, %plain ]
