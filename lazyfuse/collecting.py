@@ -15,8 +15,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-#: The thresholds that are switched back to.
-_usual = [gc.get_threshold()]
+#: The thresholds that will be switched back to, while a call is under way.
+_usual: list[tuple[int, int, int] | None] = [None]
 
 
 def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -26,18 +26,20 @@ def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs)
     before = gc.get_threshold()
     if not before[0]:  # never, or another thread is here
         return function(*args, **kwargs)
-    _usual[0] = before
     try:
+        _usual[0] = before
         gc.set_threshold(0, *before[1:])
         return function(*args, **kwargs)
     finally:
+        _usual[0] = None
         gc.set_threshold(*before)
 
 
 def _begin_child() -> None:
     """Another thread may have been here when the process was forked."""
-    if not gc.get_threshold()[0]:
-        gc.set_threshold(*_usual[0])
+    usual = _usual[0]
+    if usual is not None:
+        gc.set_threshold(*usual)
 
 
 if hasattr(os, "register_at_fork"):

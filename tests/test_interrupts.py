@@ -371,6 +371,12 @@ if not child:
 assert os.waitpid(child, 0)[1] == 0
 may_end.set()
 other.join()
+gc.set_threshold(0)
+child = os.fork()
+if not child:
+    os._exit(gc.get_threshold()[0] != 0)
+assert os.waitpid(child, 0)[1] == 0, "a threshold of the program's"
+gc.set_threshold(*before)
 uncollected(gc.disable)
 assert not gc.isenabled()
 """
