@@ -260,7 +260,9 @@ def _record(
         if made is not None:
             return made
     key = key_of(given, extra)
-    if key is None or not _is_met(known, key):
+    if key is None:
+        return call(operands)
+    if not _is_met(known, key):
         return call(given)
     memory = _memory(given)
     before = given_warnings()
@@ -290,7 +292,9 @@ def _write(
     if given is not operands and rerecord.written(known, given, extra):
         return operands[0]
     key = write_key(given, extra)
-    if key is None or not _is_met(known, key):
+    if key is None:
+        return call(operands)
+    if not _is_met(known, key):
         return call(given)
     memory = _memory(given)
     before = given_warnings()
