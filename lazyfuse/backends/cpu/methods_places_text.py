@@ -11,7 +11,7 @@ BOUNDS = {"PICKED_MOST": PICKED, "LISTED_MOST": 256}
 PLACES = """
 ; an array of NumPy's of a key: of ours that is at hand, of NumPy's that has axes, a list of some
 ; ints; with a reference. Null for others, and for an exception
-define internal ptr @index_of(ptr %key) {
+define internal ptr @array_of_key(ptr %key) {
   %is_ours = call i1 @is(ptr %key, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %other
 ours:
@@ -53,6 +53,23 @@ no:
   ret ptr null
 }
 
+; the same, of integers that pick
+define internal ptr @index_of(ptr %key) {
+  %array = call ptr @array_of_key(ptr %key)
+  %is_none = icmp eq ptr %array, null
+  br i1 %is_none, label %no, label %look
+look:
+  %is_integer = call i1 @has_index_dtype(ptr %array)
+  br i1 %is_integer, label %give, label %drop
+give:
+  ret ptr %array
+drop:
+  call void @Py_DecRef(ptr %array)
+  br label %no
+no:
+  ret ptr null
+}
+
 ; the elements that one array of integers picks along the first axis of memory, where they are few;
 ; null where they are not, and for an exception
 define internal ptr @gathered(ptr %self, ptr %key) {
@@ -69,10 +86,7 @@ sizes:
 take_key:
   %index = call ptr @index_of(ptr %key)
   %has_none = icmp eq ptr %index, null
-  br i1 %has_none, label %no, label %look
-look:
-  %is_integer = call i1 @has_index_dtype(ptr %index)
-  br i1 %is_integer, label %open, label %drop_key
+  br i1 %has_none, label %no, label %open
 open:
   %memory = call ptr @host_or_memory(ptr %self)
   %is_away = icmp eq ptr %memory, null
@@ -125,10 +139,7 @@ immediate:
 take_key:
   %index = call ptr @index_of(ptr %key)
   %has_none = icmp eq ptr %index, null
-  br i1 %has_none, label %answer, label %look
-look:
-  %is_integer = call i1 @has_index_dtype(ptr %index)
-  br i1 %is_integer, label %take_value, label %drop_key
+  br i1 %has_none, label %answer, label %take_value
 take_value:
   %given = call ptr @assigned_value(ptr %value)
   %is_unknown = icmp eq ptr %given, null
