@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ import pytest
 import lazyfuse as lf
 from lazyfuse import config
 from lazyfuse.frontend import deferred, native_methods
+from lazyfuse.interrupts import uninterrupted
 from lazyfuse.runtime import replay_code
 from tests.deferring import deferring, is_deferred
 
@@ -286,6 +291,73 @@ assert caught and not failures, (caught, failures)
 def test_compiling_that_is_interrupted(*, full: bool) -> None:
     """The lock was given back twice, or never, and then each fork waited for ever."""
     run(COMPILING, "3000" if full else "200")
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Callable[[], None]]:
+    """Interrupts the main thread."""
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    yield lambda: os.kill(os.getpid(), signal.SIGALRM)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_llvm_is_not_interrupted(
+    interrupt: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """llvmlite frees a string before it forgets it: with an interrupt in between, twice. It is
+    raised when LLVM is done, and the kernel is made at the next call."""
+    from lazyfuse.backends.cpu import jit
+
+    compiled, seen = jit.Jit.compile, []
+
+    def interrupted(self: jit.Jit, source: str, **given: Any) -> bytes:
+        if not seen:
+            interrupt()
+        code = compiled(self, source, **given)
+        seen.append(threading.current_thread() is threading.main_thread())
+        return code
+
+    def program(a: Any) -> Any:  # nobody else has its kernel
+        return (a * 3.25 - a / 7.5) * (a + 11.0) - (0.5 - a) / (a - 9.0)
+
+    data = host.linspace(1.0, 2.0, 777)
+    a = lf.asarray(data)
+    monkeypatch.setattr(jit.Jit, "compile", interrupted)
+    with lf.options(disk_cache=False):
+        with pytest.raises(KeyboardInterrupt):
+            host.asarray(program(a))
+        host.testing.assert_array_equal(host.asarray(program(a)), program(data))
+    assert seen and not any(seen)
+
+
+def test_what_is_not_interrupted(interrupt: Callable[[], None]) -> None:
+    """Results and errors are the function's, and nothing is collected while it is waited for."""
+    before, seen = gc.get_threshold(), []
+
+    def failing(number: int, *, twice: bool) -> int:
+        seen.append(gc.get_threshold()[0])
+        if number < 0:
+            raise ValueError(number)
+        return number * (1 + twice)
+
+    assert uninterrupted(failing, 3, twice=True) == 6
+    with pytest.raises(ValueError, match="-1"):
+        uninterrupted(failing, -1, twice=True)
+    assert seen == [0, 0] and gc.get_threshold() == before
+
+    def twice() -> None:
+        for _ in range(2):
+            interrupt()
+            time.sleep(0.02)
+        seen.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(twice)
+    assert seen == [0, 0, 1] and gc.get_threshold() == before
 
 
 AT_RANDOM = """

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lazyfuse"
 
-BASE = {"errors", "config", "events", "digests", "sources", "collecting"}
+BASE = {"errors", "config", "events", "digests", "sources", "collecting", "interrupts"}
 IR = BASE | {"ops", "ir"}
 BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "events": set(),
     "digests": set(),
     "collecting": set(),
+    "interrupts": {"collecting"},
     "sources": {"digests"},
     "config": {"errors"},
     # L1, L2

@@ -11,18 +11,21 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lazyfuse.backends.cpu.features import feature_names
 from lazyfuse.backends.cpu.host import Kept, host, not_kept
 from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
 from lazyfuse.backends.cpu.sandbox import may_move
+from lazyfuse.interrupts import uninterrupted
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
 
 if TYPE_CHECKING:
     from lazyfuse.backends.cpu.jit import Jit
+
+_R = TypeVar("_R")
 
 #: This folder of the package.
 FOLDER = "backends/cpu"
@@ -151,24 +154,29 @@ class Compiler:
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        return self._llvm().compile(source, level=level)
+        return self._asked(lambda jit: jit.compile(source, level=level))
 
     def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        return self._llvm().assembly(source)
+        return self._asked(lambda jit: jit.assembly(source))
 
     def link(self, code: bytes, symbols: Sequence[str]) -> Code:
         """Load object code, dumped or not, and find the addresses of `symbols`."""
         try:
             linked: Linked = Image(code)
         except (Unknown, OSError):  # another system, or what nobody has written so far
-            linked = self._llvm().link(object_code(code), symbols)
+            linked = self._asked(lambda jit: jit.link(object_code(code), symbols))
         return Code(self, linked)
 
-    def _llvm(self) -> Jit:
-        with self._lock:
-            if self._jit is None:
-                from lazyfuse.backends.cpu import jit
+    def _asked(self, question: Callable[[Jit], _R]) -> _R:
+        """What LLVM answers. It is imported before another thread asks: that would wait for ever
+        for the locks of an import which an interrupt has left taken."""
+        from lazyfuse.backends.cpu.jit import Jit
 
-                self._jit = jit.Jit(self.triple, self.cpu, self.flags, self.level)
-            return self._jit
+        def asked() -> _R:
+            with self._lock:
+                if self._jit is None:
+                    self._jit = Jit(self.triple, self.cpu, self.flags, self.level)
+            return question(self._jit)
+
+        return uninterrupted(asked)
