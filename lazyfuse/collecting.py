@@ -31,8 +31,13 @@ def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs)
         gc.set_threshold(0, *before[1:])
         return function(*args, **kwargs)
     finally:
-        _usual[0] = None
-        gc.set_threshold(*before)
+        try:
+            now = gc.get_threshold()
+        finally:
+            _usual[0] = None
+            gc.set_threshold(*before)
+        if now[0]:  # the program has chosen another one meanwhile
+            gc.set_threshold(*now)
 
 
 def _begin_child() -> None:

@@ -21,7 +21,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     """NumPy's constructor: uninitialized memory, or the elements in a buffer. Aliasing: as
     `frombuffer`."""
     if buffer is None and strides is None:
-        return empty(shape, dtype, order or "C")
+        return empty(shape, dtype, "C" if order is None else order)
     return _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
 
 

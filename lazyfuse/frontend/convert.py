@@ -72,11 +72,13 @@ def operand(value: Any) -> Operand:
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
-    node = source(array, session.default_device(), owned=isinstance(value, list | tuple))
+    node = source(array, session.default_device(), owned=type(value) in _COPIED)
     orphaned(node)
     return Operand(node.dtype, node, None, session.default_device())
 
 
+#: What NumPy makes a new array of; a subclass may have `__array__`.
+_COPIED = (list, tuple)
 #: What is never another library's array on a GPU.
 _HOST = (Handle, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
 

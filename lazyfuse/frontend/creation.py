@@ -123,8 +123,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
         return _from_lazy(a, dtype, copy, order or "K", 0, device)
     values = host_array(fallback.lower(a), dtype, copy=copy, order=order)
     try:
-        made_here = isinstance(a, list | tuple | int | float | np.ndarray) and values is not a
-        fresh = made_here and values.base is None and values.flags.owndata
+        is_copied = isinstance(a, np.ndarray) or type(a) in (list, tuple, int, float)
+        fresh = is_copied and values is not a and values.base is None and values.flags.owndata
         return to_array(values, borrow=copy is False, owned=fresh, device=_device(device))
     except ForeignError:
         return values

@@ -36,17 +36,17 @@ from lazyfuse.runtime.caller import call_as_user
 
 KNOWN = frozenset(DTYPES)
 
-#: Functions that write into their first argument.
+#: Functions that write into their first argument, and what it is called; "" for methods.
 _WRITES_FIRST = {
-    "put",
-    "place",
-    "putmask",
-    "copyto",
-    "fill_diagonal",
-    "put_along_axis",
-    "sort",
-    "partition",
-    "shuffle",
+    "put": "a",
+    "place": "arr",
+    "putmask": "a",
+    "copyto": "dst",
+    "fill_diagonal": "a",
+    "put_along_axis": "arr",
+    "sort": "",
+    "partition": "",
+    "shuffle": "x",
 }
 
 _SEEN: set[tuple[str, int]] = set()
@@ -122,9 +122,11 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     engine.count_asked()
     name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
+    options = dict(kwargs)
+    if not args and _WRITES_FIRST.get(name) in options:
+        args = (options.pop(_WRITES_FIRST[name]),)
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
-    options = dict(kwargs)
     if "overwrite_input" in options:  # leave to use memory that is not NumPy's
         options["overwrite_input"] = False
     if options.get("out") is not None:
@@ -265,8 +267,8 @@ class _Results:
 
     def of(self, result: Any) -> Any:
         """What the call gave, for the user."""
-        arrays = (item for item in _leaves([result]) if isinstance(item, np.ndarray))
-        self._views.update(id(item.base) for item in arrays)
+        arrays = {id(item): item for item in _leaves([result]) if isinstance(item, np.ndarray)}
+        self._views.update(id(item.base) for item in arrays.values())
         return self.lift(result)
 
     def lift(self, value: Any) -> Any:

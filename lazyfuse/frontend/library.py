@@ -22,6 +22,7 @@ import numpy as np
 from lazyfuse.frontend.at_once import computed
 from lazyfuse.frontend.convert import ForeignError, adopted, gpu_home, plain, source
 from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.references import is_alone
 from lazyfuse.ir.library import Request
 from lazyfuse.ir.node import Node, Opaque
 from lazyfuse.ir.order import c_strides
@@ -119,7 +120,8 @@ def node_of(value: Any, device: str) -> Node:
     array = plain(value)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm":
         raise ForeignError(str(array.dtype))
-    return source(array, device, owned=array is not value and array.base is None)
+    made = array is not value and array.base is None and is_alone(array)
+    return source(array, device, owned=made)
 
 
 def device_of(operands: Sequence[Any]) -> str:

@@ -9,6 +9,7 @@ from itertools import dropwhile
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, to_array
@@ -17,7 +18,7 @@ from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
-from lazyfuse.ops.shapes import Shape, integers, normalize_axis, size_of
+from lazyfuse.ops.shapes import Shape, integer, integers, normalize_axis, size_of
 
 
 def asarray(value: Any) -> Any:
@@ -40,8 +41,8 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
             a = asarray(a)
         except ForeignError:
             return fallback.call(np.reshape, a, shape, order)
-    target = _target_shape(shape, a.size)
-    order = methods.order_letter(order or "C")
+    target = a.shape if shape is None else _target_shape(shape, a.size)
+    order = methods.order_letter(order, "C")
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
     if order == "A":
@@ -63,8 +64,7 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None =
 
 
 def _target_shape(shape: Any, size: int) -> Shape:
-    several = isinstance(shape, tuple | list) or getattr(shape, "ndim", False)
-    extents = integers(shape if several else (shape,))
+    extents = integers(shape if _are_several(shape) else (shape,))
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
     if len(unknown) > 1:
@@ -74,6 +74,11 @@ def _target_shape(shape: Any, size: int) -> Shape:
     if unknown:
         extents[unknown[0]] = size // known
     return tuple(extents)
+
+
+def _are_several(extents: Any) -> bool:
+    """Whether NumPy takes an object for a sequence of integers, not for one."""
+    return isinstance(extents, Sequence) or bool(getattr(extents, "ndim", 0))
 
 
 def _shown(extents: Sequence[int]) -> str:
@@ -132,7 +137,7 @@ def reshaped_in_place(array: Any, shape: Any) -> Layout:
 @remembered
 def ravel(a: Any, order: str = "C") -> Any:
     """One axis. Aliasing: a view when the elements lie in this order."""
-    order = methods.order_letter(order or "C")
+    order = methods.order_letter(order, "C")
     if order == "K":
         a = asarray(a)
         dense = a if _is_dense(a._layout) else methods.walked(a)
@@ -167,7 +172,7 @@ def ravel_method(self: Any, order: str = "C") -> Any:
 
 def flatten(self: Any, order: str = "C") -> Any:
     """One axis, always a copy."""
-    is_walked = methods.order_letter(order or "C") == "K"
+    is_walked = methods.order_letter(order, "C") == "K"
     copy = methods.walked(self) if is_walked else methods.converted(self, self._code, order)
     return _owning(ravel(copy, order))
 
@@ -182,7 +187,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         order = tuple(reversed(range(a.ndim)))
     else:
-        given = integers(axes if np.iterable(axes) else (axes,))
+        given = integers(axes if _are_several(axes) else (axes,))
         if len(given) != a.ndim:
             raise ValueError("axes don't match array")
         order = tuple(normalize_axis(axis, a.ndim) for axis in given)
@@ -243,9 +248,10 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         dropped = {number for number, extent in enumerate(a.shape) if extent == 1}
     else:
-        dropped = {
-            normalize_axis(x, a.ndim) for x in (axis if isinstance(axis, tuple) else (axis,))
-        }
+        given = [integer(x) for x in (axis if isinstance(axis, tuple) else (axis,))]
+        dropped = {normalize_axis(x, a.ndim) for x in given}
+        if len(dropped) < len(given):
+            raise ValueError("duplicate value in 'axis'")
     if any(a.shape[number] != 1 for number in dropped):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     if not dropped:
@@ -264,9 +270,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     a = asarray(a)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = a.ndim + len(axes)
-    places = [normalize_axis(operator.index(x), ndim) for x in axes]
-    if len(set(places)) != len(places):
-        raise ValueError("repeated axis")
+    places = normalize_axis_tuple(axes, ndim)
     rest = iter(a.shape)
     return reshape(a, tuple([1 if number in places else next(rest) for number in range(ndim)]))
 

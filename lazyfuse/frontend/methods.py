@@ -93,12 +93,16 @@ def order_strides(shape: Shape, strides: tuple[int, ...], order: str | None) -> 
     return copy_strides(shape, strides)
 
 
-def order_letter(order: str | None) -> str:
-    """C, F, A or K: None means K. Raises: ValueError for another order."""
-    letter = "K" if order is None else order.upper()
-    if letter not in ("C", "F", "A", "K"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
-    return letter
+def order_letter(order: str | bytes | None, otherwise: str = "K") -> str:
+    """C, F, A or K; None means `otherwise`. Raises: ValueError for another order, TypeError."""
+    if order is None:
+        return otherwise
+    text = order.decode() if isinstance(order, bytes) else order
+    if not isinstance(text, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    if text.upper() not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{text}')")
+    return text.upper()
 
 
 def clip_method(

@@ -21,10 +21,12 @@ def is_alone(array: np.ndarray) -> bool:
 
 def alone(result: Any) -> frozenset[int]:
     """The identities of what only a result is, of which the caller has one name, or of its parts:
-    items of a tuple or a list."""
+    items of a tuple or a list, of which there is one name, too."""
+    if getrefcount(result) > _ALONE:
+        return frozenset()
     if isinstance(result, tuple | list):
         return frozenset(map(id, _own_items(result)))
-    return frozenset([id(result)] if getrefcount(result) <= _ALONE else ())
+    return frozenset([id(result)])
 
 
 def is_base_alone(array: np.ndarray, views: int) -> bool:

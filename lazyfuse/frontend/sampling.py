@@ -51,14 +51,12 @@ class _Drawing(Function):
 
 def _outside(draw: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a plain generator, on any arguments."""
-    place, writes = _PLACES_OF_OUT.get(draw.__name__), fallback.writes_first(draw)
+    place = _PLACES_OF_OUT.get(draw.__name__)
 
     @wraps(draw)
     def method(*args: Any, **kwargs: Any) -> Any:
         if place is not None and len(args) == place + 1 and "out" not in kwargs:
             return fallback.run(draw, *args[:place], out=args[place], **kwargs)
-        if writes and not args and "x" in kwargs:
-            return fallback.run(draw, kwargs.pop("x"), **kwargs)
         return fallback.run(draw, *args, **kwargs)
 
     return method

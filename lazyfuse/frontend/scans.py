@@ -144,7 +144,7 @@ def _cumulated(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         array = manipulation.ravel(array)
     elif axis is None and array.ndim > 1:
         array = manipulation.ravel(array)
-    return accumulate(ufunc, array, 0 if axis is None else axis, dtype, out)
+    return accumulate(ufunc, array, 0 if axis is None else operator.index(axis), dtype, out)
 
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,

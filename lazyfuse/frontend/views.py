@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend.handle import WARNS, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
@@ -18,10 +19,7 @@ from lazyfuse.ops.shapes import MOST_AXES, broadcast, normalize_axis
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse the order along axes. Aliasing: a view."""
     m = asarray(m)
-    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
-    turned = [normalize_axis(operator.index(x), m.ndim) for x in axes]
-    if len(set(turned)) < len(turned):
-        raise ValueError("repeated axis")
+    turned = normalize_axis_tuple(range(m.ndim) if axis is None else axis, m.ndim)
     return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
 
 
@@ -39,10 +37,15 @@ def fliplr(m: Any) -> Any:
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """Turn by 90 degrees k times in the plane of two axes. Aliasing: a view."""
+    axes = tuple(axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
     m = asarray(m)
-    first, second = (normalize_axis(axis, m.ndim) for axis in axes)
-    if first == second:
+    if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
         raise ValueError("Axes must be different.")
+    if any(not -m.ndim <= axis < m.ndim for axis in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
+    first, second = (normalize_axis(axis, m.ndim) for axis in axes)
     match k % 4:
         case 0:
             return m[...]
