@@ -42,6 +42,8 @@ SMALLEST, HOT = 1_000, 1_000_000
 #: Tapes that were settled one by one before their line is left alone for a while: until it has
 #: spent so many nanoseconds.
 PATIENCE, COLD = 60, -400_000_000
+#: Words of the state for the entries of `backends/cpu/rows_text.py`.
+_ROWS = ("ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL")
 #: Tapes that are known at most.
 _MOST = 256
 
@@ -75,7 +77,7 @@ def use(code: Code) -> None:
     _refer("ASK_SIZE", _tell_size)
     _put("FLAG_MASK", code.flag_mask)
     _put("LAUNCH", code.launch)
-    for name, address in zip(("ROWS", "ROWS_COPY"), code.rows, strict=True):
+    for name, address in zip(_ROWS, code.rows, strict=True):
         _put(name, address)
     tune(SMALLEST, HOT)
     for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):

@@ -51,15 +51,15 @@ LONG = 96
 #: thread, and where it began; and what is counted. The last are of small arrays: the options under
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
 #: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition; of
-#: arrays that do not lie in one piece, what walks over their rows. From HEAT on, the heat of
-#: places.
+#: arrays that do not lie in one piece, what walks over their rows, and along one axis. From HEAT
+#: on, the heat of places.
 STATE = numbered(
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
     "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
-    "ROWS", "ROWS_COPY", "HEAT",
+    "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
 )  # fmt: skip
 STATE_SIZE = STATE["HEAT"] + PLACES
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can

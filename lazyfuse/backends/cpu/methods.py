@@ -117,15 +117,7 @@ FUNCTIONS = (
     *(f"i{name}" for name in BINARY),
     *COMPARISONS,
     *UNARY,
-    "item",
-    "missing",
-    "set_item",
-    "len",
-    "array_ufunc",
-    "power",
-    "call",
-    "function",
-    "product",
+    *"item missing set_item len array_ufunc power call function product".split(),
     *OPERATORS,
     *NAMED,
 )
@@ -292,8 +284,10 @@ def _at_once(function: str) -> str:
 
 
 def _folded(name: str) -> str:
-    """What reduces a few elements to one."""
+    """What reduces a few elements to one, or copies an array."""
     fold = name.removesuffix("_method")
+    if fold == "copy":
+        return _at_once("quick_copy")
     if fold not in methods_folds_text.FOLDS:
         return ""
     call = f"@quick_fold(ptr @fold_{fold}, ptr %self, i64 %count, ptr %names)"

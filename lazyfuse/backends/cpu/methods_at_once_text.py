@@ -335,49 +335,4 @@ done:
 no:
   ret ptr null
 }
-
-; an operator in the memory of its first operand, an array of NumPy's; whether that was done
-define internal i1 @quick_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
-                                   i1 %is_last) {
-  %room = alloca [16 x i64], align 32
-  %results = alloca [QUICK_MOST x i64], align 32
-  %pack = alloca [QUICK_MOST x i64], align 32
-  %no_a = icmp eq ptr %a, null
-  %no_b = icmp eq ptr %b, null
-  %is_away = or i1 %no_a, %no_b
-  br i1 %is_away, label %no, label %look
-look:
-  %dtype = call ptr @quick_dtype(ptr %a)
-  %loop = call ptr @quick_loop(ptr %dtype, ptr %doubles, ptr %singles, ptr %longs)
-  %is_unknown = icmp eq ptr %loop, null
-  br i1 %is_unknown, label %by_rows, label %lines
-lines:
-  %flags = get i32 %a[ARRAY_FLAGS]
-  %flag = and i32 %flags, WRITE_FLAGS
-  %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
-  %is_dense = call i1 @is_in_rows(ptr %a)
-  %may_write = and i1 %is_open, %is_dense
-  br i1 %may_write, label %last, label %by_rows
-last:
-  %b_data = call ptr @quick_data(ptr %b, ptr %a, ptr %dtype, ptr %room, ptr %pack)
-  %b_is_other = icmp eq ptr %b_data, null
-  br i1 %b_is_other, label %by_rows, label %run
-run:
-  %size = call i64 @elements(ptr %a)
-  %a_data = get ptr %a[DATA]
-  %is_told = call i1
-    @quick_run(ptr %loop, ptr %results, ptr %a_data, ptr %b_data, ptr %room, i64 %size)
-  br i1 %is_told, label %no, label %write
-write:
-  %bytes_each = call i64 @quick_bytes(ptr %a)
-  %bytes = mul i64 %size, %bytes_each
-  call void @llvm.memcpy.p0.p0.i64(ptr %a_data, ptr %results, i64 %bytes, i1 false)
-  ret i1 true
-by_rows:
-  %is_done = call i1
-    @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i1 %is_last)
-  ret i1 %is_done
-no:
-  ret i1 false
-}
 """

@@ -59,78 +59,6 @@ no:
   ret ptr null
 }
 
-; copies elements along one axis; whether that was asked for
-define internal i1 @pack_line(ptr %object, i1 %is_alike, i64 %bytes, ptr %pack) {
-  %nd = get i32 %object[ND]
-  %is_line = icmp eq i32 %nd, 1
-  %can = and i1 %is_line, %is_alike
-  br i1 %can, label %begin, label %no
-begin:
-  %data = get ptr %object[DATA]
-  %count = call i64 @elements(ptr %object)
-  %strides = get ptr %object[STRIDES]
-  %stride = get i64 %strides[0]
-  %is_wide = icmp eq i64 %bytes, 8
-  %fours = and i64 %count, -4
-  %two = shl i64 %stride, 1
-  %three = add i64 %two, %stride
-  %four = shl i64 %stride, 2
-  br i1 %is_wide, label %round, label %rest
-round:
-  %r = phi i64 [ 0, %begin ], [ %r_after, %copy_four ]
-  %at = phi ptr [ %data, %begin ], [ %at_after, %copy_four ]
-  %are_over = icmp sge i64 %r, %fours
-  br i1 %are_over, label %rest, label %copy_four
-copy_four:
-  %second_at = getelementptr i8, ptr %at, i64 %stride
-  %third_at = getelementptr i8, ptr %at, i64 %two
-  %fourth_at = getelementptr i8, ptr %at, i64 %three
-  %first = load i64, ptr %at, align 1
-  %second = load i64, ptr %second_at, align 1
-  %third = load i64, ptr %third_at, align 1
-  %fourth = load i64, ptr %fourth_at, align 1
-  %to_first = getelementptr i64, ptr %pack, i64 %r
-  put i64 %first, %to_first[0]
-  put i64 %second, %to_first[1]
-  put i64 %third, %to_first[2]
-  put i64 %fourth, %to_first[3]
-  %at_after = getelementptr i8, ptr %at, i64 %four
-  %r_after = add i64 %r, 4
-  br label %round
-rest:
-  %i = phi i64 [ 0, %begin ], [ %r, %round ], [ %after, %copy ]
-  %from = phi ptr [ %data, %begin ], [ %at, %round ], [ %from_after, %copy ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %yes, label %copy
-copy:
-  %place = mul i64 %i, %bytes
-  %to = getelementptr i8, ptr %pack, i64 %place
-  call void @copy_one(ptr %to, ptr %from, i64 %bytes)
-  %from_after = getelementptr i8, ptr %from, i64 %stride
-  %after = add i64 %i, 1
-  br label %rest
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-define internal void @copy_one(ptr %to, ptr %from, i64 %bytes) alwaysinline {
-  switch i64 %bytes, label %eight [ i64 4, label %four  i64 1, label %one ]
-eight:
-  %wide = load i64, ptr %from, align 4
-  store i64 %wide, ptr %to, align 4
-  ret void
-four:
-  %half = load i32, ptr %from, align 4
-  store i32 %half, ptr %to, align 4
-  ret void
-one:
-  %byte = load i8, ptr %from, align 1
-  store i8 %byte, ptr %to, align 1
-  ret void
-}
-
 ; broadcasts a row, a column or an element; whether it is one of these
 define internal i1 @pack_rows(ptr %object, ptr %array, i64 %bytes, ptr %pack) {
   %nd = get i32 %array[ND]
@@ -178,15 +106,9 @@ copy:
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %row_bytes, i1 false)
   br label %row_done
 fill:
-  %i = phi i64 [ 0, %row ], [ %i_after, %fill_one ]
-  %is_full = icmp sge i64 %i, %inner
-  br i1 %is_full, label %row_done, label %fill_one
-fill_one:
-  %element = mul i64 %i, %bytes
-  %element_to = getelementptr i8, ptr %to, i64 %element
-  call void @copy_one(ptr %element_to, ptr %from, i64 %bytes)
-  %i_after = add i64 %i, 1
-  br label %fill
+  %is_filled = call i1
+    @copy_line(ptr %to, i64 %bytes, ptr %from, i64 0, i64 %inner, i64 %bytes)
+  br i1 %is_filled, label %row_done, label %no
 row_done:
   %r_after = add i64 %r, 1
   br label %next

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from lazyfuse.backends.cpu import methods_folds_text, methods_rows_text, rows_text
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
+from lazyfuse.backends.cpu.methods_lines_text import LINES
 from lazyfuse.backends.cpu.methods_loops_text import (
     OF_SSE,
     ROWS,
@@ -58,7 +59,8 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [TEXT, WALKS, methods_rows_text.TEXT, PACKED, WINDOWS, declarations(), choices()]
+    parts = [TEXT, WALKS, methods_rows_text.TEXT, LINES, PACKED, WINDOWS, declarations()]
+    parts.append(choices())
     parts.append(methods_folds_text.text())
     for name, row in ROWS.items():
         parts.append(loops(name))

@@ -8,70 +8,7 @@ this thread has the memory, and nobody else runs meanwhile.
 
 from __future__ import annotations
 
-#: Writes a number, its bits, to elements of some size.
-_FILL = """
-define internal void @fill_{bits}(ptr %to, i{bits} %word, i64 %count, i64 %step) {{
-  %dense_step = udiv i64 {bits}, 8
-  %is_dense = icmp eq i64 %step, %dense_step
-  %one = insertelement <8 x i{bits}> poison, i{bits} %word, i64 0
-  %eight = shufflevector <8 x i{bits}> %one, <8 x i{bits}> poison, <8 x i32> zeroinitializer
-  %rounds = lshr i64 %count, 3
-  %in_rounds = and i64 %count, -8
-  %round_step = shl i64 %step, 3
-  %two = shl i64 %step, 1
-  %three = add i64 %two, %step
-  %four = shl i64 %step, 2
-  br label %round
-round:
-  %r = phi i64 [ 0, %0 ], [ %r_after, %stored ]
-  %at = phi ptr [ %to, %0 ], [ %at_after, %stored ]
-  %are_over = icmp eq i64 %r, %rounds
-  br i1 %are_over, label %rest, label %store
-store:
-  br i1 %is_dense, label %row, label %scattered
-row:
-  store <8 x i{bits}> %eight, ptr %at, align 1
-  br label %stored
-scattered:
-  %second = getelementptr i8, ptr %at, i64 %step
-  %third = getelementptr i8, ptr %at, i64 %two
-  %fourth = getelementptr i8, ptr %at, i64 %three
-  %fifth = getelementptr i8, ptr %at, i64 %four
-  %sixth = getelementptr i8, ptr %fifth, i64 %step
-  %seventh = getelementptr i8, ptr %fifth, i64 %two
-  %eighth = getelementptr i8, ptr %fifth, i64 %three
-  store i{bits} %word, ptr %at, align 1
-  store i{bits} %word, ptr %second, align 1
-  store i{bits} %word, ptr %third, align 1
-  store i{bits} %word, ptr %fourth, align 1
-  store i{bits} %word, ptr %fifth, align 1
-  store i{bits} %word, ptr %sixth, align 1
-  store i{bits} %word, ptr %seventh, align 1
-  store i{bits} %word, ptr %eighth, align 1
-  br label %stored
-stored:
-  %at_after = getelementptr i8, ptr %at, i64 %round_step
-  %r_after = add i64 %r, 1
-  br label %round
-rest:
-  %i = phi i64 [ %in_rounds, %round ], [ %i_after, %single ]
-  %single_at = phi ptr [ %at, %round ], [ %single_after, %single ]
-  %is_last = icmp eq i64 %i, %count
-  br i1 %is_last, label %done, label %single
-single:
-  store i{bits} %word, ptr %single_at, align 1
-  %single_after = getelementptr i8, ptr %single_at, i64 %step
-  %i_after = add i64 %i, 1
-  br label %rest
-done:
-  ret void
-}}
-"""
-
-REGIONS = (
-    _FILL.format(bits=8)
-    + _FILL.format(bits=64)
-    + """
+REGIONS = """
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; the one axis that a key of integers and slices leaves of a layout: stores where its first element
@@ -211,56 +148,6 @@ no:
   ret ptr null
 }
 
-; writes a number, its bits, to elements of one or eight bytes
-define internal void @fill_line(ptr %to, i64 %word, i64 %count, i64 %apart, i64 %bytes) {
-  %step = mul i64 %apart, %bytes
-  %is_wide = icmp eq i64 %bytes, 8
-  br i1 %is_wide, label %wide, label %narrow
-wide:
-  call void @fill_64(ptr %to, i64 %word, i64 %count, i64 %step)
-  ret void
-narrow:
-  %is_dense = icmp eq i64 %apart, 1
-  %byte = trunc i64 %word to i8
-  br i1 %is_dense, label %all, label %some
-all:
-  call void @llvm.memset.p0.i64(ptr %to, i8 %byte, i64 %count, i1 false)
-  ret void
-some:
-  call void @fill_8(ptr %to, i8 %byte, i64 %count, i64 %step)
-  ret void
-}
-
-; copies elements that lie in a row to others; whether they have one or eight bytes
-define internal i1 @copy_line(ptr %to, ptr %from, i64 %count, i64 %apart, i64 %bytes) {
-  %step = mul i64 %apart, %bytes
-  switch i64 %bytes, label %no [ i64 8, label %words  i64 1, label %narrow ]
-words:
-  %i = phi i64 [ 0, %0 ], [ %i_after, %words ]
-  %place = mul i64 %i, %step
-  %at = getelementptr i8, ptr %to, i64 %place
-  %word_at = getelementptr i64, ptr %from, i64 %i
-  %word = load i64, ptr %word_at, align 1
-  store i64 %word, ptr %at, align 1
-  %i_after = add i64 %i, 1
-  %is_last = icmp eq i64 %i_after, %count
-  br i1 %is_last, label %yes, label %words
-narrow:
-  %j = phi i64 [ 0, %0 ], [ %j_after, %narrow ]
-  %skipped = mul i64 %j, %step
-  %there = getelementptr i8, ptr %to, i64 %skipped
-  %byte_at = getelementptr i8, ptr %from, i64 %j
-  %byte = load i8, ptr %byte_at
-  store i8 %byte, ptr %there
-  %j_after = add i64 %j, 1
-  %is_end = icmp eq i64 %j_after, %count
-  br i1 %is_end, label %yes, label %narrow
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
 ; whether self[key] = value has been done for elements of an array of the engine along one axis, so
 ; few bytes that a kernel would not be worth its launch
 define internal i1 @set_line(ptr %self, ptr %key, ptr %value) {
@@ -286,6 +173,7 @@ memory:
 kind:
   %dtype = call ptr @dtype_of(ptr %code)
   %to = call ptr @element_at(ptr %buffer, i64 %begin, i64 %bytes)
+  %step = mul i64 %apart, %bytes
   %stays = call i1 @stays(ptr %self)
   call void @Py_DecRef(ptr %buffer)
   br i1 %stays, label %which, label %no
@@ -327,7 +215,8 @@ move:
 scatter:
   br i1 %lies_in_row, label %spread, label %no
 spread:
-  %is_copied = call i1 @copy_line(ptr %to, ptr %from, i64 %count, i64 %apart, i64 %bytes)
+  %is_copied = call i1
+    @copy_line(ptr %to, i64 %step, ptr %from, i64 %bytes, i64 %count, i64 %bytes)
   ret i1 %is_copied
 number:
   %number_kind = call i32 @number_kind(ptr %code)
@@ -335,8 +224,8 @@ number:
   br i1 %is_held, label %fill, label %no
 fill:
   %word = load i64, ptr %bits
-  call void @fill_line(ptr %to, i64 %word, i64 %count, i64 %apart, i64 %bytes)
-  ret i1 true
+  %is_filled = call i1 @fill_line(ptr %to, i64 %step, i64 %count, i64 %bytes, i64 %word)
+  ret i1 %is_filled
 yes:
   ret i1 true
 no:
@@ -376,4 +265,3 @@ no:
   ret i1 false
 }
 """
-)

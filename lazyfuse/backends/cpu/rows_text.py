@@ -5,6 +5,8 @@
                                                          number, over elements of so many bytes
     lf_rows_copy(to, from, bytes, walk)                  dense elements to where the walk goes
 
+Elements along one axis are those of `methods_lines_text.py`.
+
 It is a module of its own, since it is optimized, which takes four times as long. A row that comes
 again and again is repeated until it is long.
 """
@@ -13,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu.methods_lines_text import LOOPS
 from lazyfuse.backends.cpu.methods_loops_text import NAMES, ROWS, declarations, loops
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
-ENTRIES = ("lf_rows", "lf_rows_copy")
+ENTRIES = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill")
 #: Axes of a result, and its elements, at most.
 _AXES, _MOST = 8, 1 << 17
 #: Elements of a row that is repeated, and of one that is short enough for that.
@@ -43,7 +46,7 @@ def text() -> str:
     table = ", ".join(f"ptr @loop_{name}" for name in NAMES)
     words = {**WORDS, "LOOPS": len(NAMES), "TABLE": table}
     source = "".join(loops(name) for name in ROWS)
-    return expanded(f"{declarations(all_of_them=True)}\n{source}{_TEXT}", words)
+    return expanded(f"{declarations(all_of_them=True)}\n{source}{_TEXT}{LOOPS}", words)
 
 
 _TEXT = """

@@ -1,0 +1,178 @@
+"""Elements along one axis that lie apart, changed in place, written and copied by machine code:
+the bits, dtypes, layouts, warnings and errors of NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from tests.test_quick import same, small, values  # noqa: E402 - with an engine
+
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures(small.__name__)]
+DTYPES = ("f8", "f4", "i8", "i4", "u1", "i2", "?", "c16", "c8", "f2")
+#: Of a small table, and of a large one, which is the engine's.
+TABLES = ((60, 50), (300, 200))
+#: Lines of a table.
+LINES: dict[str, Callable[[Any], Any]] = {
+    "a column": lambda a: a[:, 3],
+    "a column backwards": lambda a: a[::-1, -1],
+    "a part of a column": lambda a: a[5:-7:3, 0],
+    "a diagonal": lambda a: a.reshape(-1)[:: len(a[0]) + 1],
+    "a row backwards": lambda a: a[2, ::-1],
+    "every second of a row": lambda a: a[-1, 1::2],
+    "a row": lambda a: a[4],
+    "one element": lambda a: a[4:5, 2],
+    "none": lambda a: a[4:4, 2],
+    "a broadcast element": lambda a: a[1:2, 1],
+}
+CHANGES = ("__iadd__", "__isub__", "__imul__", "__itruediv__")
+
+
+def table(np: Any, dtype: str, shape: tuple[int, int]) -> Any:
+    return np.array(values(dtype, shape[0] * shape[1]).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", TABLES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("line", LINES)
+def test_in_place(line: str, dtype: str, shape: tuple[int, int]) -> None:
+    """By a number, a row, another line and themselves: nothing beside the line is written."""
+    others: tuple[Callable[[Any, Any, Any], Any], ...] = (
+        lambda np, a, part: 2,
+        lambda np, a, part: 1.5,
+        lambda np, a, part: np.array(values(dtype, max(len(part), 1), 5))[: len(part)],
+        lambda np, a, part: np.array(values("f8", max(len(part), 1), 5))[: len(part)],
+        lambda np, a, part: part[::-1],
+        lambda np, a, part: part,
+        lambda np, a, part: np.array(values(dtype, 1)),
+        lambda np, a, part: np.array(values(dtype, 5)),
+    )
+
+    def program(np: Any, change: str, number: int) -> Any:
+        a = table(np, dtype, shape)
+        part = LINES[line](a)
+        getattr(part, change)(others[number](np, a, part))
+        return a, part
+
+    for change in CHANGES:
+        for number in range(len(others)):
+            same(lambda np, c=change, n=number: program(np, c, n))
+
+
+@pytest.mark.parametrize("shape", TABLES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("line", LINES)
+def test_written(line: str, dtype: str, shape: tuple[int, int]) -> None:
+    """A number, a row, a line of another table and one of the same."""
+
+    def program(np: Any) -> Any:
+        a, b = table(np, dtype, shape), table(np, dtype, shape) * 1
+        before = a.copy()
+        LINES[line](a)[:] = 1
+        count = len(LINES[line](a))
+        row = np.array(values(dtype, max(count, 1), 3))[:count]
+        LINES[line](b)[:] = row
+        third, fourth = b.copy(), b.copy()
+        LINES[line](third)[:] = LINES[line](a)
+        LINES[line](fourth)[...] = LINES[line](fourth)
+        return before, a, b, third, fourth
+
+    same(program)
+
+
+@pytest.mark.parametrize("shape", TABLES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("line", LINES)
+def test_copied(line: str, dtype: str, shape: tuple[int, int]) -> None:
+    """A copy shares nothing and lies in C order."""
+
+    def program(np: Any) -> Any:
+        a = table(np, dtype, shape)
+        parts = [LINES[line](a), a.T, a[::2, 3:9], a, (a + a)[0], a[3:4, None, 5:6]]
+        copies = [part.copy() for part in parts]
+        strides = [copy.strides for copy in copies]
+        a[...] = 0
+        for copy in copies:
+            copy += copy
+        return a, copies, strides, [copy.base is None for copy in copies], a.copy("F").strides
+
+    same(program)
+
+
+@pytest.mark.parametrize("size", (511, 512, 513, 1023, 1024, 1025, 3000))
+def test_long_columns(size: int) -> None:
+    """On both sides of what is packed at most."""
+
+    def program(np: Any) -> Any:
+        a = table(np, "f8", (size, 31))
+        a[:, 3] += a[:, 4]
+        a[:, 5] *= 2.0
+        a[:, 6] = a[:, 7].copy()
+        return a
+
+    same(program)
+
+
+@pytest.mark.parametrize("kind", ("warn", "raise", "ignore"))
+@pytest.mark.parametrize("shape", TABLES)
+def test_conditions(kind: str, shape: tuple[int, int]) -> None:
+    """Of one element; where they raise, NumPy has written what came before."""
+
+    def program(np: Any) -> Any:
+        a = np.ones(shape)
+        a[7, 3] = 0.0
+        with np.errstate(all=kind):
+            try:
+                a[:, 2] /= a[:, 3]
+            except FloatingPointError as error:
+                return str(error)
+        return a
+
+    same(program)
+
+
+@pytest.mark.parametrize("shape", TABLES)
+def test_what_may_not_be_written(shape: tuple[int, int]) -> None:
+    def program(np: Any) -> Any:
+        a = table(np, "f8", shape)
+        a.flags.writeable = False
+        column = a[:, 3]
+        column += 1.0
+        return a
+
+    same(program)
+
+
+def test_elements_that_are_in_two_places() -> None:
+    """Lines whose elements overlap are NumPy's."""
+
+    def program(np: Any) -> Any:
+        a = np.array(values("f8", 100))
+        for step in (0, 8, 16):
+            part = np.lib.stride_tricks.as_strided(a, (20,), (step,))
+            part += 1.0
+        return a
+
+    same(program)
+
+
+@pytest.mark.parametrize("shape", TABLES)
+def test_other_sizes_of_small_arrays(shape: tuple[int, int]) -> None:
+    """A copy is small where arrays of its size are."""
+    for size in (0, 10, 100, 70_000):
+        with lf.options(eager_size=size):
+            a = lf.array(values("f8", shape[0] * shape[1]).reshape(shape))
+            for part in (a, a[:, 2], a[0, :9]):
+                copy = part.copy()
+                assert copy.base is None
+                host.testing.assert_array_equal(host.asarray(copy), host.asarray(part))
+                assert (copy._host is not None) == (copy.size <= size)
