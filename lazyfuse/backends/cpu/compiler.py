@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _R = TypeVar("_R")
 
+#: An attribute of functions whose instructions stand in the order in which they shall run, with as
+#: many values at once as there are registers: constants are better read where they are used.
+IN_ORDER = '"lazyfuse-in-order"'
 #: This folder of the package.
 FOLDER = "backends/cpu"
 #: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
@@ -154,11 +157,13 @@ class Compiler:
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        return self._asked(lambda jit: jit.compile(source, level=level))
+        is_in_order = IN_ORDER in source
+        return self._asked(lambda jit: jit.compile(source, level=level, is_in_order=is_in_order))
 
     def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        return self._asked(lambda jit: jit.assembly(source))
+        is_in_order = IN_ORDER in source
+        return self._asked(lambda jit: jit.assembly(source, is_in_order=is_in_order))
 
     def link(self, code: bytes, symbols: Sequence[str]) -> Code:
         """Load object code, dumped or not, and find the addresses of `symbols`."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cpu.chains import has_functions, has_long_chains
+from lazyfuse.backends.cpu.compiler import IN_ORDER
 from lazyfuse.backends.cpu.emit_blocks import has_blocks
 from lazyfuse.backends.cpu.emit_fold import part_dtypes
 from lazyfuse.backends.cpu.emit_inner import (
@@ -100,7 +101,8 @@ class _Module:
     def text(self) -> str:
         functions = self._staged() if is_staged(self.kernel) else [self._whole()]
         width = ' "prefer-vector-width"="512"' if "avx512f" in self.features else ""
-        attributes = f"attributes #0 = {{ nounwind{width} }}"
+        order = f" {IN_ORDER}" if self.pipelined and "avx512f" in self.features else ""
+        attributes = f"attributes #0 = {{ nounwind{width}{order} }}"
         return "\n\n".join((*self.declarations.values(), *functions, attributes, ""))
 
     def _writer(self) -> FunctionWriter:
