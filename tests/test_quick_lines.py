@@ -3,6 +3,7 @@ the bits, dtypes, layouts, warnings and errors of NumPy."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -176,3 +177,46 @@ def test_other_sizes_of_small_arrays(shape: tuple[int, int]) -> None:
                 assert copy.base is None
                 host.testing.assert_array_equal(host.asarray(copy), host.asarray(part))
                 assert (copy._host is not None) == (copy.size <= size)
+
+
+def test_rows_and_columns_in_turns() -> None:
+    """What is cut of one array's shape and strides is not taken for another's."""
+
+    def program(np: Any) -> Any:
+        a = np.arange(80_000.0).reshape(400, 200) * 1
+        b = np.arange(90_000.0).reshape(300, 300) * 1
+        boxes = np.arange(120_000.0).reshape(40, 50, 60) * 1
+        arrays = [a, b, a.T, a[5:, 3:], b[::-1, ::2], boxes, boxes.transpose(2, 0, 1), a[None], b]
+        found, shapes = [], []
+        for turn in range(4):
+            for array in arrays:
+                for part in (array[turn], array[:, turn], array[-1 - turn], array[:, -1]):
+                    shapes.append((part.shape, part.strides, part.base is not None))
+                    found.append(part.sum())
+        return host.array([float(number) for number in found]), shapes
+
+    def refused(np: Any) -> Any:
+        a, told = np.arange(80_000.0).reshape(400, 200) * 1, []
+        for key in (400, -401, (slice(None), 200), (slice(None), -201)):
+            try:
+                told.append(a[key].shape)
+            except IndexError as error:
+                told.append(str(error))
+        return told, a[:, True].shape, a[::, 3].shape, a[:, host.int64(3)].shape
+
+    with lf.options(eager_size=100):
+        same(program)
+        same(refused)
+
+
+def test_what_is_cut_of_layouts_does_not_pile_up() -> None:
+    """One shape and one tuple of strides of rows, and of columns, stay."""
+    a = lf.arange(80_000.0).reshape(400, 200) * 1
+    host.asarray(a)
+    layout = a._layout
+    for _ in range(3):
+        a[3], a[:, 3]
+    before = [sys.getrefcount(part) for part in (layout, *layout[:2])]
+    for _ in range(100):
+        a[3], a[:, 3]
+    assert [sys.getrefcount(part) for part in (layout, *layout[:2])] == before

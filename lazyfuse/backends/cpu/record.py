@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from lazyfuse.backends.cpu import (
     record_attach_text,
+    record_cuts_text,
     record_flush_text,
     record_guard_text,
     record_nodes_text,
@@ -66,7 +67,8 @@ def text(places: Mapping[str, int]) -> str:
         record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_text.PLACE,
         record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
-        record_views_text.VIEWS, record_trace_text.TRACE, record_attach_text.ATTACH,
+        record_views_text.VIEWS, record_cuts_text.CUTS, record_trace_text.TRACE,
+        record_attach_text.ATTACH,
         record_flush_text.FLUSH,
     )  # fmt: skip
     scratch = 8 * places["most_operands"]

@@ -246,30 +246,6 @@ fill:
   ret ptr %laid
 }}
 
-; the row of an array of several axes that lies at an offset
-define internal ptr @row_view(ptr %self, ptr %extents, ptr %steps, i64 %ndim, i64 %offset) {{
-  %shape = call ptr @PyTuple_GetSlice(ptr %extents, i64 1, i64 %ndim)
-  %strides = call ptr @PyTuple_GetSlice(ptr %steps, i64 1, i64 %ndim)
-  %is_shape = icmp ne ptr %shape, null
-  %is_strides = icmp ne ptr %strides, null
-  %are_there = and i1 %is_shape, %is_strides
-  br i1 %are_there, label %lay, label %drop
-lay:
-  %view = call ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset)
-  br label %drop
-drop:
-  %result = phi ptr [ null, %0 ], [ %view, %lay ]
-  call void @Py_DecRef(ptr %shape)
-  call void @Py_DecRef(ptr %strides)
-  %is_done = icmp ne ptr %result, null
-  br i1 %is_done, label %give, label %no
-give:
-  ret ptr %result
-no:
-  call void @PyErr_Clear()
-  ret ptr null
-}}
-
 ; a view of an array of the engine with such a shape, strides and offset; null without memory
 define internal ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset) {{
   %none = call ptr @none()
@@ -331,9 +307,16 @@ move:
   %stride = call i64 @number_at(ptr %steps, i64 0)
   %moved = mul i64 %place, %stride
   %begin = add i64 %start, %moved
-  %row_view = call ptr @row_view(ptr %self, ptr %extents, ptr %steps, i64 %ndim, i64 %begin)
+  %row_view = call ptr @cut_view(ptr %self, i64 1, i64 %ndim, i64 %begin)
   ret ptr %row_view
 whole:
+  %column_at = call i64 @column_offset(ptr %layout, ptr %key, i64 %ndim)
+  %is_column = icmp sge i64 %column_at, 0
+  br i1 %is_column, label %column, label %several
+column:
+  %column_view = call ptr @cut_view(ptr %self, i64 0, i64 1, i64 %column_at)
+  ret ptr %column_view
+several:
   %element_at = call i64 @element_offset(ptr %layout, ptr %key)
   %is_element = icmp sge i64 %element_at, 0
   br i1 %is_element, label %read, label %look
