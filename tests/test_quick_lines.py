@@ -3,6 +3,7 @@ the bits, dtypes, layouts, warnings and errors of NumPy."""
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -220,3 +221,43 @@ def test_what_is_cut_of_layouts_does_not_pile_up() -> None:
     for _ in range(100):
         a[3], a[:, 3]
     assert [sys.getrefcount(part) for part in (layout, *layout[:2])] == before
+
+
+def drawn_key(draw: random.Random, axes: int) -> Any:
+    """Some of what machine code knows of keys."""
+
+    def bound() -> int | None:
+        return draw.choice((None, 0, 1, 2, 5, -1, -2, 40, -40, 2**62, -(2**62)))
+
+    items = [
+        slice(bound(), bound(), draw.choice((None, None, 1, 2, -1, -3)))
+        if draw.random() < 0.7
+        else draw.choice((0, 1, -1, 7))
+        for _ in range(draw.randrange(1, axes + 1))
+    ]
+    for other in (None, ...):
+        if draw.random() < 0.2:
+            items.insert(draw.randrange(len(items) + 1), other)
+    return tuple(items) if len(items) > 1 or draw.random() < 0.5 else items[0]
+
+
+def test_parts_that_come_again() -> None:
+    """Layouts of parts are known from the third time on, each by a layout and a key."""
+    draw = random.Random(5)
+    shapes = ((70_000,), (300, 300), (30, 50, 60), (300, 300), (20, 10, 30, 20))
+    ours = [lf.arange(float(host.prod(shape))).reshape(shape) * 1 for shape in shapes]
+    theirs = [host.arange(float(host.prod(shape))).reshape(shape) for shape in shapes]
+    ours += [ours[1].T, ours[2][1:, ::2], ours[2].transpose(2, 0, 1)]
+    theirs += [theirs[1].T, theirs[2][1:, ::2], theirs[2].transpose(2, 0, 1)]
+    keys = [[drawn_key(draw, array.ndim) for _ in range(150)] for array in theirs]
+    with lf.options(eager_size=100):
+        for turn in range(4):
+            for mine, other, some in zip(ours, theirs, keys, strict=True):
+                for key in some:
+                    wanted = other[key]
+                    for found in (mine[key], mine[key]) if turn else (mine[key],):
+                        assert found.shape == wanted.shape, (turn, key)
+                        if wanted.size:
+                            assert found.strides == wanted.strides, (turn, key)
+                            place = (0,) * wanted.ndim, (-1,) * wanted.ndim
+                            assert all(found[at] == wanted[at] for at in place), (turn, key)

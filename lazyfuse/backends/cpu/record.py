@@ -71,14 +71,14 @@ def text(places: Mapping[str, int]) -> str:
         record_attach_text.ATTACH,
         record_flush_text.FLUSH,
     )  # fmt: skip
-    scratch = 8 * places["most_operands"]
-    ready = {f"ready_{name}": place for name, place in record_flush_text.READY.items()}
-    ready["leaf_words"] = record_flush_text.LEAF_WORDS
-    known = {
-        **places,
-        **ready,
+    own = {
+        **{f"ready_{name}": place for name, place in record_flush_text.READY.items()},
+        **record_cuts_text.TABLE,
+        "leaf_words": record_flush_text.LEAF_WORDS,
         "letter_f": ord("f"),
         "letter_c": ord("c"),
-        "scalar_bytes": scratch,
+        "scalar_bytes": 8 * places["most_operands"],
     }
+    assert not own.keys() & places.keys()
+    known = {**places, **own}
     return "\n".join((TUPLES, *(part.format(**known) for part in parts)))

@@ -1,8 +1,17 @@
-"""Recording in machine code: rows and columns of arrays of the engine, as LLVM text (see
-`record_text.py`).
+"""Recording in machine code: layouts of views that come again, as LLVM text; see `record_text.py`.
 
-Their shapes and strides are those of the array without an axis: made once for the last array.
+The shape and the strides of a row or a column are those of the array without an axis: made once
+for the last array. Parts (`u[1:-1, 2:]`) have the layout that came of the same layout and key,
+while nothing else has taken its place in a table. Results of one operation share a layout.
 """
+
+#: Entries of the table, as a power of two, and words of each: those that tell a key, at most 14,
+#: then the layout, and of the last one all words mixed.
+_ENTRY_BITS = 8
+TABLE = {
+    "kept_entries": 1 << _ENTRY_BITS, "kept_shift": 64 - _ENTRY_BITS, "kept_words": 16,
+    "kept_layout": 14, "kept_mixed": 15,
+}  # fmt: skip
 
 CUTS = """
 ; the axes of a shape and of strides from one to another, with references. Those of the rows and
@@ -124,5 +133,146 @@ move:
   ret i64 %offset
 no:
   ret i64 -1
+}}
+
+; what a key of up to four items makes of a layout, in words: the layout, the number of items, and
+; of each item three; and its place in the table of known layouts. Null for other keys
+define internal ptr @entry_of(ptr %layout, ptr %key, ptr %said) {{
+  %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
+  %items = call i64 @items_of(ptr %key, i1 %is_tuple)
+  %less = sub i64 %items, 1
+  %are_few = icmp ult i64 %less, 4
+  br i1 %are_few, label %begin, label %no
+begin:
+  %whose = ptrtoint ptr %layout to i64
+  %items_at = getelementptr i64, ptr %said, i64 1
+  store i64 %whose, ptr %said
+  store i64 %items, ptr %items_at
+  %whose_mixed = mul i64 %whose, -7046029254386353131
+  %begin_mixed = add i64 %whose_mixed, %items
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %write ]
+  %mixed = phi i64 [ %begin_mixed, %begin ], [ %mixed_after, %write ]
+  %is_over = icmp sge i64 %i, %items
+  br i1 %is_over, label %done, label %look
+look:
+  %item = call ptr @key_item(ptr %key, i1 %is_tuple, i64 %i)
+  %words = mul i64 %i, 3
+  %first = add i64 %words, 2
+  %start_at = getelementptr i64, ptr %said, i64 %first
+  %stop_at = getelementptr i64, ptr %start_at, i64 1
+  %step_at = getelementptr i64, ptr %start_at, i64 2
+  %after = add i64 %i, 1
+  %is_slice = call i1 @is(ptr %item, i64 {slice_})
+  br i1 %is_slice, label %slice, label %other
+slice:
+  %unpacked = call i32 @PySlice_Unpack(ptr %item, ptr %start_at, ptr %stop_at, ptr %step_at)
+  %is_wrong = icmp slt i32 %unpacked, 0
+  br i1 %is_wrong, label %clear, label %write
+other:
+  store i64 0, ptr %step_at
+  %is_int = call i1 @is(ptr %item, i64 {int_})
+  br i1 %is_int, label %integer, label %mark
+integer:
+  %number = call i64 @PyLong_AsLong(ptr %item)
+  store i64 %number, ptr %start_at
+  store i64 0, ptr %stop_at
+  %raised = call ptr @PyErr_Occurred()
+  %is_number = icmp eq ptr %raised, null
+  br i1 %is_number, label %write, label %clear
+mark:
+  %is_dots = call i1 @is(ptr %item, i64 {ellipsis})
+  %which = select i1 %is_dots, i64 1, i64 2
+  store i64 0, ptr %start_at
+  store i64 %which, ptr %stop_at
+  br label %write
+write:
+  %start = load i64, ptr %start_at
+  %stop = load i64, ptr %stop_at
+  %step = load i64, ptr %step_at
+  %with_start = xor i64 %mixed, %start
+  %mixed_start = mul i64 %with_start, -7046029254386353131
+  %with_stop = add i64 %mixed_start, %stop
+  %mixed_stop = mul i64 %with_stop, -4417276706812531889
+  %mixed_after = add i64 %mixed_stop, %step
+  br label %next
+done:
+  %high = mul i64 %mixed, -7046029254386353131
+  %mixed_at = getelementptr i64, ptr %said, i64 {kept_mixed}
+  store i64 %high, ptr %mixed_at
+  %place = lshr i64 %high, {kept_shift}
+  %entry = getelementptr [{kept_words} x i64], ptr @layouts, i64 %place
+  ret ptr %entry
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
+}}
+@layouts = internal global [{kept_entries} x [{kept_words} x i64]] zeroinitializer
+
+; the layout that is known for what a key says, with a reference; null for none
+define internal ptr @known_layout(ptr %entry, ptr %said) {{
+  %is_other = icmp eq ptr %entry, null
+  br i1 %is_other, label %no, label %begin
+begin:
+  %items_at = getelementptr i64, ptr %said, i64 1
+  %items = load i64, ptr %items_at
+  %of_items = mul i64 %items, 3
+  %words = add i64 %of_items, 2
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %compare ]
+  %is_over = icmp sge i64 %i, %words
+  br i1 %is_over, label %give, label %compare
+compare:
+  %known_at = getelementptr i64, ptr %entry, i64 %i
+  %said_at = getelementptr i64, ptr %said, i64 %i
+  %known = load i64, ptr %known_at
+  %wanted = load i64, ptr %said_at
+  %is_same = icmp eq i64 %known, %wanted
+  %after = add i64 %i, 1
+  br i1 %is_same, label %next, label %no
+give:
+  %found_at = getelementptr ptr, ptr %entry, i64 {kept_layout}
+  %found = load ptr, ptr %found_at
+  call void @Py_IncRef(ptr %found)
+  ret ptr %found
+no:
+  ret ptr null
+}}
+
+; keep the layout of a view that what a key says has led to, at the second time in a row that it
+; comes to its place: the parts of a loop differ. Not of a null
+define internal void @remember_layout(ptr %entry, ptr %said, ptr %view) {{
+  %no_entry = icmp eq ptr %entry, null
+  %no_view = icmp eq ptr %view, null
+  %has_none = or i1 %no_entry, %no_view
+  br i1 %has_none, label %no, label %look
+look:
+  %mixed_at = getelementptr i64, ptr %said, i64 {kept_mixed}
+  %seen_at = getelementptr i64, ptr %entry, i64 {kept_mixed}
+  %mixed = load i64, ptr %mixed_at
+  %seen = load i64, ptr %seen_at
+  store i64 %mixed, ptr %seen_at
+  %is_again = icmp eq i64 %mixed, %seen
+  br i1 %is_again, label %keep, label %no
+keep:
+  %whose = load ptr, ptr %said
+  %laid = call ptr @get(ptr %view, i64 {handle_layout})
+  %laid_at = getelementptr ptr, ptr %entry, i64 {kept_layout}
+  %old_whose = load ptr, ptr %entry
+  %old_laid = load ptr, ptr %laid_at
+  call void @Py_IncRef(ptr %whose)
+  call void @Py_IncRef(ptr %laid)
+  %bytes = mul i64 {kept_layout}, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %entry, ptr %said, i64 %bytes, i1 false)
+  store ptr %laid, ptr %laid_at
+  call void @Py_DecRef(ptr %old_whose)
+  call void @Py_DecRef(ptr %old_laid)
+  ret void
+no:
+  ret void
 }}
 """

@@ -248,19 +248,25 @@ fill:
 
 ; a view of an array of the engine with such a shape, strides and offset; null without memory
 define internal ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset) {{
-  %none = call ptr @none()
   %laid = call ptr @laid(ptr %shape, ptr %strides, i64 %offset)
   %is_laid = icmp ne ptr %laid, null
   br i1 %is_laid, label %make, label %no
 make:
+  %view = call ptr @view_laid(ptr %self, ptr %laid)
+  ret ptr %view
+no:
+  ret ptr null
+}}
+
+; the same with a layout, whose reference it takes
+define internal ptr @view_laid(ptr %self, ptr %laid) {{
+  %none = call ptr @none()
   %prototype = call ptr @object(i64 {VIEW_ARRAY})
   %view = call ptr @like(ptr %prototype, i64 {handle_words})
   %is_made = icmp ne ptr %view, null
   br i1 %is_made, label %fill, label %drop
 drop:
   call void @Py_DecRef(ptr %laid)
-  br label %no
-no:
   ret ptr null
 fill:
   call void @set(ptr %view, i64 {handle_layout}, ptr %laid)
@@ -282,6 +288,7 @@ define internal ptr @viewed(ptr %self, ptr %key) {{
   %made_at = alloca i64
   %dots_at = alloca i64
   %offset_at = alloca i64
+  %said = alloca [{kept_words} x i64]
   %none = call ptr @none()
   %cast = call ptr @get(ptr %self, i64 {handle_cast})
   %plain = icmp eq ptr %cast, %none
@@ -324,6 +331,14 @@ read:
   %element = call ptr @element(ptr %self, i64 %element_at)
   ret ptr %element
 look:
+  %entry = call ptr @entry_of(ptr %layout, ptr %key, ptr %said)
+  %known = call ptr @known_layout(ptr %entry, ptr %said)
+  %is_unknown = icmp eq ptr %known, null
+  br i1 %is_unknown, label %measure, label %again
+again:
+  %same_view = call ptr @view_laid(ptr %self, ptr %known)
+  ret ptr %same_view
+measure:
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
   %items = call i64 @items_of(ptr %key, i1 %is_tuple)
   call void @count_axes(ptr %key, i1 %is_tuple, i64 %items, ptr %taken_at, ptr %made_at,
@@ -349,6 +364,7 @@ make:
 lay:
   %offset = load i64, ptr %offset_at
   %view = call ptr @view_with(ptr %self, ptr %shape, ptr %strides, i64 %offset)
+  call void @remember_layout(ptr %entry, ptr %said, ptr %view)
   br label %drop
 drop:
   %result = phi ptr [ null, %make ], [ %view, %lay ]
