@@ -261,3 +261,48 @@ def test_parts_that_come_again() -> None:
                             assert found.strides == wanted.strides, (turn, key)
                             place = (0,) * wanted.ndim, (-1,) * wanted.ndim
                             assert all(found[at] == wanted[at] for at in place), (turn, key)
+
+
+def test_parts_that_are_written_to_themselves() -> None:
+    """What comes after `u[key] += x` is nothing, also of pending arrays; all else is written."""
+
+    def program(np: Any) -> Any:
+        found = []
+        for _ in range(4):
+            u, other = np.arange(90_000.0).reshape(300, 300) * 1, np.ones((300, 300)) * 2
+            for _ in range(3):
+                u[1:-1, 1:-1] += 0.5 * (u[:-2, 1:-1] - u[2:, 1:-1])
+                u[1:-1, 1:-1] = u[1:-1, 1:-1]
+                u[1:-1, 1:-1] = u[:-2, 1:-1]
+                u[1:-1, 1:-1] = other[1:-1, 1:-1] + u[1:-1, 1:-1]
+                other[1:-1, 1:-1] = u[1:-1, 1:-1]
+                u[2:, ...] *= 0.5
+                u[None, 3:9] -= 1.0
+            z = np.ones((300, 300)) * (2 - 1j)
+            z.real[1:-1, 2:] += 1.0
+            z.imag[1:-1, 2:] = z.real[1:-1, 2:]
+            z[1:-1, 2:] = z[1:-1, 2:]
+            found += [u, other, z]
+        return found
+
+    def refused(np: Any) -> Any:
+        u = np.arange(90_000.0).reshape(300, 300) * 1
+        part = u[1:-1, 1:-1]
+        for _ in range(3):
+            u[1:-1, 1:-1] = part
+        u.flags.writeable = False
+        u[1:-1, 1:-1] = part
+
+    with lf.options(eager_size=100):
+        same(program)
+        same(refused)
+
+
+def test_a_part_that_is_written_to_itself_is_not_recorded() -> None:
+    u = lf.array(host.arange(90_000.0).reshape(300, 300)) * 2.0
+    for _ in range(3):
+        part = u[1:-1, 1:-1]
+        part += 1.0
+        before = u._storage.node
+        u[1:-1, 1:-1] = part
+        assert u._storage.node is before

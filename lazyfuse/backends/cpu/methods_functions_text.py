@@ -94,6 +94,9 @@ take_host:
 engine:
   %own_key = get ptr %args[0]
   %own_value = get ptr %args[1]
+  %is_itself = call i1 @is_same_part(ptr %self, ptr %own_key, ptr %own_value)
+  br i1 %is_itself, label %done, label %engine_writes
+engine_writes:
   %is_set = call i32 @set_in_memory(ptr %self, ptr %own_key, ptr %own_value)
   switch i32 %is_set, label %fail [ i32 1, label %done  i32 0, label %slow ]
 size:

@@ -244,7 +244,8 @@ no:
 }}
 
 ; keep the layout of a view that what a key says has led to, at the second time in a row that it
-; comes to its place: the parts of a loop differ. Not of a null
+; comes to its place, since the parts of a loop differ; and that of the whole is not the whole's
+; alone, as that of a view is. Not of a null
 define internal void @remember_layout(ptr %entry, ptr %said, ptr %view) {{
   %no_entry = icmp eq ptr %entry, null
   %no_view = icmp eq ptr %view, null
@@ -257,9 +258,12 @@ look:
   %seen = load i64, ptr %seen_at
   store i64 %mixed, ptr %seen_at
   %is_again = icmp eq i64 %mixed, %seen
-  br i1 %is_again, label %keep, label %no
-keep:
   %whose = load ptr, ptr %said
+  %references = load i32, ptr %whose
+  %are_several = icmp ugt i32 %references, 1
+  %is_worth = and i1 %is_again, %are_several
+  br i1 %is_worth, label %keep, label %no
+keep:
   %laid = call ptr @get(ptr %view, i64 {handle_layout})
   %laid_at = getelementptr ptr, ptr %entry, i64 {kept_layout}
   %old_whose = load ptr, ptr %entry
@@ -274,5 +278,46 @@ keep:
   ret void
 no:
   ret void
+}}
+
+; whether self[key] = value writes a part of an array of the engine to itself, as what comes after
+; self[key] += value does, where the layout of the part is known
+define internal i1 @is_same_part(ptr %self, ptr %key, ptr %value) {{
+  %said = alloca [{kept_words} x i64]
+  %is_ours = call i1 @is(ptr %value, i64 {class_})
+  br i1 %is_ours, label %compare, label %no
+compare:
+  %none = call ptr @none()
+  %true = call ptr @object(i64 {TRUE})
+  %storage = call ptr @get(ptr %self, i64 {handle_storage})
+  %other = call ptr @get(ptr %value, i64 {handle_storage})
+  %cast = call ptr @get(ptr %self, i64 {handle_cast})
+  %other_cast = call ptr @get(ptr %value, i64 {handle_cast})
+  %writeable = call ptr @get(ptr %self, i64 {handle_writeable})
+  %is_one = icmp eq ptr %storage, %other
+  %is_stored = icmp ne ptr %storage, null
+  %is_plain = icmp eq ptr %cast, %none
+  %other_is_plain = icmp eq ptr %other_cast, %none
+  %may_write = icmp eq ptr %writeable, %true
+  %is_own = and i1 %is_one, %is_stored
+  %are_plain = and i1 %is_plain, %other_is_plain
+  %is_open = and i1 %is_own, %may_write
+  %can = and i1 %is_open, %are_plain
+  br i1 %can, label %look, label %no
+look:
+  %is_basic = call i1 @is_basic(ptr %key)
+  br i1 %is_basic, label %find, label %no
+find:
+  %layout = call ptr @get(ptr %self, i64 {handle_layout})
+  %entry = call ptr @entry_of(ptr %layout, ptr %key, ptr %said)
+  %known = call ptr @known_layout(ptr %entry, ptr %said)
+  %own = call ptr @get(ptr %value, i64 {handle_layout})
+  %is_known = icmp ne ptr %known, null
+  %is_alike = icmp eq ptr %known, %own
+  call void @Py_DecRef(ptr %known)
+  %is_same = and i1 %is_known, %is_alike
+  ret i1 %is_same
+no:
+  ret i1 false
 }}
 """
