@@ -9,9 +9,8 @@ unsigned twin, {W} the unsigned type of its width but of 32 bits at least, {f} "
 for f8. Integer arithmetic goes through {W}: overflow wraps (C promotes anything narrower to int,
 whose overflow is undefined).
 LLVM cells: an opcode (`fadd`), an intrinsic overloaded on the type (`llvm.sqrt`), a predicate
-(`fcmp oeq`), `mulhi` (some instructions), `expand` (vector code by the CPU backend's vecmath) or
-`lanes NAME` (libm, one lane at a time, exact). A primitive with no cells is structural: each
-backend writes it by hand.
+(`fcmp oeq`), `mulhi` (some instructions) or `expand` (vector code by the CPU backend's vecmath).
+A primitive with no cells is structural: each backend writes it by hand.
 """
 
 from __future__ import annotations
@@ -204,9 +203,9 @@ _ROWS: tuple[Primitive, ...] = (
         "fmod",
         2,
         {"f": "fmod{f}({0}, {1})"},
-        {"f": "lanes fmod"},
+        {"f": "expand"},
         np.fmod,
-        cost=100,
+        cost=25,
         conditions=INVALID | VAGUE,
     ),
     # bits; shift amounts are in range (composite guards them)

@@ -68,7 +68,7 @@ def _own(instr: Instr, body: Sequence[Instr]) -> Size:
 
 @cache
 def _expanded(name: str, dtype: str) -> Size:
-    body, _ = expansion(name, dtype, frozenset())  # without tables, by which limits were measured
+    body, _ = expansion(name, dtype, None)  # without tables, by which limits were measured
     return size_of(tuple(body.instrs))
 
 

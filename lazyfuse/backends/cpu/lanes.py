@@ -1,5 +1,5 @@
-"""What rare lanes ask for: floating point flags, and calls of the C library, one lane at a time:
-for `fmod`, and for what vector math does not cover.
+"""What rare lanes ask for: floating point flags, and calls of the C library, one lane at a time,
+for what vector math does not cover.
 
 The lanes are walked inside a helper function of the module, out of line and cold, behind one
 branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test

@@ -37,13 +37,12 @@ from functools import cache
 from lazyfuse.backends.cpu.instructions import by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
 from lazyfuse.backends.cpu.lanes import libm_call, raise_where
-from lazyfuse.backends.cpu.vecmath import expansion
+from lazyfuse.backends.cpu.vecmath import FMA_FEATURES, expansion
 from lazyfuse.ops.body import Body, Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
 _FLOATS = {"f2": "half", "f4": "float", "f8": "double"}
 _SUFFIXES = {"f2": "f16", "f4": "f32", "f8": "f64"}
-_FMA_FEATURES = frozenset({"fma", "fma4", "neon"})
 #: Comparisons whose vector instructions raise INVALID for NaN, unless told not to.
 _SIGNALING = frozenset({"fcmp olt", "fcmp ole"})
 
@@ -112,7 +111,7 @@ class VectorWriter:
 
     def __init__(self, lanes: int, *, features: frozenset[str]) -> None:
         self.lanes = lanes
-        self.has_fma = bool(features & _FMA_FEATURES)
+        self.has_fma = bool(features & FMA_FEATURES)
         self.has_sse = "sse2" in features
         self.has_quiet_compares = "avx" in features
         self.features = features
@@ -240,9 +239,6 @@ class VectorWriter:
             return self.expand(*expansion(instr.op, peer.dtype, self.features), operands)
         if cell == "mulhi":
             return multiply_high(self, *operands)
-        if cell.startswith("lanes "):
-            always = self.const(True, "b1")
-            return libm_call(self, cell.removeprefix("lanes "), (always, peer, *operands))
         if cell.startswith("llvm."):
             return self._cast(self.intrinsic(cell, peer.dtype, operands), instr.dtype)
         is_quiet = self.has_quiet_compares and self.lanes > 1 and instr.attr != "signaling"

@@ -9,24 +9,38 @@ docs/accuracy.md has the measured errors; tests/test_vecmath.py holds the bounds
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
-from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512, VECMATH
-from lazyfuse.ops.body import Body
+from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512, VECMATH, WITHOUT_FMA
+from lazyfuse.ops.body import Body, Value
 from lazyfuse.ops.primitives import PRIMITIVES
 
-__all__ = ["VECMATH", "expansion"]
+__all__ = ["FMA_FEATURES", "VECMATH", "expansion"]
 
 
-def expansion(name: str, dtype: str, features: frozenset[str]) -> tuple[Body, int]:
-    """Trace the vector code of `name` on `dtype`, for a processor with these features: its body
-    and the index of the result."""
-    return _traced(name, dtype, "avx512f" in features and (name, dtype) in ON_AVX512)
+#: Features that multiply and add in one instruction.
+FMA_FEATURES = frozenset({"fma", "fma4", "neon"})
+
+
+def expansion(name: str, dtype: str, features: frozenset[str] | None) -> tuple[Body, int]:
+    """Trace the vector code of `name` on `dtype`, for a processor with these features, or as for
+    most of them: its body and the index of the result."""
+    return _traced(name, dtype, _function(name, dtype, features))
+
+
+def _function(name: str, dtype: str, features: frozenset[str] | None) -> Callable[..., Value]:
+    if features is None:
+        return VECMATH[name]
+    if "avx512f" in features:
+        return ON_AVX512.get((name, dtype), VECMATH[name])
+    if not features & FMA_FEATURES:
+        return WITHOUT_FMA.get((name, dtype), VECMATH[name])
+    return VECMATH[name]
 
 
 @cache
-def _traced(name: str, dtype: str, on_avx512: bool) -> tuple[Body, int]:  # noqa: FBT001  # a key
+def _traced(name: str, dtype: str, function: Callable[..., Value]) -> tuple[Body, int]:
     body = Body()
     operands = [body.emit("scalar", dtype, attr=slot) for slot in range(PRIMITIVES[name].arity)]
-    function = ON_AVX512[name, dtype] if on_avx512 else VECMATH[name]
     return body, function(*operands).index

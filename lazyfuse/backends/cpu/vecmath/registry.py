@@ -10,6 +10,7 @@ from lazyfuse.backends.cpu.vecmath import (
     inverse,
     logarithm,
     power,
+    remainder,
     trigonometric,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS
@@ -39,6 +40,7 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
     "cbrt": power.cbrt,
     "hypot": power.hypot,
     "pow": power.power,
+    "fmod": remainder.fmod,
 }
 
 #: What processors with AVX-512 compute in another way: they look into tables, and choose between
@@ -50,4 +52,9 @@ ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("pow", "f8"): power.power_by_table,
     **{("sin", dtype): trigonometric.sin_blended for dtype in FORMATS},
     **{("cos", dtype): trigonometric.cos_blended for dtype in FORMATS},
+}
+
+#: What processors that do not multiply and add in one instruction compute in another way.
+WITHOUT_FMA: Mapping[tuple[str, str], Callable[..., Value]] = {
+    ("fmod", dtype): remainder.fmod_by_lanes for dtype in FORMATS
 }
