@@ -8,60 +8,100 @@ That is for libraries which are not written for it: llvmlite frees a string befo
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from lazyfuse.collecting import uncollected
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+#: A stack that is large enough for LLVM; a program may ask for smaller ones.
+_STACK_BYTES = 1 << 20
+
 
 def uninterrupted(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """The result of a function, whose error is raised here. An interrupt is raised when it is
-    done: the caller may have a lock that belongs to what is under way.
+    """The result of a function, whose error is raised here. An interrupt is raised before it
+    begins, or when it is done: the caller may have a lock that belongs to what is under way. (The
+    second of two in a row may be raised at once.)
 
     It must import nothing: an import that was interrupted may have left locks taken, which this
     thread has and the other one would wait for. Nothing is collected meanwhile: a finalizer that
     computes would wait there for what this one has (`session.flush_lock`), for ever.
     """
-    if threading.get_ident() != threading.main_thread().ident:
-        return function(*args, **kwargs)
-    return uncollected(_aside, lambda: function(*args, **kwargs))
+    is_main = threading.get_ident() == threading.main_thread().ident
+    has_room = not 0 < threading.stack_size() < _STACK_BYTES
+    if is_main and has_room and not sys.is_finalizing():  # no thread runs on when Python ends
+        return uncollected(_aside, lambda: function(*args, **kwargs))
+    return function(*args, **kwargs)
 
 
 def _aside(function: Callable[[], _R]) -> _R:
     """The result of a function that another thread calls."""
-    results: list[_R] = []
-    failures: list[BaseException] = []
-    is_done = threading.Lock()
+    call = _Call(function)
+    try:
+        _thread.start_new_thread(call.make, ())  # `Thread.start`, interrupted, can block for ever
+    except BaseException as error:  # also what comes right behind it
+        if call.begins():  # nobody else will
+            if _is_no_thread(error):
+                return function()
+            raise
+        call.interrupts.append(error)
+    call.wait()
+    return call.result()
 
-    def work() -> None:
+
+class _Call(Generic[_R]):
+    """A call that one thread makes and another one waits for."""
+
+    def __init__(self, function: Callable[[], _R]) -> None:
+        self._function = function
+        self._turn, self._is_done = threading.Lock(), threading.Lock()
+        self._is_done.acquire()
+        self._results: list[_R] = []
+        self._failures: list[BaseException] = []
+        #: What was raised in who waits.
+        self.interrupts: list[BaseException] = []
+
+    def begins(self) -> bool:
+        """Whether nobody has asked before."""
+        return self._turn.acquire(blocking=False)
+
+    def make(self) -> None:
+        """Make it, unless somebody else has begun."""
+        if not self.begins():
+            return
         try:
-            results.append(function())
+            self._results.append(self._function())
         except BaseException as error:  # it belongs to who waits
-            failures.append(error)
+            self._failures.append(error)
         finally:
-            is_done.release()
+            self._is_done.release()
 
-    is_done.acquire()
-    try:
-        _thread.start_new_thread(work, ())  # `Thread.start` can be interrupted, and blocks then
-    except RuntimeError:  # no more threads can be had, or the interpreter is about to end
-        return function()
-    interrupts: list[BaseException] = []
-    while not (results or failures):
+    def wait(self) -> None:
+        """Wait until it is made."""
+        while True:
+            try:
+                while not (self._results or self._failures):
+                    self._is_done.acquire()  # an interrupt may come before it waits, or behind it
+                return
+            except BaseException as error:  # whatever handlers of signals raise
+                self.interrupts.append(error)
+
+    def result(self) -> _R:
+        """What it gave. Raises: what it raised, and before that, what was raised in who waits."""
+        raised = self.interrupts + self._failures
+        self.interrupts, self._failures = [], []
         try:
-            is_done.acquire()  # an interrupt may come before it waits, and when it has the lock
-        except BaseException as error:  # whatever handlers of signals raise
-            interrupts.append(error)
-    raised = interrupts + failures
-    failures.clear()
-    try:
-        for each in raised:
-            raise each
-        return results.pop()
-    finally:
-        raised.clear()  # what is raised refers to this frame
-        interrupts.clear()
+            for each in raised:
+                raise each
+            return self._results.pop()
+        finally:
+            raised.clear()  # what is raised refers to this frame
+
+
+def _is_no_thread(error: BaseException) -> bool:
+    """Whether no more threads can be had; a handler of a signal may raise RuntimeError, too."""
+    return type(error) is RuntimeError and "new thread" in str(error)

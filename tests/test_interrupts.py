@@ -360,6 +360,83 @@ def test_what_is_not_interrupted(interrupt: Callable[[], None]) -> None:
     assert seen == [0, 0, 1] and gc.get_threshold() == before
 
 
+BEGINNING = """
+import random, signal, time
+from lazyfuse.interrupts import uninterrupted
+
+class Timeout(RuntimeError):
+    pass
+
+for kind in (Timeout, KeyboardInterrupt):
+    def alarm(*_):
+        fired.append(1)
+        raise kind("time is up")
+
+    def work():
+        began.append(1)
+        time.sleep(0.0005)
+        ended.append(1)
+
+    signal.signal(signal.SIGALRM, alarm)
+    draw, caught = random.Random(1), 0
+    for turn in range(600):
+        began, ended, fired, raised = [], [], [], False
+        try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 2e-4))
+            uninterrupted(work)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except kind:
+            raised, known = True, (len(began), len(ended))
+        caught += raised
+        time.sleep(0.001)
+        assert raised or not fired, turn
+        assert not raised or known == (len(began), len(ended)), (turn, known, began, ended)
+        assert len(began) < 2 and began == ended, turn
+    assert caught > 100, caught
+"""
+
+
+def test_interrupts_while_a_thread_begins() -> None:
+    """What the function does is done once, or not at all, when an interrupt of any kind is
+    raised."""
+    run(BEGINNING)
+
+
+AT_THE_END = """
+import sys, threading, numpy, lazyfuse as lf
+
+def computed(x):
+    return (x * 3.25 - x / 7.5) * (x + 11.0) - (0.5 - x) / (x - 9.0)
+
+class Kept:
+    def __init__(self):
+        self.itself, self.values = self, lf.asarray(numpy.linspace(1.0, 2.0, 100_000))
+    def __del__(self):
+        print(float(computed(self.values).sum()) > 0, flush=True)
+
+kept = Kept()
+numpy.asarray(kept.values * 2 + 1)
+del kept  # the last collection finds it
+"""
+SMALL_STACK = """
+import threading
+threading.stack_size(32768)  # the least that Python allows
+import numpy, lazyfuse as lf
+a = lf.asarray(numpy.linspace(1.0, 2.0, 1000))
+r = a
+for i in range(60):
+    r = r * 1.0001 + lf.sin(r) / (i + 1.5)
+assert abs(float(numpy.asarray(r)[5])) < 10
+"""
+
+
+@pytest.mark.parametrize("program", (AT_THE_END, SMALL_STACK))
+def test_compiling_where_no_thread_helps(program: str, tmp_path: Path) -> None:
+    """When Python ends a thread is begun that never runs; a small stack is not enough for LLVM."""
+    run(program, LAZYFUSE_EAGER_SIZE="0", LAZYFUSE_COLD_SIZE="0",
+        LAZYFUSE_CACHE_DIR=str(tmp_path))  # fmt: skip
+
+
 AT_RANDOM = """
 import gc, random, signal, sys
 import numpy, lazyfuse as lf

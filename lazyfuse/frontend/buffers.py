@@ -11,6 +11,7 @@ from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import as_numpys
 from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.methods import order_letter
 from lazyfuse.frontend.small import as_writeable_as
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
@@ -21,7 +22,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     """NumPy's constructor: uninitialized memory, or the elements in a buffer. Aliasing: as
     `frombuffer`."""
     if buffer is None and strides is None:
-        return empty(shape, dtype, "C" if order is None else order)
+        return empty(shape, dtype, "F" if order_letter(order) == "F" else "C")
     return _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
 
 

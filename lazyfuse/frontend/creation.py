@@ -115,12 +115,12 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     borrowed in the same way. Raises: ValueError when `copy` is False and a copy is needed;
     BufferError for memory on a GPU that cannot be shared; DeviceUnavailableError.
     """
-    copy = _copy_mode(copy)
+    copy, order = _copy_mode(copy), methods.order_letter(order)
     home = gpu_home(a)
     if home is not None:
-        return _from_gpu(a, home, dtype, copy, order or "K", 0, device)
+        return _from_gpu(a, home, dtype, copy, order, 0, device)
     if isinstance(a, Handle):
-        return _from_lazy(a, dtype, copy, order or "K", 0, device)
+        return _from_lazy(a, dtype, copy, order, 0, device)
     values = host_array(fallback.lower(a), dtype, copy=copy, order=order)
     try:
         is_copied = isinstance(a, np.ndarray) or type(a) in (list, tuple, int, float)
@@ -195,11 +195,10 @@ def _filled(shape: Any, value: Any, dtype: str, order: str, device: str | None) 
 
 def _is_fortran(order: str | None) -> bool:
     """Whether a new array is laid out in F order. Raises: ValueError for other than C and F."""
-    if order in ("K", "k", "A", "a"):
+    letter = methods.order_letter(order, "C")
+    if letter in "KA":
         raise ValueError("only 'C' or 'F' order is permitted")
-    if order not in ("C", "c", "F", "f", None):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
-    return order in ("F", "f")
+    return letter == "F"
 
 
 def _constant(shape: Any, value: Any, dtype: Any, order: str, device: str | None) -> Any:

@@ -101,7 +101,7 @@ def order_letter(order: str | bytes | None, otherwise: str = "K") -> str:
     if not isinstance(text, str):
         raise TypeError(f"order must be str, not {type(order).__name__}")
     if text.upper() not in ("C", "F", "A", "K"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{text}')")
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     return text.upper()
 
 
