@@ -18,6 +18,7 @@ SIDES = {
     "scans": "Scans",
     "everyday": "Everyday programs",
     "calls": "Single calls",
+    "ufuncs": "Single ufuncs",
 }
 
 

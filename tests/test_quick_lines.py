@@ -4,8 +4,10 @@ the bits, dtypes, layouts, warnings and errors of NumPy."""
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as host
@@ -306,3 +308,66 @@ def test_a_part_that_is_written_to_itself_is_not_recorded() -> None:
         before = u._storage.node
         u[1:-1, 1:-1] = part
         assert u._storage.node is before
+
+
+COLLECTING = """
+import gc, numpy, lazyfuse as lf
+from lazyfuse.frontend import native_methods
+assert native_methods.make_native(lf.LazyArray)
+a, b, c = (lf.arange(1.0 * m * n).reshape(m, n) * 1 for m, n in ((400, 200), (300, 300), (200, 500)))
+used_up = [(i,) for i in range(5000)]  # a tuple of one element is new memory from here on
+
+class Viewing:
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        used_up.append(c[1])
+
+gc.collect()
+gc.disable()
+gc.set_threshold(1)
+for turn in range(40):
+    b[3]
+    Viewing()
+    gc.enable()
+    a[3]
+    gc.disable()
+assert (a[3].shape, b[3].shape, c[3].shape) == ((200,), (300,), (500,))
+assert float(b[3][1]) == 901.0
+"""
+
+
+def test_views_in_the_middle_of_a_view() -> None:
+    """A collection began while a row was made, and a finalizer made one of another array."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", COLLECTING], capture_output=True, text=True,
+        cwd=Path(__file__).resolve().parents[1], check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+class Alternating:
+    """An index that is another one each time."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers, self.asked = numbers, 0
+
+    def __index__(self) -> int:
+        self.asked += 1
+        return self.numbers[(self.asked - 1) % len(self.numbers)]
+
+
+def test_slices_up_to_what_changes() -> None:
+    """The layout of the second answer was kept for the first."""
+
+    def program(np: Any) -> Any:
+        u, begin = np.arange(90_000.0) * 1, Alternating(2, 5)
+        found = [u[begin:].shape for _ in range(7)]
+        found += [u[2:].shape, u[5:].shape, (np.arange(90_000.0) * 1)[2:].shape, (begin.asked,)]
+        part = slice(Alternating(2, 5), Alternating(10, 13))
+        found += [u[part].shape for _ in range(4)]
+        u[2:10] = u[5:13]
+        return found, u
+
+    with lf.options(eager_size=100):
+        same(program)

@@ -128,3 +128,44 @@ def test_conditions(pair: tuple[float, float], dtype: str) -> None:
 
     for name in ("%", "//", "fmod"):
         assert heard(lf, PROGRAMS[name]) == heard(host, PROGRAMS[name]), name
+
+
+@pytest.mark.parametrize("dtype", ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
+def test_integers(dtype: str) -> None:
+    """`%` by the quotient of `//`: all signs, 0 and -1, the ends of the range."""
+    info = host.iinfo(dtype)
+    some = host.array([info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 3, 7, 10, 100])
+    some = host.concatenate([some, -some[some > 0]]) if info.min else some
+    values = some.astype(dtype)
+    x, y = (grid.ravel() for grid in host.meshgrid(values, values))
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return x % y, x // y, *np.divmod(x, y), np.fmod(x, y), (x % y) * 2 - x // y
+
+    with host.errstate(all="ignore"):
+        for found, wanted in zip(
+            program(lf, lf.asarray(x), lf.asarray(y)), program(host, x, y), strict=True
+        ):
+            assert found.dtype == wanted.dtype
+            host.testing.assert_array_equal(host.asarray(found), wanted)
+
+
+@pytest.mark.parametrize("size", (100, 300_000))
+@pytest.mark.parametrize("name", ("gcd", "lcm", "power", "ldexp", "sqrt"))
+def test_calls_that_numpy_computes(name: str, size: int) -> None:
+    """Their results are written into memory of the engine's pool where they are large."""
+    draw = host.random.default_rng(7)
+    x, y = draw.integers(1, 50, size), draw.integers(1, 9, size)
+    if name == "ldexp":
+        x = x * 0.5
+    operands = (x + 1j * x,) if name == "sqrt" else (x, y)
+
+    def program(np: Any, *operands: Any) -> Any:
+        first = getattr(np, name)(*operands)
+        return first, getattr(np, name)(*(operand[::2] for operand in operands)), first + first
+
+    mine = program(lf, *map(lf.asarray, operands))
+    for found, wanted in zip(mine, program(host, *operands), strict=True):
+        assert found.dtype == wanted.dtype and found.strides == wanted.strides
+        host.testing.assert_array_equal(host.asarray(found), wanted)

@@ -294,7 +294,10 @@ class OutputOf:
         self.ufunc, self.output, self.loop = ufunc, output, loop
 
     def __call__(self, *arrays: Any) -> Any:
-        cast = [np.asarray(a).astype(np.dtype(d)) for a, d in zip(arrays, self.loop, strict=True)]
+        cast = [
+            np.asarray(a).astype(np.dtype(d), copy=False)
+            for a, d in zip(arrays, self.loop, strict=True)
+        ]
         found = self.ufunc(*cast)
         return found[self.output] if self.ufunc.nout > 1 else found
 

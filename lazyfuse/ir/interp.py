@@ -34,15 +34,39 @@ from lazyfuse.ops.shapes import size_of
 
 
 def evaluate(
-    node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+    node: Node,
+    memory: Mapping[Node, np.ndarray],
+    scalars: Mapping[Node, Any],
+    into: np.ndarray | None = None,
 ) -> np.ndarray:
     """The value of `node`. `memory` holds arrays in each node's own strides;
-    `scalars` the values of Consts."""
+    `scalars` the values of Consts. `into`: where to, for what `writes_into` says."""
     values: dict[Node, Any] = dict(memory)
     for current in topological([node], stop=memory):
-        if current not in values:
+        if current is node and into is not None:
+            ufunc, dtypes = _one_call(node)
+            values[node] = ufunc(*_loop(dtypes, [values[src] for src in node.srcs]), out=into)
+        elif current not in values:
             values[current] = value_of(current, values, scalars)
     return np.asarray(values[node])
+
+
+def writes_into(node: Node) -> bool:
+    """Whether the value of a node is what one call of a ufunc writes, in its dtype."""
+    ufunc, dtypes = _one_call(node)
+    if ufunc is None or ufunc.nout != 1:
+        return False
+    loop = tuple(map(np.dtype, dtypes))
+    return bool(ufunc.resolve_dtypes((*loop, None)) == (*loop, np.dtype(node.dtype)))
+
+
+def _one_call(node: Node) -> tuple[Any, tuple[str, ...]]:
+    """The ufunc of an operation or of a recorded call, and the dtypes that it takes; None for
+    others."""
+    if isinstance(node, Map):
+        return node.op.ufunc, node.loop
+    call: Any = getattr(node, "call", None)
+    return (call.ufunc, call.loop) if hasattr(call, "loop") else (None, ())
 
 
 def walk(
@@ -227,10 +251,7 @@ def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
 
 def _elements(node: Map, operands: list[Any]) -> np.ndarray:
     """An elementwise operation on operands of any shapes that broadcast."""
-    loop = [
-        np.asarray(x).astype(np.dtype(d), copy=False)
-        for x, d in zip(operands, node.loop, strict=True)
-    ]
+    loop = _loop(node.loop, operands)
     if node.op.name == "where":
         result: np.ndarray | tuple[np.ndarray, ...] = np.where(*loop)
     elif node.op.name == "complex_of":
@@ -246,6 +267,14 @@ def _elements(node: Map, operands: list[Any]) -> np.ndarray:
         result = result != 0 if node.dtype == "b1" else np.real(result)
     is_fresh = node.op.ufunc is not None or node.op.name in ("where", "complex_of")
     return np.asarray(result).astype(np.dtype(node.dtype), copy=not is_fresh)
+
+
+def _loop(dtypes: Sequence[str], operands: Sequence[Any]) -> list[np.ndarray]:
+    """Operands in the dtypes that an operation takes."""
+    return [
+        np.asarray(x).astype(np.dtype(dtype), copy=False)
+        for x, dtype in zip(operands, dtypes, strict=True)
+    ]
 
 
 def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:

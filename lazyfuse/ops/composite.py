@@ -106,9 +106,10 @@ def int_remainder(x: Value, y: Value) -> Value:
 
 
 def int_fmod(x: Value, y: Value) -> Value:
-    """The sign of the dividend; x % 0 is 0."""
+    """The sign of the dividend; x % 0 is 0. By the quotient, which `//` has, too."""
     trivial = y.eq(0) if y.kind == "u" else y.eq(0) | y.eq(-1)
-    rest = select(trivial, x.lift(0), x % select(trivial, y.lift(1), y))
+    divisor = select(trivial, y.lift(1), y)
+    rest = select(trivial, x.lift(0), x - (x / divisor) * divisor)
     return flag(rest, y.eq(0), DIVIDE)
 
 

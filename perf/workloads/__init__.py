@@ -20,6 +20,7 @@ from perf.workloads import (
     standard,
     tables,
     trading,
+    ufuncs,
 )
 from perf.workloads.base import Data, Program, Workload, as_tuple, error, ideal_bytes, normals
 
@@ -43,6 +44,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "everyday": everyday.WORKLOADS,
     "algorithms": algorithms.WORKLOADS,
     "calls": calls.WORKLOADS,
+    "ufuncs": ufuncs.WORKLOADS,
     "overhead": overhead.WORKLOADS,
 }
 #: The families that stand for real use: these are compared with every peer at every size.

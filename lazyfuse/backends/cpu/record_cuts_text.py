@@ -15,7 +15,8 @@ TABLE = {
 
 CUTS = """
 ; the axes of a shape and of strides from one to another, with references. Those of the rows and
-; those of the columns of the last array stay, since most come again. Whether there was memory
+; those of the columns of the last array stay, since most come again. Whether there was memory.
+; To make a tuple may collect garbage, and a finalizer may come here, too
 define internal i1 @axes_of(ptr %extents, ptr %steps, i64 %from, i64 %to, ptr %cut) {{
   %second = shl i64 %from, 2
   %known = getelementptr ptr, ptr @cuts, i64 %second
@@ -31,6 +32,8 @@ define internal i1 @axes_of(ptr %extents, ptr %steps, i64 %from, i64 %to, ptr %c
   %is_known = and i1 %is_shape, %is_strides
   br i1 %is_known, label %give, label %make
 make:
+  call void @Py_IncRef(ptr %extents)
+  call void @Py_IncRef(ptr %steps)
   %made_shape = call ptr @PyTuple_GetSlice(ptr %extents, i64 %from, i64 %to)
   %made_strides = call ptr @PyTuple_GetSlice(ptr %steps, i64 %from, i64 %to)
   %has_shape = icmp ne ptr %made_shape, null
@@ -38,27 +41,35 @@ make:
   %are_there = and i1 %has_shape, %has_strides
   br i1 %are_there, label %keep, label %drop
 drop:
+  call void @Py_DecRef(ptr %extents)
+  call void @Py_DecRef(ptr %steps)
   call void @Py_DecRef(ptr %made_shape)
   call void @Py_DecRef(ptr %made_strides)
   call void @PyErr_Clear()
   ret i1 false
 keep:
-  call void @Py_IncRef(ptr %extents)
-  call void @Py_IncRef(ptr %steps)
+  %old_extents = load ptr, ptr %known
+  %old_steps = load ptr, ptr %steps_at
+  %old_shape = load ptr, ptr %shape_at
+  %old_strides = load ptr, ptr %strides_at
+  call void @Py_IncRef(ptr %made_shape)
+  call void @Py_IncRef(ptr %made_strides)
   store ptr %extents, ptr %known
   store ptr %steps, ptr %steps_at
   store ptr %made_shape, ptr %shape_at
   store ptr %made_strides, ptr %strides_at
-  call void @Py_DecRef(ptr %known_extents)
-  call void @Py_DecRef(ptr %known_steps)
-  call void @Py_DecRef(ptr %known_shape)
-  call void @Py_DecRef(ptr %known_strides)
-  br label %give
+  call void @Py_DecRef(ptr %old_extents)
+  call void @Py_DecRef(ptr %old_steps)
+  call void @Py_DecRef(ptr %old_shape)
+  call void @Py_DecRef(ptr %old_strides)
+  br label %done
 give:
-  %shape = phi ptr [ %known_shape, %0 ], [ %made_shape, %keep ]
-  %strides = phi ptr [ %known_strides, %0 ], [ %made_strides, %keep ]
-  call void @Py_IncRef(ptr %shape)
-  call void @Py_IncRef(ptr %strides)
+  call void @Py_IncRef(ptr %known_shape)
+  call void @Py_IncRef(ptr %known_strides)
+  br label %done
+done:
+  %shape = phi ptr [ %known_shape, %give ], [ %made_shape, %keep ]
+  %strides = phi ptr [ %known_strides, %give ], [ %made_strides, %keep ]
   %cut_strides = getelementptr ptr, ptr %cut, i64 1
   store ptr %shape, ptr %cut
   store ptr %strides, ptr %cut_strides
@@ -68,9 +79,8 @@ give:
 @cuts = internal global [8 x ptr] zeroinitializer
 
 ; a view of axes of an array of the engine that lies at an offset
-define internal ptr @cut_view(ptr %self, i64 %from, i64 %to, i64 %offset) {{
+define internal ptr @cut_view(ptr %self, ptr %layout, i64 %from, i64 %to, i64 %offset) {{
   %cut = alloca [2 x ptr]
-  %layout = call ptr @get(ptr %self, i64 {handle_layout})
   %extents = call ptr @tuple_item(ptr %layout, i64 0)
   %steps = call ptr @tuple_item(ptr %layout, i64 1)
   %is_cut = call i1 @axes_of(ptr %extents, ptr %steps, i64 %from, i64 %to, ptr %cut)
@@ -135,8 +145,18 @@ no:
   ret i64 -1
 }}
 
+; whether a bound of a slice is None or an int, which are the same each time that they are asked
+define internal i1 @is_plain_bound(ptr %bound) {{
+  %none = call ptr @none()
+  %is_none = icmp eq ptr %bound, %none
+  %is_int = call i1 @is(ptr %bound, i64 {int_})
+  %is_plain = or i1 %is_none, %is_int
+  ret i1 %is_plain
+}}
+
 ; what a key of up to four items makes of a layout, in words: the layout, the number of items, and
-; of each item three; and its place in the table of known layouts. Null for other keys
+; of each item three; and its place in the table of known layouts. Null for other keys, such as
+; slices up to objects that have an `__index__`
 define internal ptr @entry_of(ptr %layout, ptr %key, ptr %said) {{
   %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
   %items = call i64 @items_of(ptr %key, i1 %is_tuple)
@@ -165,7 +185,20 @@ look:
   %step_at = getelementptr i64, ptr %start_at, i64 2
   %after = add i64 %i, 1
   %is_slice = call i1 @is(ptr %item, i64 {slice_})
-  br i1 %is_slice, label %slice, label %other
+  br i1 %is_slice, label %bounds, label %other
+bounds:
+  %from_at = getelementptr ptr, ptr %item, i64 2
+  %to_at = getelementptr ptr, ptr %item, i64 3
+  %by_at = getelementptr ptr, ptr %item, i64 4
+  %from = load ptr, ptr %from_at
+  %to = load ptr, ptr %to_at
+  %by = load ptr, ptr %by_at
+  %from_is_plain = call i1 @is_plain_bound(ptr %from)
+  %to_is_plain = call i1 @is_plain_bound(ptr %to)
+  %by_is_plain = call i1 @is_plain_bound(ptr %by)
+  %both_are_plain = and i1 %from_is_plain, %to_is_plain
+  %is_plain = and i1 %both_are_plain, %by_is_plain
+  br i1 %is_plain, label %slice, label %no
 slice:
   %unpacked = call i32 @PySlice_Unpack(ptr %item, ptr %start_at, ptr %stop_at, ptr %step_at)
   %is_wrong = icmp slt i32 %unpacked, 0

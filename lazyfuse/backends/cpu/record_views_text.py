@@ -284,6 +284,15 @@ fill:
 ; a view of an array of the engine, or an element that is at hand; null without an exception for
 ; what Python has to do
 define internal ptr @viewed(ptr %self, ptr %key) {{
+  %layout = call ptr @get(ptr %self, i64 {handle_layout})
+  call void @Py_IncRef(ptr %layout)
+  %view = call ptr @viewed_by(ptr %self, ptr %key, ptr %layout)
+  call void @Py_DecRef(ptr %layout)
+  ret ptr %view
+}}
+
+; the same with a layout that stays, whatever an `__index__` or a finalizer does to the array
+define internal ptr @viewed_by(ptr %self, ptr %key, ptr %layout) {{
   %taken_at = alloca i64
   %made_at = alloca i64
   %dots_at = alloca i64
@@ -296,7 +305,6 @@ define internal ptr @viewed(ptr %self, ptr %key) {{
   %may = and i1 %plain, %basic
   br i1 %may, label %ask, label %no
 ask:
-  %layout = call ptr @get(ptr %self, i64 {handle_layout})
   %extents = call ptr @tuple_item(ptr %layout, i64 0)
   %ndim = call i64 @tuple_size(ptr %extents)
   %is_int = call i1 @is(ptr %key, i64 {int_})
@@ -314,14 +322,16 @@ move:
   %stride = call i64 @number_at(ptr %steps, i64 0)
   %moved = mul i64 %place, %stride
   %begin = add i64 %start, %moved
-  %row_view = call ptr @cut_view(ptr %self, i64 1, i64 %ndim, i64 %begin)
+  %row_view = call ptr
+    @cut_view(ptr %self, ptr %layout, i64 1, i64 %ndim, i64 %begin)
   ret ptr %row_view
 whole:
   %column_at = call i64 @column_offset(ptr %layout, ptr %key, i64 %ndim)
   %is_column = icmp sge i64 %column_at, 0
   br i1 %is_column, label %column, label %several
 column:
-  %column_view = call ptr @cut_view(ptr %self, i64 0, i64 1, i64 %column_at)
+  %column_view = call ptr
+    @cut_view(ptr %self, ptr %layout, i64 0, i64 1, i64 %column_at)
   ret ptr %column_view
 several:
   %element_at = call i64 @element_offset(ptr %layout, ptr %key)
