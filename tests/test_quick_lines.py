@@ -314,7 +314,8 @@ COLLECTING = """
 import gc, numpy, lazyfuse as lf
 from lazyfuse.frontend import native_methods
 assert native_methods.make_native(lf.LazyArray)
-a, b, c = (lf.arange(1.0 * m * n).reshape(m, n) * 1 for m, n in ((400, 200), (300, 300), (200, 500)))
+sizes = (400, 200), (300, 300), (200, 500)
+a, b, c = (lf.arange(1.0 * m * n).reshape(m, n) * 1 for m, n in sizes)
 used_up = [(i,) for i in range(5000)]  # a tuple of one element is new memory from here on
 
 class Viewing:

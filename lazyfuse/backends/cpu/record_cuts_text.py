@@ -278,7 +278,7 @@ no:
 
 ; keep the layout of a view that what a key says has led to, at the second time in a row that it
 ; comes to its place, since the parts of a loop differ; and that of the whole is not the whole's
-; alone, as that of a view is. Not of a null
+; and this code's alone, as that of a view is. Not of a null
 define internal void @remember_layout(ptr %entry, ptr %said, ptr %view) {{
   %no_entry = icmp eq ptr %entry, null
   %no_view = icmp eq ptr %view, null
@@ -293,7 +293,7 @@ look:
   %is_again = icmp eq i64 %mixed, %seen
   %whose = load ptr, ptr %said
   %references = load i32, ptr %whose
-  %are_several = icmp ugt i32 %references, 1
+  %are_several = icmp ugt i32 %references, 2
   %is_worth = and i1 %is_again, %are_several
   br i1 %is_worth, label %keep, label %no
 keep:
