@@ -43,13 +43,14 @@ def _aside(function: Callable[[], _R]) -> _R:
     call = _Call(function)
     try:
         _thread.start_new_thread(call.make, ())  # `Thread.start`, interrupted, can block for ever
-    except BaseException as error:  # also what comes right behind it
+        call.wait()
+    except BaseException as error:  # behind the start, or where `wait` begins
         if call.begins():  # nobody else will
             if _is_no_thread(error):
                 return function()
             raise
         call.interrupts.append(error)
-    call.wait()
+        call.wait()
     return call.result()
 
 
