@@ -157,13 +157,11 @@ class Compiler:
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        is_in_order = IN_ORDER in source
-        return self._asked(lambda jit: jit.compile(source, level=level, is_in_order=is_in_order))
+        return self._asked(lambda jit: jit.compile(source, level=level))
 
     def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        is_in_order = IN_ORDER in source
-        return self._asked(lambda jit: jit.assembly(source, is_in_order=is_in_order))
+        return self._asked(lambda jit: jit.assembly(source))
 
     def link(self, code: bytes, symbols: Sequence[str]) -> Code:
         """Load object code, dumped or not, and find the addresses of `symbols`."""

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 import llvmlite
 import llvmlite.binding as llvm
 
+from lazyfuse.backends.cpu.compiler import IN_ORDER
 from lazyfuse.backends.cpu.host import Host
 
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
@@ -59,12 +60,9 @@ class Jit:
             cpu=self.cpu, features=self.flags, opt=level, reloc="pic", codemodel="default"
         )
 
-    def compile(
-        self, source: str, *, level: int | None = None, is_in_order: bool = False
-    ) -> bytes:
-        """Object code of a module text; `level` instead of the compiler's. `is_in_order`: as in
-        `compiler.IN_ORDER`."""
-        with self._lock, _without(_OF_ORDER if is_in_order else _OF_LOOPS):
+    def compile(self, source: str, *, level: int | None = None) -> bytes:
+        """Object code of a module text; `level` instead of the compiler's."""
+        with self._lock, _without_costly_passes(source):
             module = llvm.parse_assembly(source, llvm.create_context())
             module.triple = self.triple
             module.data_layout = self._layout
@@ -74,9 +72,9 @@ class Jit:
             code: bytes = machine.emit_object(module)
             return code
 
-    def assembly(self, source: str, *, is_in_order: bool = False) -> str:
+    def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        with self._lock, _without(_OF_ORDER if is_in_order else _OF_LOOPS):
+        with self._lock, _without_costly_passes(source):
             module = llvm.parse_assembly(source, llvm.create_context())
             module.triple = self.triple
             module.data_layout = self._layout
@@ -106,9 +104,10 @@ class Jit:
 
 
 @contextmanager
-def _without(passes: Sequence[str]) -> Iterator[None]:
-    """Leave passes out. Another user of LLVM that compiles at the same moment may lose them, too,
-    and nothing else."""
+def _without_costly_passes(source: str) -> Iterator[None]:
+    """Leave passes out that cost a text more than they give. Another user of LLVM that compiles at
+    the same moment may lose them, too, and nothing else."""
+    passes = _OF_ORDER if IN_ORDER in source else _OF_LOOPS
     try:
         for name in passes:
             llvm.set_option("lazyfuse", f"-disable-{name}")
