@@ -10,7 +10,7 @@ from __future__ import annotations
 import _thread
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, ParamSpec, TypeVar
 
 from lazyfuse.collecting import uncollected
@@ -52,6 +52,31 @@ def _aside(function: Callable[[], _R]) -> _R:
         call.interrupts.append(error)
         call.wait()
     return call.result()
+
+
+def side_by_side(functions: Sequence[Callable[[], _R]]) -> list[_R]:
+    """The results of functions that are called at the same time, one of them by this thread. All
+    are over when an error of one is raised here, the first of them. What is said of imports and
+    of the collector above holds here, too.
+    """
+    if len(functions) == 1 or sys.is_finalizing():
+        return [function() for function in functions]
+    return uncollected(_together, functions)
+
+
+def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
+    calls = [_Call(function) for function in functions]
+    try:
+        for call in calls[1:]:
+            _thread.start_new_thread(call.make, ())
+    except RuntimeError as error:
+        if not _is_no_thread(error):
+            raise
+    for call in calls:
+        call.make()  # unless another thread has begun
+    for call in calls:
+        call.wait()
+    return [call.result() for call in calls]
 
 
 class _Call(Generic[_R]):

@@ -37,18 +37,30 @@ def evaluate(
     node: Node,
     memory: Mapping[Node, np.ndarray],
     scalars: Mapping[Node, Any],
-    into: np.ndarray | None = None,
 ) -> np.ndarray:
     """The value of `node`. `memory` holds arrays in each node's own strides;
-    `scalars` the values of Consts. `into`: where to, for what `writes_into` says."""
+    `scalars` the values of Consts."""
+    return np.asarray(_values([node], memory, scalars)[node])
+
+
+def _values(
+    nodes: Iterable[Node], memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+) -> dict[Node, Any]:
+    """The values of `nodes`, and of all that they need."""
     values: dict[Node, Any] = dict(memory)
-    for current in topological([node], stop=memory):
-        if current is node and into is not None:
-            ufunc, dtypes = _one_call(node)
-            values[node] = ufunc(*_loop(dtypes, [values[src] for src in node.srcs]), out=into)
-        elif current not in values:
+    for current in topological(nodes, stop=memory):
+        if current not in values:
             values[current] = value_of(current, values, scalars)
-    return np.asarray(values[node])
+    return values
+
+
+def call_of(
+    node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+) -> tuple[np.ufunc, list[np.ndarray]]:
+    """The ufunc that writes the value of a node, and its operands: for what `writes_into` says."""
+    values = _values(node.srcs, memory, scalars)
+    ufunc, dtypes = _one_call(node)
+    return ufunc, _loop(dtypes, [values[src] for src in node.srcs])
 
 
 def writes_into(node: Node) -> bool:

@@ -20,7 +20,7 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
-from lazyfuse.ir.interp import evaluate, result_memory, view_of, writes_into
+from lazyfuse.ir.interp import call_of, evaluate, result_memory, view_of, writes_into
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
@@ -28,11 +28,9 @@ from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.library import bound_call
 from lazyfuse.runtime.session import executable, kernels
+from lazyfuse.runtime.shared_calls import POOLED, compute
 
 IsDead = Callable[[int], bool]
-#: Bytes from which NumPy's results go to memory of the pool: new memory costs a fault for each
-#: page, 2.5 us.
-_POOLED = 1 << 17
 
 
 class Executor:
@@ -240,32 +238,26 @@ class Executor:
         """Run a node op by op on host arrays and keep the result on the device."""
         memory = {node: self._array(node, slot) for node, slot in step.reads}
         scalars = {node: self.scalars[number] for node, number in step.scalars}
-        node = step.node
-        if self.backend.device == "cpu" and node.nbytes >= _POOLED and writes_into(node):
-            self._call_in_pool(step, memory, scalars)
-            return
-        value, met = collect(lambda: evaluate(node, memory, scalars))
+        if self.backend.device == "cpu" and step.node.nbytes >= POOLED and writes_into(step.node):
+            buffer, met = self._written(step.node, memory, scalars)
+        else:
+            value, met = collect(lambda: evaluate(step.node, memory, scalars))
+            flat = result_memory(value, step.node, memory.values())
+            buffer = self.backend.from_host(flat, borrow=True)
+            buffer.exclusive = True  # the call made it for this node alone
         self.conditions |= met
-        flat = result_memory(value, node, memory.values())
         nbytes = sum(array.nbytes for array in memory.values())
-        events.add(bytes_read=nbytes, bytes_written=flat.nbytes)
-        buffer = self.backend.from_host(flat, borrow=True)
-        buffer.exclusive = True  # the call made it for this node alone
+        events.add(bytes_read=nbytes, bytes_written=step.node.nbytes)
         self.buffers[step.target] = buffer
 
-    def _call_in_pool(
-        self, step: Call, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
-    ) -> None:
-        """The same where NumPy can write its result into memory of the pool."""
-        node = step.node
+    def _written(
+        self, node: Node, memory: Mapping[Node, np.ndarray], scalars: Mapping[Node, Any]
+    ) -> tuple[Buffer, int]:
+        """What one ufunc writes into memory of the pool, and the conditions that it met."""
         buffer = self.backend.allocate(node.nbytes)
         target = host_array(node, buffer, self.backend)
-        _, met = collect(lambda: evaluate(node, memory, scalars, target))
-        self.conditions |= met
-        events.add(
-            bytes_read=sum(array.nbytes for array in memory.values()), bytes_written=node.nbytes
-        )
-        self.buffers[step.target] = buffer
+        ufunc, operands = call_of(node, memory, scalars)
+        return buffer, compute(ufunc, operands, target, threads=self.options.threads)
 
     def _array(self, node: Node, slot: int) -> np.ndarray:
         return host_array(node, self._buffer(slot), self.backend)
