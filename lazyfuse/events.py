@@ -46,7 +46,9 @@ class Stats:
 _TOTAL = Stats()
 _FALLBACKS: Counter[str] = Counter()
 _ELSEWHERE: list[Callable[[], dict[str, int]]] = []
-_LOCK = threading.Lock()
+#: The thread that has it may come again: in the middle of a sum, a finalizer or a handler of a
+#: signal may compute. So it is with the other locks that are held while Python runs.
+_LOCK = threading.RLock()
 
 
 def add(**amounts: int | float) -> None:

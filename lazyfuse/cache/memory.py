@@ -32,7 +32,7 @@ class Cache(Generic[K, V]):
 
     def __init__(self, maxsize: int, on_loss: Callable[[], None] = lambda: None) -> None:
         self._entries: LRUCache[K, V] = LRUCache(maxsize)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of a signal may compute meanwhile
         self._hits = 0
         self._misses = 0
         self.epoch = 0

@@ -196,6 +196,7 @@ def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
             raise ValueError("more than one axis")
     except ValueError:
         refuse(array, key, value)
+    _warn_of_value(node)
     layout, node, index = in_written_order(found, node)
     if not found.unique:
         node, index = last_values(layout, node, index, array._storage.device)
@@ -214,6 +215,7 @@ def assign(target: Any, value: Any) -> None:
     node = value_node(_packed(value, target._code), target._code, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
+    _warn_of_value(node)
     target._write(node)
 
 
@@ -245,9 +247,15 @@ def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
     extra = len(node.shape) - len(shape)
     if extra > 0 and set(node.shape[:extra]) == {1}:
         node = _without_axes(node, extra)
-    warn_of_cast(node.dtype, dtype)
     strides = copy_strides(node.shape, node.strides)
     return Map(OPS["astype"], (node.dtype,), dtype, node.shape, strides, (node,))
+
+
+def _warn_of_value(node: Node) -> None:
+    """NumPy's warning when the complex values of a `value_node` become real ones: it is given when
+    they fit where they are written."""
+    if isinstance(node, Map):
+        warn_of_cast(node.loop[0], node.dtype)
 
 
 def _converted(value: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -298,6 +306,8 @@ def assign_where(array: Any, mask: Any, value: Any) -> None:
     dtype, old = array._code, array._read()
     chosen = operand(mask).node
     assert chosen is not None
-    operands = (chosen, value_node(value, dtype, ()), old)
+    written = value_node(value, dtype, ())
+    _warn_of_value(written)
+    operands = (chosen, written, old)
     strides = copy_strides(old.shape, old.strides)
     array._write(Map(OPS["where"], ("b1", dtype, dtype), dtype, array.shape, strides, operands))

@@ -152,9 +152,9 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
         return False
     count(_SAVED)
     if out._host is not None:
-        heard(plain, *operands, out._host)
+        heard(plain, *operands, out=out._host)
         return True
-    return change(out, out._layout, lambda target: plain(*operands, target))
+    return change(out, out._layout, lambda target: plain(*operands, out=target))
 
 
 def put(result: Any, out: Any) -> bool:

@@ -56,6 +56,11 @@ class Step(NamedTuple):
     dying: tuple[int, ...]
 
 
+class OvertakenError(Exception):
+    """Code of the user that ran in the middle, a finalizer or a handler of a signal, has asked for
+    values: nodes of the trace may have theirs, and no operands any more."""
+
+
 class Interpreter:
     """One run of pending nodes; for the engine what an Executor is."""
 
@@ -72,12 +77,16 @@ class Interpreter:
         self._inputs: list[np.ndarray] = []
 
     def run(self) -> list[Buffer]:
-        """The buffers of the outputs."""
+        """The buffers of the outputs. Raises: OvertakenError."""
         try:
             _, flags = collect(self._evaluate)
             self.conditions = flags | self._flags
             events.add(cold_runs=1)
             return [self._kept(node, self._values[node]) for node in self.pending.outputs]
+        except Exception as error:
+            if self.pending.is_stale:
+                raise OvertakenError from error
+            raise
         finally:  # a traceback that is kept would keep their memory
             self._values.clear()
             self._rooms.clear()
@@ -88,11 +97,19 @@ class Interpreter:
         nodes = self.pending.nodes
         steps = self.known.steps
         if steps is None:
-            self.known.steps = self._taken_first(nodes)
+            steps = self._taken_first(nodes)
+            self._check()
+            self.known.steps = steps
             return
         for step in steps:
             self._take(step, nodes)
             self._drop(step, nodes)
+        self._check()
+
+    def _check(self) -> None:
+        """Raises: OvertakenError."""
+        if self.pending.is_stale:
+            raise OvertakenError
 
     def _taken_first(self, nodes: Sequence[Node]) -> list[Step]:
         """The steps of the first run, which are taken."""

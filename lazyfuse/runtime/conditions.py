@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.cache.memory import Cache
+from lazyfuse.collecting import uncollected
 from lazyfuse.ir.graph import Graph, is_leaf
 from lazyfuse.ir.interp import walk
 from lazyfuse.ir.node import (
@@ -353,13 +354,20 @@ def _guess(suspects: list[Suspect], bits: int) -> list[Finding]:
 
 
 def collect(function: Callable[[], Any]) -> tuple[Any, int]:
-    """The value of a function that calls NumPy, and the conditions that it met."""
+    """The value of a function that calls NumPy, and the conditions that it met.
+
+    To enter `errstate` sets a variable of the context. CPython 3.11 frees what it changes there
+    when a finalizer sets one meanwhile, as it does that asks for a value.
+    """
     met = 0
 
     def note(_: str, bits: int) -> None:
         nonlocal met
         met |= bits
 
-    with np.errstate(all="call", call=note):
-        value = function()
-    return value, met
+    listening = np.errstate(all="call", call=note)
+    uncollected(listening.__enter__)
+    try:
+        return function(), met
+    finally:
+        uncollected(listening.__exit__, None, None, None)

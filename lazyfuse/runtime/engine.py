@@ -25,7 +25,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
 from lazyfuse.runtime.caller import is_users, user_frame
-from lazyfuse.runtime.cold import Interpreter
+from lazyfuse.runtime.cold import Interpreter, OvertakenError
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
 from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
@@ -238,7 +238,10 @@ def _run(pending: Trace, device: str) -> list[Finding]:
         leaves = [node for node in pending.nodes if node.buffer is not None]
         interpreter = Interpreter(pending, session.backend(device), options, found)
         with found.counted():
-            return _complete(pending, leaves, interpreter, interpreter.run)
+            try:
+                return _complete(pending, leaves, interpreter, interpreter.run)
+            except OvertakenError:
+                return _again(pending, device)
     with nullcontext() if found is None else found.family.counted():
         known = planned(pending, key)
         session.met.pop(key, None)
@@ -310,7 +313,8 @@ def _complete(
     for node in pending.nodes:
         node.seen = True
     for node, buffer in zip(pending.outputs, results, strict=True):
-        node.attach(buffer)
+        if node.buffer is None:  # code of the user may have had it computed meanwhile
+            node.attach(buffer)
     session.runs[0] += 1
     return findings
 

@@ -280,7 +280,7 @@ class _Bound(NamedTuple):
 
 
 _WARNED: set[str] = set()
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 
 
 def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:

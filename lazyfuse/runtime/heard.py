@@ -41,21 +41,21 @@ listening.run(np.seterrcall, _Listener())
 _context = listening.copy
 
 
-def heard(operator: Callable[..., Any], *operands: Any) -> Any:
-    """`operator(*operands)`, whose floating point conditions are told the user as `np.errstate`
-    says. Raises: what the operator raises; FloatingPointError, or what a handler or a filter
-    raises, when the operator is done."""
-    value = quietly(operator, *operands)
+def heard(operator: Callable[..., Any], *operands: Any, **keywords: Any) -> Any:
+    """`operator(*operands, **keywords)`, whose floating point conditions are told the user as
+    `np.errstate` says. Raises: what the operator raises; FloatingPointError, or what a handler or
+    a filter raises, when the operator is done."""
+    value = quietly(operator, *operands, **keywords)
     if messages:
         tell_heard()
     return value
 
 
-def quietly(operator: Callable[..., Any], *operands: Any) -> Any:
-    """`operator(*operands)`, whose floating point conditions are taken down: `tell_heard` tells
-    them, where user code may run. Raises: what the operator raises."""
+def quietly(operator: Callable[..., Any], *operands: Any, **keywords: Any) -> Any:
+    """`operator(*operands, **keywords)`, whose floating point conditions are taken down:
+    `tell_heard` tells them, where user code may run. Raises: what the operator raises."""
     try:
-        return _context().run(operator, *operands)
+        return _context().run(operator, *operands, **keywords)
     except BaseException:
         forget()
         raise

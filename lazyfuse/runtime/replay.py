@@ -96,7 +96,7 @@ class Call(NamedTuple):
         return type(value) is Large
 
 
-_adding = threading.Lock()
+_adding = threading.RLock()
 
 
 class Entries:

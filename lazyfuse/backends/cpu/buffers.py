@@ -80,14 +80,24 @@ class BufferPool:
             if block.capacity == capacity:
                 return block
             returned.append(block)
-        with self._lock:
+        found = self._found(capacity)
+        return _new_block(capacity) if found is None else found
+
+    def _found(self, capacity: int) -> Block | None:
+        """A free block. None, too, while somebody else is here: that may be this thread, in the
+        middle of which a handler of a signal computes."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
             if self._returned:
                 self._sort_returned()
             blocks = self._free.get(capacity)
-            if blocks:
-                self._held -= _counted(capacity)
-                return blocks.pop()
-        return _new_block(capacity)
+            if not blocks:
+                return None
+            self._held -= _counted(capacity)
+            return blocks.pop()
+        finally:
+            self._lock.release()
 
     def give(self, block: Block) -> None:
         """Take back a block; safe in a destructor."""

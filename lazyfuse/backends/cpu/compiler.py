@@ -117,7 +117,7 @@ class Compiler:
         self._jit: Jit | None = None
         self._lock = threading.Lock()
         self._calls: Calls | None = None
-        self._calls_lock = threading.Lock()
+        self._calls_lock = threading.RLock()
         self._kept = kept
 
     def aside(self) -> Compiler:
@@ -135,7 +135,8 @@ class Compiler:
             if self._calls is None:
                 binary = self.module("launch", lambda: text(self.triple))
                 code = self.link(binary, ENTRIES)
-                self._calls = Calls(code, _SSE_BITS if is_sse(self.triple) else _FENV_BITS)
+                if self._calls is None:  # a handler of a signal may have computed meanwhile
+                    self._calls = Calls(code, _SSE_BITS if is_sse(self.triple) else _FENV_BITS)
             return self._calls
 
     def module(

@@ -34,7 +34,7 @@ class Masks:
         self._has_looked = False
         self._functions: dict[str, Callable[..., None]] = {}
         self._code: Code | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def pick(self, values: np.ndarray, mask: np.ndarray, out: np.ndarray) -> bool:
         """values[mask] into `out`."""

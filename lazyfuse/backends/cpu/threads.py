@@ -46,7 +46,7 @@ class Workers:
                 self.count += 1
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.count = 0
         if self._calls is not None:
             self._calls.open()
