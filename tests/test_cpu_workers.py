@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from lazyfuse import config
-from lazyfuse.backends.cpu import CpuBackend, launch_text
+from lazyfuse.backends.cpu import CpuBackend, launch_cut, launch_text
 from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_run import Job, Run
 from lazyfuse.backends.cpu.launch_text import ENTRIES, SLOTS, WORKERS, is_sse, text
@@ -321,6 +321,8 @@ def test_few_columns_are_shared_evenly(
 ) -> None:
     """Two threads have whole cache lines of a column sum each, and wide strips where they can."""
     monkeypatch.setattr("lazyfuse.backends.cpu.launch.default_threads", lambda: 2)
+    monkeypatch.setattr(launch_cut, "default_threads", lambda: 2)
+    monkeypatch.setattr(launch_cut, "stream_bytes", lambda: 1 << 40)
     kernel = column_kernel("f8", "add")
     compiled = BACKEND.compile(kernel, "columns")
     launch = compiled.bind((columns, 100_000), ((1, columns), (1,)), (0, 0))

@@ -24,8 +24,9 @@ from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import session
+from lazyfuse.runtime.budget import is_over_budget
 from lazyfuse.runtime.caller import OURS, is_users, user_frame
-from lazyfuse.runtime.engine import enforce_budget, is_over_budget
+from lazyfuse.runtime.engine import enforce_budget
 from lazyfuse.runtime.error_modes import current_modes
 
 Key = tuple[Any, ...]

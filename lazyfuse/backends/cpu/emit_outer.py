@@ -37,9 +37,6 @@ from lazyfuse.backends.cpu.vector import Operand, part_dtype, vector_type
 from lazyfuse.ir.kernel import Level
 from lazyfuse.ops.primitives import PRIMITIVES
 
-#: Rows that a block of columns takes at once. Measured with 16 and 1000 columns of doubles: 2 rows
-#: or 32 take up to a half longer.
-BLOCK_ROWS = 8
 #: Vectors of columns from which a comparison, which takes ten cycles until the next can start, is
 #: better made along rows.
 WIDE_VECTORS = 3
@@ -168,13 +165,14 @@ class _Block:
         where comparisons would wait."""
         if _has_costly_rows(plan):
             return "1"
+        usual = self.writer.parameter(self.site.params.rows)
         columns = self.writer.i64("sub", self.span[1], self.span[0])
         if not any(waits(acc) for _, acc in plan.folds):
             is_one = self.writer.value(f"icmp sle i64 {columns}, {self.writer.lanes}")
-            return self.writer.value(f"select i1 {is_one}, i64 {extent}, i64 {BLOCK_ROWS}")
+            return self.writer.value(f"select i1 {is_one}, i64 {extent}, i64 {usual}")
         wide = (WIDE_VECTORS - 1) * self.writer.lanes
         is_wide = self.writer.value(f"icmp sgt i64 {columns}, {wide}")
-        return self.writer.value(f"select i1 {is_wide}, i64 1, i64 {BLOCK_ROWS}")
+        return self.writer.value(f"select i1 {is_wide}, i64 1, i64 {usual}")
 
     def _start(self, plan: PhasePlan) -> None:
         """Set the accumulators of all columns to what they start from."""

@@ -2,9 +2,9 @@
 
 In order: the extent of each axis; `split`, the outer axis that the range [begin, end) restricts
 (the last one stands for all that are joined);
-`block`, the lanes that a column reduction takes together; the address of each argument (offset
-applied); the stride in bytes of each STRIDED axis of each argument that is not scratch; the
-scalars as raw bits (a complex one takes two slots).
+`block` and `rows`, the lanes and the rows that a column reduction takes together; the address of
+each argument (offset applied); the stride in bytes of each STRIDED axis of each argument that is
+not scratch; the scalars as raw bits (a complex one takes two slots).
 
 The layout follows from the kernel alone: emitter and launcher compute it separately.
 """
@@ -33,6 +33,7 @@ class Params(NamedTuple):
     extents: tuple[int, ...]
     split: int
     block: int
+    rows: int
     pointers: tuple[int, ...]
     strides: tuple[dict[int, int], ...]
     scalars: tuple[int, ...]
@@ -42,7 +43,7 @@ class Params(NamedTuple):
 def params(kernel: Kernel) -> Params:
     """Number the slots of a kernel."""
     rank = kernel.outer + kernel.inner
-    first = rank + 2
+    first = rank + 3
     pointers = tuple(range(first, first + len(kernel.args)))
     slot = first + len(kernel.args)
     strides = []
@@ -55,7 +56,9 @@ def params(kernel: Kernel) -> Params:
         scalars.append(slot)
         slot += 2 if dtype[0] == "c" else 1
     extents = tuple(range(rank))
-    return Params(extents, rank, rank + 1, pointers, tuple(strides), tuple(scalars), slot)
+    return Params(
+        extents, rank, rank + 1, rank + 2, pointers, tuple(strides), tuple(scalars), slot
+    )
 
 
 def strided_axes(access: tuple[str, ...]) -> list[int]:

@@ -20,45 +20,27 @@ from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_class
 from lazyfuse.backends.cpu.compiler import Code
 from lazyfuse.backends.cpu.emit_params import (
-    BLOCK_VECTORS,
     is_staged,
     lane_count,
     params,
     strided_axes,
     walked,
 )
-from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
-from lazyfuse.backends.cpu.features import second_cache_bytes
+from lazyfuse.backends.cpu.emit_plan import PhasePlan
+from lazyfuse.backends.cpu.launch_cut import cut, memory_ns, moved_bytes, ns_per_point
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
 from lazyfuse.backends.cpu.threads import Workers, default_threads
-from lazyfuse.ir.kernel import Kernel, Lanes, Level, Role
-from lazyfuse.ops.primitives import PRIMITIVES
+from lazyfuse.ir.kernel import Kernel, Lanes, Role
 
 #: Estimated nanoseconds of work that pay for one more thread that looks for work: it joins in
 #: 1 us.
 NS_PER_THREAD = 8_000.0
 #: And for one that sleeps: to wake it takes its waker up to 10 us, and it comes after 30 us.
 WAKE_NS = 60_000.0
-#: Of one thread between its second cache and what is behind it (27 GB/s on Emerald Rapids).
-NS_PER_BYTE = 0.04
 #: Ranges per thread, to even out their speeds; a range costs far more than claiming it.
 RANGES_PER_THREAD = 4
-#: Bytes of scratch memory per block of columns: half a usual second-level cache.
-SCRATCH_BYTES = 512 << 10
-#: Bytes of a block of columns, which later phases read again from the last cache. Of few rows it
-#: is as wide as the stack has room for, which reads whole pages: x - x.mean(axis=0) of 100 rows of
-#: float32 takes 0.6 of the time that it takes with LEAST_VECTORS.
-BLOCK_BYTES, LEAST_VECTORS, VECTOR_BYTES = 8 << 20, 16, 64
-#: Elements of the lane axis that go to one thread together. A column reduction over strips of 8
-#: doubles takes 2 to 4 times as long as over 64 (1M doubles, 16 to 1000 columns), so narrower ones
-#: are taken only where there are too few columns for all threads (16 columns in two strips: 0.6 of
-#: the time); for elementwise kernels it is a cache line of bytes.
-UNIT_ELEMENTS = 64
-#: Nanoseconds per point from which a column reduction is not bound by memory: narrow strips pay.
-HEAVY_NS = 2.0
-
 _POINTER = attrgetter("pointer")
 
 
@@ -127,18 +109,15 @@ class Launch:
         self.program, self.extents = program, extents
         kernel = program.kernel
         self._is_empty = 0 in extents[: kernel.outer]
-        walk = walked(kernel, extents)
-        self._split, self._unit = _split_axis(program, walk)
-        self._end = walk[self._split] if kernel.outer else 1
-        self._columns = _block_columns(program, extents)
+        nbytes = moved_bytes(kernel, extents, strides)
+        self._cut = cut(kernel, extents, program.lanes, program.ns_per_point, nbytes)
+        self._end = walked(kernel, extents)[self._cut.axis] if kernel.outer else 1
         self._template = self._block(strides)
         self._pointers = _pointer_slots(program, offsets)
         self._offsets = [offset for _, offset in self._pointers]
         self._idle: dict[int, list[Run]] = {}  # by helpers
-        self._scratch = _scratch_slots(program, extents, self._columns)
-        self.work_ns = max(
-            math.prod(extents) * program.ns_per_point, _memory_ns(kernel, extents, strides)
-        )
+        self._scratch = _scratch_slots(program, extents, self._cut.columns)
+        self.work_ns = max(math.prod(extents) * program.ns_per_point, memory_ns(nbytes))
 
     def __call__(
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
@@ -202,10 +181,10 @@ class Launch:
 
     def _shares(self, helpers: int) -> tuple[int, int]:
         """The length of the ranges that threads claim, and how many helpers have one."""
-        units = -(-self._end // self._unit)
+        units = -(-self._end // self._cut.unit)
         helpers = min(helpers, units - 1)
         ranges = RANGES_PER_THREAD * (helpers + 1) if helpers else 1
-        return -(-units // ranges) * self._unit, helpers
+        return -(-units // ranges) * self._cut.unit, helpers
 
     def _prepare(self, helpers: int) -> Run:
         """Memory for a run with so many helpers."""
@@ -260,8 +239,9 @@ class Launch:
         block = (ctypes.c_int64 * (slots.size + 1))()  # the flags come last
         for slot, extent in zip(slots.extents, self.extents, strict=True):
             block[slot] = extent
-        block[slots.split] = self._split
-        block[slots.block] = self._columns
+        block[slots.split] = self._cut.axis
+        block[slots.block] = self._cut.columns
+        block[slots.rows] = self._cut.rows
         args = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
         places = [
             places
@@ -272,32 +252,6 @@ class Launch:
             for axis in strided_axes(arg.access):
                 block[axes[axis]] = steps[axis] * int(arg.dtype[1:])
         return block
-
-
-def ns_per_point(kernel: Kernel, plans: Sequence[PhasePlan]) -> float:
-    """A rough time per index of one thread, to tell small work from large."""
-    cycles = 0.0
-    for plan in plans:
-        if plan.level is Level.OUTER and kernel.inner:
-            continue
-        pairs = zip(plan.body, plan.places, strict=True)
-        cycles += sum(PRIMITIVES[instr.op].cost for instr, place in pairs if place is Place.LANE)
-        cycles += 2 * len(plan.stores) + len(plan.folds)
-    return cycles / 8 / 3
-
-
-def _memory_ns(
-    kernel: Kernel, extents: tuple[int, ...], strides: Sequence[tuple[int, ...]]
-) -> float:
-    """A rough time in which one thread moves the memory of all arguments, where its second cache
-    does not hold it."""
-    args = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
-    nbytes = sum(
-        math.prod(extent for extent, step in zip(extents, steps, strict=False) if step)
-        * int(arg.dtype[1:])
-        for arg, steps in zip(args, strides, strict=True)
-    )
-    return nbytes * NS_PER_BYTE if nbytes > second_cache_bytes() else 0.0
 
 
 def _pointer_slots(program: Program, offsets: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -321,39 +275,3 @@ def _scratch_slots(
     slots = zip(program.params.pointers, kernel.args, strict=True)
     given = [(slot, arg) for slot, arg in slots if arg.role is Role.SCRATCH]
     return [(slot, size_class(points * int(arg.dtype[1:]))) for slot, arg in given]
-
-
-def _block_columns(program: Program, extents: tuple[int, ...]) -> int:
-    """The columns a column reduction takes together; less where scratch would not fit a cache."""
-    kernel, lanes = program.kernel, program.lanes
-    sizes = [int(arg.dtype[1:]) for arg in kernel.args if arg.role is Role.SCRATCH]
-    rows = max(1, math.prod(extents[kernel.outer :]))
-    if not sizes:
-        vectors = BLOCK_BYTES // (VECTOR_BYTES * rows)
-        return lanes * max(LEAST_VECTORS, min(BLOCK_VECTORS, vectors))
-    vector_bytes = lanes * rows * sum(sizes)
-    return lanes * max(1, min(BLOCK_VECTORS, SCRATCH_BYTES // vector_bytes))
-
-
-def _unit(program: Program, extent: int) -> int:
-    """How many elements of the lane axis go to one thread together."""
-    kernel, lanes = program.kernel, program.lanes
-    if not kernel.inner:
-        return UNIT_ELEMENTS
-    if program.ns_per_point >= HEAVY_NS:
-        return lanes
-    each = -(-max(extent, 1) // (default_threads() * lanes)) * lanes
-    return min(UNIT_ELEMENTS, each)
-
-
-def _split_axis(program: Program, extents: tuple[int, ...]) -> tuple[int, int]:
-    """The outer axis that threads share (the first long one, else the longest) and its unit."""
-    kernel = program.kernel
-    if not kernel.outer:
-        return 0, 1
-    units = [1] * kernel.outer
-    if not kernel.folds_lanes:
-        units[-1] = _unit(program, extents[-1])
-    counts = [-(-extent // unit) for extent, unit in zip(extents, units, strict=False)]
-    longest = max(range(kernel.outer), key=lambda axis: (min(counts[axis], 16), -axis))
-    return longest, units[longest]

@@ -58,12 +58,8 @@ from lazyfuse.backends.cpu import (
 )
 from lazyfuse.backends.cpu import methods_text as templates
 from lazyfuse.backends.cpu.defer import CODES
-from lazyfuse.backends.cpu.launch import (
-    NS_PER_THREAD,
-    RANGES_PER_THREAD,
-    UNIT_ELEMENTS,
-    WAKE_NS,
-)
+from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_NS
+from lazyfuse.backends.cpu.launch_cut import UNIT_ELEMENTS
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import METHODS as RULES

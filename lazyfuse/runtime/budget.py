@@ -1,0 +1,68 @@
+"""How much may be pending: operations one upon the other, and memory that they keep alive."""
+
+from __future__ import annotations
+
+import threading
+
+from lazyfuse.config import Options
+from lazyfuse.ir.node import Node
+from lazyfuse.ir.orphans import BYTES
+
+
+def is_over_budget(node: Node, options: Options) -> bool:
+    """Whether what is pending under a node may be too much, at a glance."""
+    if node.depth < 2:
+        return False
+    if node.depth > options.max_pending_nodes:
+        return True
+    least = min(SMALL_HELD, options.max_pending_bytes)
+    return node.held > least and BYTES[0] >= least
+
+
+#: Bytes under an operation from which it is worth asking how many of them nobody else needs.
+SMALL_HELD = 3 << 20
+#: Dead inputs, in units of the result, that pending operations may keep alive.
+_HELD_RESULTS = 3
+#: Nodes looked at in one question.
+_HELD_WALK = 1024
+#: Nodes that each recorded operation may add to the questions, on average: a program of stencils
+#: reaches the bound, which counts every path, at each step.
+_HELD_WALK_EACH = 32
+
+
+class _Credit(threading.local):
+    """Nodes that the next question of this thread may look at; below zero it is not asked."""
+
+    nodes = 0
+
+
+_credit = _Credit()
+
+
+def holds_too_much(node: Node, limit: int) -> bool:
+    """Whether pending operations alone keep inputs alive:
+    more than the limit, or several times their result.
+
+    The answer no resets the node's bound to the dead bytes found,
+    so that the question is not asked at every step.
+    """
+    allowed = max(min(limit, _HELD_RESULTS * node.nbytes), min(SMALL_HELD, limit))
+    if node.held <= allowed:
+        return False
+    _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
+    if _credit.nodes < 0:
+        return False
+    dead, stack = 0, [node]
+    seen: set[Node] = set()
+    while stack and len(seen) < _HELD_WALK:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.buffer is not None:
+            dead += 0 if current.is_held else current.nbytes
+        else:
+            stack.extend(current.srcs)
+    _credit.nodes -= len(seen)
+    node.held = dead
+    return dead >= allowed
