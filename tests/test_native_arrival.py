@@ -209,6 +209,8 @@ def has_begun():
 large = np.exp(np.zeros(200_000)).sum()
 assert float(large) == 200_000.0
 """
+#: Python 3.12 warns of forks beside threads.
+QUIETLY = ("-W", "ignore::DeprecationWarning")
 ENDS = {
     "goes on": "hot(is_native)",
     "ends": "hot(has_begun)",
@@ -244,7 +246,7 @@ def test_a_program_that_meanwhile(name: str, disk: str, tmp_path: Path) -> None:
         pytest.skip("no fork on this system")
     settings = {"LAZYFUSE_CACHE_DIR": str(tmp_path), "LAZYFUSE_DISK_CACHE": disk}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + textwrap.dedent(ENDS[name])],
+        [sys.executable, *QUIETLY, "-c", PROGRAM + textwrap.dedent(ENDS[name])],
         capture_output=True, text=True, cwd=ROOT, env=os.environ | settings, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

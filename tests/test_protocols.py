@@ -209,6 +209,24 @@ def test_buffer_protocol() -> None:
     assert (host.asarray(memoryview(pending(GRID)[::2, ::-1])) == GRID[::2, ::-1]).all()
     with pytest.raises((BufferError, TypeError)):
         io.BytesIO(b"12345678").readinto(pending())
+    with oracle.options(eager_size=100):  # of small arrays both write
+        small = lf.zeros(3)
+        assert not memoryview(small).readonly
+        io.BytesIO(host.arange(3.0).tobytes()).readinto(small)
+        memoryview(small)[0] = 7.0
+        assert small.tolist() == [7.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("size", [0, 100])
+def test_numpy_asks_for_arrays(size: int) -> None:
+    """Not for buffers, which have other dtypes and are read-only: memory is the array's."""
+    with oracle.options(eager_size=size):
+        x = lf.zeros(3, np_dtype := host.dtype("f8", metadata={"of": 1}))
+        seen = host.asarray(x)
+        assert seen.dtype.metadata == np_dtype.metadata or size == 0
+        assert seen.flags.writeable == bool(size)
+        x += 1
+        assert (seen == (1 if size else 0)).all()
 
 
 def test_dlpack() -> None:

@@ -42,7 +42,15 @@ def test_no_reference_is_lost() -> None:
         while gc.collect():  # what finalizers let go, too
             pass
         kept: tuple[Any, ...] = (there, there._storage, there._layout, host.dtype("f8"))
-        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
+        found = [*map(sys.getrefcount, kept), len(gc.get_objects())]
+        return found[:3] + found[4:] if numpy_loses_dtypes() else found
+
+    def numpy_loses_dtypes() -> bool:
+        """NumPy 2.5.5 for Python 3.12 does, in `dot`."""
+        before = sys.getrefcount(host.dtype("f8"))
+        for _ in range(100):
+            host.dot(values, values)
+        return sys.getrefcount(host.dtype("f8")) - before >= 50
 
     lf.cache_clear()  # else plans of other tests go while those of this one come
     with host.errstate(all="ignore"):

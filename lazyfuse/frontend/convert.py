@@ -21,6 +21,7 @@ from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
 from lazyfuse.ir.node import Const, Node, ScalarValue, Source, View
 from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.orphans import orphaned
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import OperandType, code
 from lazyfuse.runtime import gpu_arrays, session
@@ -212,6 +213,28 @@ def warn_of_cast(source: str, target: str) -> None:
     """NumPy's warning, at the user's line, when complex values become real ones."""
     if source[0] == "c" and target[0] not in "cb":
         warn_here("Casting complex values to real discards the imaginary part", ComplexWarning)
+
+
+#: What NumPy says of attributes that are set, from which version on.
+_SETTING = {
+    "shape": ((2, 5), "As an alternative, you can create a new view using np.reshape "
+                      "(with copy=False if needed)."),
+    "dtype": ((2, 5), "Instead of changing the dtype on an array x, create a new array with "
+                      "x.view(new_dtype)"),
+    "strides": ((2, 4), "As an alternative, you can create a new view using "
+                        "np.lib.stride_tricks.as_strided."),
+}  # fmt: skip
+
+
+def warn_of_setting(attribute: str) -> None:
+    """NumPy's warning, at the user's line, when an attribute of an array is set."""
+    since, instead = _SETTING[attribute]
+    if since <= NUMPY:
+        warn_here(
+            f"Setting the {attribute} on a NumPy array has been deprecated in NumPy "
+            f"{since[0]}.{since[1]}.\n{instead}",
+            DeprecationWarning,
+        )
 
 
 def integer_range(dtype: str) -> tuple[int, int]:

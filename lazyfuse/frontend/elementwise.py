@@ -35,6 +35,7 @@ from lazyfuse.frontend.outputs import (
 from lazyfuse.frontend.varying import is_varying, known
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue, View
 from lazyfuse.ir.order import c_strides, result_strides
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.ops.types import Loop, OperandType, Types, resolve, resolve_fixed
@@ -180,9 +181,9 @@ def _outline(
 
 
 def _scalar(name: str, item: Operand, dtype: str) -> Const:
-    """A scalar operand of a loop; `where` casts it, so that integers wrap."""
+    """A scalar operand of a loop; until NumPy 2.5 `where` casts it, so that integers wrap."""
     assert item.value is not None
-    if name == "where" and item.type is int and dtype[0] in "iu":
+    if NUMPY < (2, 5) and name == "where" and item.type is int and dtype[0] in "iu":
         low, high = integer_range(dtype)
         assert isinstance(item.value, int)
         check_c_integer(item.value, 64)

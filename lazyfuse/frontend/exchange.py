@@ -1,11 +1,13 @@
 """Memory for other libraries: buffers, DLPack, CUDA and Arrow interfaces, pickle; names for Dask.
 
 Whoever gets memory of the engine gets it read-only and finished: the engine does not write to it
-any more. Asking what an array could give never computes it.
+any more. (That of small arrays is theirs, and both write.) Asking what an array could give never
+computes it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, SupportsIndex
@@ -22,26 +24,34 @@ from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, Vie
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
 
-_WRITABLE = 1  # PyBUF_WRITABLE
+_WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
+#: What takes any kind of buffer, by name.
+_NAMES = frozenset(("memoryview", "PickleBuffer"))
 
 
 def buffer(self: Any, flags: int = 0) -> memoryview:
     """The buffer protocol (Python 3.12 and later): `memoryview(x)`, `bytes(x)`, `file.write(x)`.
 
-    Aliasing: read-only memory of the engine. Raises: BufferError for writable memory, and for
-    arrays on a GPU.
+    NumPy asks for buffers before it asks for arrays, and gets none: `__array__` gives the memory
+    that both write, and dtypes as they are. It asks as `memoryview(x)` does, so that has to be in
+    the text of who calls.
+
+    Aliasing: as `numpy.asarray(x)`. Raises: BufferError for writable memory where that is
+    read-only, and for arrays on a GPU.
     """
-    if flags & _WRITABLE:
-        raise BufferError("the memory of a LazyArray is read-only; use numpy.array(x)")
+    if flags == _FULL_RO and _NAMES.isdisjoint(sys._getframe(1).f_code.co_names):
+        raise BufferError("use numpy.asarray(x)")
     if self._storage.device.startswith("cuda:"):
         raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
-    values: Any = to_array(self)  # a buffer, which its type says from Python 3.12 on
-    return memoryview(values).toreadonly()
+    values: Any = as_numpys(self)  # a buffer, which its type says from Python 3.12 on
+    if flags & _WRITABLE and not values.flags.writeable:
+        raise BufferError("the memory of this LazyArray is read-only; use numpy.array(x)")
+    return memoryview(values)
 
 
 def data(self: Any) -> memoryview:
     """As ndarray's, but read-only."""
-    return buffer(self)
+    return buffer(self).toreadonly()
 
 
 def ctypes(self: Any) -> Any:

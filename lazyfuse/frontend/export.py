@@ -16,6 +16,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.recast import Cast, elements
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.caller import call_as_user
@@ -208,17 +209,12 @@ def to_index(self: Any) -> int:
 
 def _check_scalar(self: Any) -> None:
     """NumPy's error before anything is computed."""
-    if self.ndim > 0 and (self.size != 1 or _strict_scalars()):
+    if self.ndim > 0 and (self.size != 1 or NUMPY >= (2, 4)):
         raise TypeError(
             "only 0-dimensional arrays can be converted to Python scalars"
-            if _strict_scalars()
+            if NUMPY >= (2, 4)
             else "only length-1 arrays can be converted to Python scalars"
         )
-
-
-def _strict_scalars() -> bool:
-    """NumPy 2.4 refuses arrays of one element that have axes; before, it warns."""
-    return tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 4)
 
 
 def iterate(self: Any) -> Iterator[Any]:

@@ -117,7 +117,7 @@ class FlatIterator:
     def _positions(self, key: Any) -> Any:
         """The positions that a key names, by NumPy's own rules. Raises: IndexError."""
         key = to_array(key) if isinstance(key, Handle) else key
-        return np.arange(self.base.size).flat[key]
+        return call_as_user(np.arange(self.base.size).flat.__getitem__, key)
 
     def _compared(self, name: str, other: Any) -> Any:
         return elementwise.apply(name, (self.base.ravel(), other))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback, methods
-from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.convert import ForeignError, to_array, warn_of_setting
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
@@ -125,6 +125,8 @@ def reshaped_layout(layout: Layout, shape: Shape, order: str = "C") -> Layout | 
 
 
 def reshaped_in_place(array: Any, shape: Any) -> Layout:
+    """The layout of `array.shape = shape`. Raises: AttributeError, ValueError."""
+    warn_of_setting("shape")
     layout = reshaped_layout(array._layout, _target_shape(shape, array.size))
     if layout is None:
         raise AttributeError(

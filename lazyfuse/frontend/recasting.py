@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds, normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, warn_of_setting
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.handle import Handle, new, new_scalar, small_array, view
@@ -19,6 +19,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.ir.order import c_strides, f_strides, is_contiguous, is_f_contiguous
 from lazyfuse.ir.recast import FLOAT_OF, Cast
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.types import code
 
@@ -63,8 +64,9 @@ def set_imag(self: Any, value: Any) -> None:
 
 
 def _as_array(value: Any) -> Any:
-    """A part takes numbers as an array does: cast, not refused."""
-    return np.asarray(value) if type(value) in (bool, int, float, complex) else value
+    """Until NumPy 2.5 a part takes numbers as arrays: cast, not refused."""
+    is_number = type(value) in (bool, int, float, complex)
+    return np.asarray(value) if NUMPY < (2, 5) and is_number else value
 
 
 # ---- other dtypes
@@ -144,6 +146,7 @@ def _recast(layout: Layout, shift: int, old: int, new: int) -> tuple[Layout, int
 
 def set_dtype(self: Any, dtype: Any) -> None:
     """`a.dtype = dtype`: read the memory as another dtype from now on."""
+    warn_of_setting("dtype")
     changed = view_method(self, dtype)
     if not isinstance(changed, Handle) or changed._storage is not self._storage:
         raise TypeError(f"cannot set the dtype of this array to {np.dtype(dtype)} in place")
@@ -152,6 +155,7 @@ def set_dtype(self: Any, dtype: Any) -> None:
 
 def set_strides(self: Any, strides: Any) -> None:
     """`a.strides = strides`, in bytes. Raises: ValueError outside the array's memory."""
+    warn_of_setting("strides")
     if len(strides) != self.ndim:
         raise ValueError(
             f"strides must be same length as shape ({self.ndim})",

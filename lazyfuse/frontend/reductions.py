@@ -7,6 +7,7 @@ numpy/_core/_methods.py, so that they have its bits; they fuse like everything e
 from __future__ import annotations
 
 import operator
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,10 @@ def _check_not_empty(name: str, source: Node, axes: tuple[int, ...]) -> None:
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING,
         initial: Any = _MISSING, where: Any = True) -> Any:  # fmt: skip
     """Sum over axes, in NumPy's order of additions.
-    Dtypes: small integers and bool widen to the platform's."""
+    Dtypes: small integers and bool widen to the platform's. Raises: TypeError for a generator,
+    as NumPy does from 2.4 on."""
+    if isinstance(a, Generator):
+        return np.sum(a, axis, dtype, out)  # type: ignore[call-overload]  # raises, or warns
     return reduce(
         "add", a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )

@@ -16,6 +16,7 @@ from lazyfuse.ops.body import Value, bitcast, cast, flag, real, select
 from lazyfuse.ops.extremes import clip
 from lazyfuse.ops.float_bits import MANTISSA_BITS, double_to_half, float_to_int, int_twin
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
+from lazyfuse.ops.numpy_version import NUMPY
 
 PI_OVER_180 = math.pi / 180.0
 INV_LN2 = 1.4426950408889634  # 1/ln 2, rounded to f8 (npy_math NPY_LOG2E)
@@ -335,7 +336,7 @@ def power(x: Value, y: Value) -> Value:
 
 def nextafter_half(x: Value, y: Value) -> Value:
     """`nextafter` on f2 bits: comparisons in f4, steps in i2.
-    Equal operands give the first (npy_half_nextafter)."""
+    Equal operands give the first until NumPy 2.5 (npy_half_nextafter)."""
     wide_x, wide_y = cast(x, "f4"), cast(y, "f4")
     bits = bitcast(x, "i2")
     away = (wide_x < wide_y) ^ (wide_x < 0)
@@ -345,5 +346,6 @@ def nextafter_half(x: Value, y: Value) -> Value:
     moved = select(wide_x.eq(0), smallest, stepped)
     undefined = is_nan(wide_x) | is_nan(wide_y)
     nan = cast(wide_x + wide_y, "f2")
-    found = cast(select(undefined, nan, select(wide_x.eq(wide_y), x, moved)), "f4")
+    equal = y if NUMPY >= (2, 5) else x
+    found = cast(select(undefined, nan, select(wide_x.eq(wide_y), equal, moved)), "f4")
     return cast(flag(found, is_inf(found) & is_finite(wide_x), OVERFLOW), "f2")
