@@ -55,9 +55,10 @@ def _aside(function: Callable[[], _R]) -> _R:
 
 
 def side_by_side(functions: Sequence[Callable[[], _R]]) -> list[_R]:
-    """The results of functions that are called at the same time, one of them by this thread. All
-    are over when an error of one is raised here, the first of them. What is said of imports and
-    of the collector above holds here, too.
+    """The results of functions that other threads call at the same time, while this one waits,
+    where interrupts may come. All are over when an error of one is raised here, the first of
+    them, or an interrupt. (The second of two in a row may be raised at once.) What is said of
+    imports and of the collector above holds here, too.
     """
     if len(functions) == 1 or sys.is_finalizing():
         return [function() for function in functions]
@@ -67,15 +68,19 @@ def side_by_side(functions: Sequence[Callable[[], _R]]) -> list[_R]:
 def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
     calls = [_Call(function) for function in functions]
     try:
-        for call in calls[1:]:
+        for call in calls:
             _thread.start_new_thread(call.make, ())
-    except RuntimeError as error:
-        if not _is_no_thread(error):
+        for call in calls:
+            call.wait()
+    except BaseException as error:  # behind a start, or where a `wait` begins
+        has_thread = not _is_no_thread(error)
+        for call in calls:
+            if not call.begins():
+                call.wait()
+            elif not has_thread:
+                call.go_on()
+        if has_thread:
             raise
-    for call in calls:
-        call.make()  # unless another thread has begun
-    for call in calls:
-        call.wait()
     return [call.result() for call in calls]
 
 
@@ -97,8 +102,11 @@ class _Call(Generic[_R]):
 
     def make(self) -> None:
         """Make it, unless somebody else has begun."""
-        if not self.begins():
-            return
+        if self.begins():
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Make it, for who has begun."""
         try:
             self._results.append(self._function())
         except BaseException as error:  # it belongs to who waits

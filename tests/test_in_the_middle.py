@@ -15,7 +15,7 @@ import pytest
 
 import lazyfuse as lf
 from lazyfuse import events
-from lazyfuse.runtime import cold, executor, replay
+from lazyfuse.runtime import cold, executor, known, replay
 from lazyfuse.runtime.session import backend, kernels
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -101,6 +101,37 @@ def test_a_cold_run_is_overtaken(
         if again:
             program(lambda: None)
         program(lambda: program(lambda: None))
+
+
+def test_a_plan_is_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values are asked for while what is remembered for a structure is made: another node is a
+    leaf by then, and its memory was read in place of an input's."""
+
+    def program(*, asks: bool) -> None:
+        host = np.arange(9000) + 2
+        x, y, z = (lf.asarray(host) * number for number in (1, 3, 5))
+        lf.materialize(x, y, z)
+        inside = x[::-1] * 2
+        result = lf.gcd(inside, 12) + 1 + y - z * inside
+        identity, asked = known._identity, []
+
+        def overtaken(node: Any) -> object:
+            if asks and not asked:
+                asked.append(True)
+                np.asarray(inside)
+            return identity(node)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(known, "_identity", overtaken)
+            values = np.asarray(result)
+        twice = host[::-1] * 2
+        np.testing.assert_array_equal(values, np.gcd(twice, 12) + 1 + host * 3 - host * 5 * twice)
+        assert len(asked) == asks
+
+    lf.cache_clear()
+    program(asks=True)
+    program(asks=False)
+    program(asks=False)
 
 
 def test_a_finalizer_that_computes_in_a_cold_run() -> None:

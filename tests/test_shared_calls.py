@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
+import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -109,3 +112,41 @@ def test_an_interrupt_waits_for_the_others() -> None:
     with pytest.raises(KeyboardInterrupt):
         side_by_side([own, other])
     assert done == [1]
+
+
+def test_interrupts_at_any_moment() -> None:
+    """Whoever is interrupted, where calls are started, too, leaves none under way."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    lock, running, early = threading.Lock(), [0], 0
+
+    def work() -> None:
+        with lock:
+            running[0] += 1
+        try:
+            time.sleep(0.002)
+        finally:
+            with lock:
+                running[0] -= 1
+
+    before = signal.signal(signal.SIGALRM, stop)
+    draw = random.Random(1)
+    try:
+        for _ in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, draw.random() * 3e-4 + 1e-5)
+                side_by_side([work] * 4)
+            except Stop:
+                early += running[0] > 0
+            finally:
+                with suppress(Stop):
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            time.sleep(0.003)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not early

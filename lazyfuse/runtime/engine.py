@@ -203,6 +203,8 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
         nonlocal dying
         if leaves[leaf].is_held or session.nested[0] > 1:  # the outer run may still read it
             return False
+        if pending.is_stale:  # code of the user has run: the graph is another one
+            return False
         if dying is None:
             dying = dead_leaves(pending.graph())
         return leaves[leaf] in dying
@@ -254,7 +256,8 @@ def _complete(
     for node in pending.nodes:
         node.seen = True
     for node, buffer in zip(pending.outputs, results, strict=True):
-        if node.buffer is None:  # code of the user may have had it computed meanwhile
+        # code of the user may have had it computed meanwhile, perhaps from what was overwritten
+        if node.buffer is None or executor.overwritten:
             node.attach(buffer)
     session.runs[0] += 1
     return findings

@@ -56,8 +56,6 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
         if pending.is_stale:
             return None
         raise
-    if pending.is_stale:
-        return None
     place = {_identity(node): number for number, node in enumerate(pending.nodes)}
     scalars = [_identity(node) for node in graph.nodes if isinstance(node, Const)]
     found = Known(
@@ -66,6 +64,8 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
         tuple(place[scalar] for scalar in dict.fromkeys(scalars)),
         device,
     )
+    if pending.is_stale:  # code of the user has run: what was a leaf above may not be one below
+        return None
     if len(session.plans) >= session.PLANS:
         session.plans.clear()
         session.ready.clear()

@@ -22,8 +22,8 @@ def compute(
     ufunc: np.ufunc, operands: Sequence[np.ndarray], target: np.ndarray, *, threads: int
 ) -> int:
     """Write what an elementwise ufunc gives, and return the conditions that it met. Operands have
-    the dtypes of its loop and broadcast to the shape of `target`; 0 of `threads` stands for all
-    there are."""
+    the dtypes of its loop and broadcast to the shape of `target`, which has an axis; 0 of
+    `threads` stands for all there are."""
     from lazyfuse.backends.cpu.threads import default_threads  # not before there is a backend
 
     axis = int(np.argmax(target.shape))
