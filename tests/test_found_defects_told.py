@@ -93,3 +93,39 @@ def test_strides_of_what_is_broadcast(shape: tuple[int, ...]) -> None:
     found = lf.broadcast_to(lf.asarray(host) + 0.0, shape)
     assert found.strides == np.broadcast_to(host, shape).strides
     np.testing.assert_array_equal(np.asarray(found), np.broadcast_to(host, shape))
+
+
+@pytest.mark.parametrize("limit", [0, 8192])
+def test_powers_that_go_another_way(limit: int) -> None:
+    """Numbers to the power of arrays go by the ufunc, complex arrays to NumPy at once."""
+    x, z = np.linspace(0.1, 2.0, 300), np.linspace(0.1, 1.0, 300) * (1 + 1j)
+    with lf.options(eager_size=limit):
+        for base in (1.01, 2, 0, -3, True, np.float32(1.5)):
+            for exponents in (np.arange(4), np.arange(4.0), x.astype("f4")):
+                with np.errstate(all="ignore"):
+                    found = np.asarray(base ** lf.asarray(exponents))
+                    expected = base**exponents
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-6, equal_nan=True)
+        for exponent in (3, 2, -1, 0.5, 2.5, 1 + 2j, 0, True, np.float64(3.0)):
+            np.testing.assert_array_equal(np.asarray(lf.asarray(z) ** exponent), z**exponent)
+        with pytest.raises(TypeError):
+            pow(2, lf.arange(3), 3)
+
+
+@pytest.mark.parametrize("size", [10, 50_000])
+def test_ranges_as_keys_and_elements_that_are_written(size: int) -> None:
+    """Whatever the size."""
+
+    def program(np: Any) -> list[Any]:
+        picked = np.arange(size * 2).reshape(size, 2) * 1
+        found = [picked[range(size), np.arange(size) % 2].sum(), picked[range(0, 6, 2)].tolist()]
+        steps = np.arange(float(size))
+        for number, value in enumerate(steps):
+            found.append(float(value))
+            if number == 7:
+                break
+            steps[number + 1] = value + 2
+        return found
+
+    assert program(lf) == program(np)

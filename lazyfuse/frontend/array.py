@@ -180,7 +180,7 @@ class ArrayInterface(Handle):
     __divmod__ = operators.divmod_operator
     __rdivmod__ = operators.reflected_divmod
     __pow__ = operators.power_operator
-    __rpow__ = operators.reflected("power")
+    __rpow__ = operators.reflected_power
     __and__ = operators.operator("bitwise_and")
     __rand__ = operators.reflected("bitwise_and")
     __or__ = operators.operator("bitwise_or")

@@ -230,13 +230,15 @@ def iterate(self: Any) -> Iterator[Any]:
 
 def _elements(self: Any) -> Iterator[Any]:
     """The elements as they are when they are reached: writes meanwhile are seen."""
-    version = values = None
-    for index in range(self.shape[0]):
-        if self._storage.node is not version:
-            values = to_array(self)
-            version = self._storage.node
-        assert values is not None
-        yield values[index]
+    index, size = 0, self.shape[0]
+    while index < size:
+        values = to_array(self)
+        version = self._storage.node
+        for value in values[index:]:
+            yield value
+            index += 1
+            if self._storage.node is not version:
+                break
 
 
 def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -144,6 +145,26 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
         return override(np.power, (self, exponent), exponent)
     shortcut = _power_shortcut(self, exponent)
     return _power(self, exponent) if shortcut is None else _POWERS[shortcut](self)
+
+
+def reflected_power(self: Any, base: Any, modulus: Any = None) -> Any:
+    """base ** x. Numbers go by the ufunc, which machine code computes at once for small arrays."""
+    if modulus is not None:
+        return NotImplemented
+    if type(base) in (int, float):
+        return _ufunc("power")(base, self)
+    return _reflected_power(self, base)
+
+
+_reflected_power = reflected("power")
+
+
+@cache
+def _ufunc(name: str) -> Any:
+    """The package's ufunc of a name."""
+    from lazyfuse.frontend.namespace import lookup  # which is made of these operators
+
+    return lookup(name)
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:

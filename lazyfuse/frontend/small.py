@@ -142,6 +142,8 @@ class Lowering:
                 return value
             items = [self.lower(item) for item in value]
             return value if _are_same(items, value) else kind(items)
+        if kind is range and len(value) <= self.allowed:
+            return value
         if kind is dict:
             entries = {key: self.lower(item) for key, item in value.items()}
             return value if _are_same(entries.values(), value.values()) else entries

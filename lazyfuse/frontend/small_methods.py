@@ -259,7 +259,8 @@ _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".
 
 
 def power(engine: Method) -> Method:
-    """`x ** 2` and the other exponents that need no power; the rest is the engine's."""
+    """`x ** 2` and the other exponents that need no power, and numbers for complex arrays, whose
+    powers are NumPy's; the rest is the engine's."""
 
     at_once = direct("power")
 
@@ -269,7 +270,9 @@ def power(engine: Method) -> Method:
             host = window(self, largest())
         if host is None or modulus:
             return engine(self, exponent, *modulus)
-        if type(exponent) in (int, float) and exponent in (0.5, 1, 2, -1):
+        kind = type(exponent)
+        is_plain = kind in (int, float) and exponent in (0.5, 1, 2, -1)
+        if is_plain or kind in (int, float, complex) and host.dtype.kind == "c":
             return _value(heard(pow, host, exponent))
         found = at_once((self, exponent))
         return engine(self, exponent) if found is None else found
