@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -152,19 +151,13 @@ def reflected_power(self: Any, base: Any, modulus: Any = None) -> Any:
     if modulus is not None:
         return NotImplemented
     if type(base) in (int, float):
-        return _ufunc("power")(base, self)
+        return power_ufunc[-1](base, self)
     return _reflected_power(self, base)
 
 
 _reflected_power = reflected("power")
-
-
-@cache
-def _ufunc(name: str) -> Any:
-    """The package's ufunc of a name."""
-    from lazyfuse.frontend.namespace import lookup  # which is made of these operators
-
-    return lookup(name)
+#: The ufunc of the package, the last one, when it is made: `ufunc.py` says so.
+power_ufunc: list[Callable[..., Any]] = [np.power]
 
 
 def in_place_power(self: Any, exponent: Any) -> Any:

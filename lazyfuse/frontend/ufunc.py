@@ -17,6 +17,7 @@ from lazyfuse.frontend import (
     elementwise,
     fallback,
     folds,
+    operators,
     others,
     picking,
     products,
@@ -363,3 +364,4 @@ UFUNCS: Mapping[str, Ufunc] = {
     **{name: Ufunc(ufunc, name) for name, ufunc in _elementwise_ufuncs().items()},
     **{name: Product(getattr(np, name), name) for name in products.NAMES},
 }
+operators.power_ufunc.append(UFUNCS["power"])
