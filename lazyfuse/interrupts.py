@@ -34,24 +34,8 @@ def uninterrupted(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwarg
     is_main = threading.get_ident() == threading.main_thread().ident
     has_room = not 0 < threading.stack_size() < _STACK_BYTES
     if is_main and has_room and not sys.is_finalizing():  # no thread runs on when Python ends
-        return uncollected(_aside, lambda: function(*args, **kwargs))
+        return uncollected(_together, [lambda: function(*args, **kwargs)])[0]
     return function(*args, **kwargs)
-
-
-def _aside(function: Callable[[], _R]) -> _R:
-    """The result of a function that another thread calls."""
-    call = _Call(function)
-    try:
-        _thread.start_new_thread(call.make, ())  # `Thread.start`, interrupted, can block for ever
-        call.wait()
-    except BaseException as error:  # behind the start, or where `wait` begins
-        if call.begins():  # nobody else will
-            if _is_no_thread(error):
-                return function()
-            raise
-        call.interrupts.append(error)
-        call.wait()
-    return call.result()
 
 
 def side_by_side(functions: Sequence[Callable[[], _R]]) -> list[_R]:
@@ -66,9 +50,10 @@ def side_by_side(functions: Sequence[Callable[[], _R]]) -> list[_R]:
 
 
 def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
+    """The results of functions that other threads call, or this one where no more can be had."""
     calls = [_Call(function) for function in functions]
     try:
-        for call in calls:
+        for call in calls:  # `Thread.start`, interrupted, can block for ever
             _thread.start_new_thread(call.make, ())
         for call in calls:
             call.wait()
