@@ -101,7 +101,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     skip = len(target) - array.ndim
     strides = tuple(
         0 if axis < skip or array.shape[axis - skip] == 1 else array._layout.strides[axis - skip]
-        for axis, extent in enumerate(target)
+        for axis in range(len(target))
     )
     return view(array, Layout(target, strides, array._layout.offset), writeable=False)
 

@@ -98,18 +98,13 @@ class Interpreter:
         steps = self.known.steps
         if steps is None:
             steps = self._taken_first(nodes)
-            self._check()
-            self.known.steps = steps
-            return
-        for step in steps:
-            self._take(step, nodes)
-            self._drop(step, nodes)
-        self._check()
-
-    def _check(self) -> None:
-        """Raises: OvertakenError."""
+        else:
+            for step in steps:
+                self._take(step, nodes)
+                self._drop(step, nodes)
         if self.pending.is_stale:
             raise OvertakenError
+        self.known.steps = steps
 
     def _taken_first(self, nodes: Sequence[Node]) -> list[Step]:
         """The steps of the first run, which are taken."""

@@ -21,6 +21,8 @@ SCRATCH_BYTES = 512 << 10
 #: is as wide as the stack has room for, which reads whole pages: x - x.mean(axis=0) of 100 rows of
 #: float32 takes 0.6 of the time that it takes with LEAST_VECTORS.
 BLOCK_BYTES, LEAST_VECTORS, VECTOR_BYTES = 8 << 20, 16, 64
+#: Bytes of a row that a block has at most.
+ROW_BYTES = BLOCK_VECTORS * VECTOR_BYTES
 #: Rows that a block of columns takes at once. Measured with 16 and 1000 columns of doubles: 2 rows
 #: or 32 take up to a half longer.
 BLOCK_ROWS = 8
@@ -71,7 +73,7 @@ def _from_memory(found: Cut, kernel: Kernel, extents: tuple[int, ...], lanes: in
         strip: rate * min(threads, -(-row_bytes // strip)) for strip, rate in STRIP_RATES.items()
     }
     strip = max(rates, key=rates.__getitem__)
-    if row_bytes <= columns * VECTOR_BYTES // lanes and rates[strip] <= WHOLE_RATE:
+    if row_bytes <= ROW_BYTES and rates[strip] <= WHOLE_RATE:
         return found._replace(unit=columns, columns=columns, rows=_rows(row_bytes))
     unit = strip * lanes // VECTOR_BYTES
     return found._replace(unit=unit, columns=unit)
@@ -80,7 +82,7 @@ def _from_memory(found: Cut, kernel: Kernel, extents: tuple[int, ...], lanes: in
 def _rows(row_bytes: int) -> int:
     """How many rows are taken at once: of those whose columns are all in one block, as few as keep
     to one line of addresses, a KB of short ones."""
-    if row_bytes > BLOCK_VECTORS * VECTOR_BYTES:
+    if row_bytes > ROW_BYTES:
         return BLOCK_ROWS
     return max(1024 // row_bytes, 1) if row_bytes <= 256 else 1
 
