@@ -119,7 +119,10 @@ class FakeDevice:
     """cupy.cuda.Device: current inside `with`."""
 
     compute_capability = "90"
-    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2}
+    attributes: ClassVar[dict[str, int]] = {
+        "MultiProcessorCount": 2,
+        "MaxSharedMemoryPerMultiprocessor": 100 * 1024,
+    }
 
     def __init__(self, fake: FakeCupy, number: int) -> None:
         self.fake, self.number = fake, number
@@ -139,14 +142,18 @@ class FakeFunction:
     def __init__(self, fake: FakeCupy, module: PtxModule, name: str) -> None:
         self.fake, self.module, self.name = fake, module, name
         self.device = fake.current
+        self.most_shared = 48 * 1024
+        self.ptr = len(fake.functions)
+        fake.functions.append(self)
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
         assert self.device == self.fake.current, "a module belongs to one GPU"
+        assert shared <= self.most_shared, "the driver was not told"
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
 
         def run() -> None:
             regions = [buffer.region for buffer in self.fake.alive()]
-            self.module.launch(self.name, grid, block, given, regions)
+            self.module.launch(self.name, grid, block, given, regions, shared=shared)
 
         self.fake.queue("launch", stream, run)
         self.fake.launched.append((self.name, stream.ptr))
@@ -167,6 +174,8 @@ class FakeCupy:
         self.ranges: list[str] = []
         self.waits: list[tuple[int, int]] = []
         self.faults: dict[str, Exception] = {}
+        self.functions: list[FakeFunction] = []
+        self.cuda_driver = SimpleNamespace(funcSetAttribute=self.set_attribute)
         self.listener: Callable[[str], None] | None = None
         self.limit: int | None = None
         self.pool: dict[tuple[int, int], list[PtxBuffer]] | None = None
@@ -205,6 +214,11 @@ class FakeCupy:
         )
         self.function = SimpleNamespace(Module=lambda: FakeModule(self))
         self.__dict__.update(namespace(self))
+
+    def set_attribute(self, function: int, attribute: int, value: int) -> None:
+        """cuFuncSetAttribute of CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+        assert attribute == 8
+        self.functions[function].most_shared = value
 
     def call(self, name: str) -> None:
         """Write a call down; raise the fault that is planted for it. `listener` may do something
@@ -340,7 +354,8 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Iterator[FakeCup
         patch.setattr(graphs, "cupy", fake)
         patch.setattr(cupy_kernels, "cupy", fake)
         patch.setattr(device, "cupy_function", fake.function)
-        patch.setattr(device, "Target", lambda processors: fake.runtime.target)
+        patch.setattr(device, "driver", fake.cuda_driver)
+        patch.setattr(device, "Target", lambda **attributes: fake.runtime.target)
         patch.setattr(backend, "has_driver", lambda: True)
         patch.setattr(build, "build_cubin", ptx_for_cubin(build.build_ptx))
         forget()

@@ -10,8 +10,11 @@ from cuda_cases import Case, elementwise_case, run_case
 from cuda_check import mismatch, needs_host
 from cuda_kernels import center_case, fold_case, softmax_case
 
+from lazyfuse.backends.cuda import geometry
+from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.strategy import render_own
 from lazyfuse.backends.cuda_host import CudaHostBackend
+from lazyfuse.backends.cuda_host.backend import HOST_TARGET
 from lazyfuse.backends.cuda_host.runtime import HostLaunchError, HostMemoryError
 from lazyfuse.ir.kernel import Lanes
 from lazyfuse.ops.body import cast
@@ -19,9 +22,11 @@ from lazyfuse.ops.body import cast
 pytestmark = needs_host
 
 
-def planted(case: Case, before: str, after: str, count: int = 1):  # type: ignore[no-untyped-def]
+def planted(  # type: ignore[no-untyped-def]
+    case: Case, before: str, after: str, count: int = 1, target: Target = HOST_TARGET
+):
     """Compile the case with a piece of its text exchanged."""
-    backend = CudaHostBackend()
+    backend = CudaHostBackend(target)
     program = render_own(case.kernel, f"lf_planted_{case.name}")
     assert before in program.source, program.source
     return backend, backend.build(
@@ -44,11 +49,12 @@ def notices_order(case: Case, backend, executable) -> bool:  # type: ignore[no-u
 @pytest.mark.parametrize("lanes, barrier", [
     (Lanes.INNER, 1), (Lanes.INNER, 2), (Lanes.OUTER, 1), (Lanes.OUTER, 2), (Lanes.OUTER, 3)
 ])  # fmt: skip
-def test_missing_barrier(lanes: Lanes, barrier: int) -> None:
+def test_missing_barrier(lanes: Lanes, barrier: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one of the group's barriers, some order of threads reads shared memory too early or
     too late.
     """
     # More rows than blocks: a block uses its shared memory again.
+    monkeypatch.setattr(geometry, "MOST_BLOCKS", 4)
     shape = (300, 600) if lanes is Lanes.INNER else (5000, 20)
     case = center_case(np.random.default_rng(3).random(shape), lanes)
     program = render_own(case.kernel, "lf_without_barrier")
@@ -109,10 +115,15 @@ def test_store_out_of_bounds(place: str) -> None:
 
 
 def test_scratch_overrun() -> None:
-    """The guards of workspaces are checked after every launch."""
+    """The guards of workspaces are checked after every launch; a device without shared memory for
+    scratch arguments has workspaces."""
     case = softmax_case(np.random.default_rng(3).standard_normal((4, 50)), Lanes.INNER, "f8")
     backend, executable = planted(
-        case, "a2[slot * inner_total + c] =", "a2[slot * inner_total + c + 4] =", count=-1
+        case,
+        "S2[slot * inner_total + c] =",
+        "S2[slot * inner_total + c + 204] =",
+        count=-1,
+        target=Target(processors=2, block=64, shared=0),
     )
     with pytest.raises(HostMemoryError, match="outside a buffer"):
         run_case(case, backend, executable, misalign=1)

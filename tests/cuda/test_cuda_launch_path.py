@@ -312,6 +312,7 @@ def test_gpu_check_runs_every_strategy(
     ]
     cases[0].expected[0] = np.repeat(x.max(1)[:, None], 60, 1)
     monkeypatch.setattr(module, "all_cases", lambda: iter(cases))
+    monkeypatch.setattr(module, "workers", lambda: 1)
     found = module.check_kernels()
     assert found.pop("wrong") == []
     ran = {name for name, count in found.items() if count}

@@ -84,7 +84,7 @@ def test_each_pack_is_one_access(compiled) -> None:  # type: ignore[no-untyped-d
         wanted: Counter[tuple[str, int]] = Counter()
         for number in program.packed_args:
             arg, nbytes = program.kernel.args[number], pack_bytes(program, number)
-            accesses = program.unroll * (program.pack * CTYPES[arg.dtype].size // nbytes)
+            accesses = program.pack * CTYPES[arg.dtype].size // nbytes
             wanted["ld" if arg.role is Role.IN else "st", nbytes] += accesses
             seen += 1
         if wanted - found:

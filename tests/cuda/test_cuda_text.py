@@ -69,7 +69,7 @@ def test_render_version_follows_the_text() -> None:
     """
     texts = [render_own(case.kernel, "lf_x").source for case in golden_cases().values()]
     digest = hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
-    assert (RENDER_VERSION, digest) == (4, "0a8656ca1864")
+    assert (RENDER_VERSION, digest) == (5, "4bd58ea8aa30")
 
 
 # --- what NVRTC makes of it ----------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_packs_of_other_widths(dtype: str, load: str) -> None:
 def test_half_packs_stay_in_registers() -> None:
     """Eight halves per access, converted in registers."""
     x = np.ones(64, "f2")
-    case = elementwise_case("half", [x], lambda b, p: cast(cast(p, "f4") * 2.0, "f2"), [x])
+    case = elementwise_case("half", [x], lambda b, p: cast(cast(p, "f4") / 3.0, "f2"), [x])
     ptx = ptx_of(case)
     assert re.search(r"ld\.global\.v4\.(u32|b32)", entry(ptx, "lf_half_v"))
     assert "cvt.f32.f16" in ptx and "cvt.rn.f16.f32" in ptx and ".local" not in ptx

@@ -4,7 +4,8 @@ The struct of phase p is `State{p}`, with fields `f#` (the value; complex has .r
 (the remembered index of argmax and argmin; `NO_INDEX` while nothing was seen). Folding a value and
 combining two partial results are the same function on two states, so the order of additions is a
 tree that the launch geometry alone decides: results repeat from run to run on one device, and
-differ from NumPy's pairwise order within the same error bound.
+differ from NumPy's pairwise order within the same error bound. Indices along one axis come in
+order, and are folded by `lf_fold`, which need not look for the smaller of two.
 
 float16 folds in float and rounds once, where it is read. `Accumulator.chunk`, which is about
 NumPy's order of additions, has no meaning here. Products near underflow depend on the order too: a
@@ -21,7 +22,8 @@ from lazyfuse.backends.cuda.ctype import CTYPES, PART
 from lazyfuse.backends.cuda.render_body import cast_text, literal, spell
 from lazyfuse.ir.kernel import Accumulator
 
-NO_INDEX = "0x7fffffffffffffffLL"
+#: The largest of the kernel's index type.
+NO_INDEX = "((ix)((ux)-1 >> 1))"
 _ORDERED = {"maximum": ">=", "minimum": "<="}
 _ARG = {"argmax": ">", "argmin": "<"}
 _LOSING = {"fmax": ">=", "fmin": "<="}
@@ -58,12 +60,12 @@ def fields(folds: Sequence[Fold]) -> str:
     for fold in folds:
         parts.append(f"{CTYPES[fold.dtype].value} f{fold.number};")
         if fold.keeps_index:
-            parts.append(f"long long g{fold.number};")
+            parts.append(f"ix g{fold.number};")
     return " ".join(parts) or "int none;"
 
 
-def definitions(phase: int, folds: Sequence[Fold]) -> str:
-    """Define the state struct of a phase and its three functions."""
+def definitions(phase: int, folds: Sequence[Fold], *, in_order: bool) -> str:
+    """Define the state struct of a phase and its functions; `in_order`: see `fold_function`."""
     name, inline = f"State{phase}", "__device__ __forceinline__"
     identity = " ".join(_identity(fold) for fold in folds) or "a.none = 0;"
     combine = "\n  ".join(_combine(fold) for fold in folds)
@@ -74,7 +76,21 @@ def definitions(phase: int, folds: Sequence[Fold]) -> str:
         f"{inline} void lf_combine(State{phase}& a, const State{phase}& b) {{\n  {combine}\n}}\n"
         f"{inline} {name} lf_swap_state(const {name}& a, unsigned int o) "
         f"{{ {name} b; {swap} return b; }}\n"
+        + _in_order(phase, folds)
+        * (fold_function(folds, in_order=in_order) == "lf_fold")
     )
+
+
+def fold_function(folds: Sequence[Fold], *, in_order: bool) -> str:
+    """The function that folds one element; `in_order`: those of a thread come by their index."""
+    keep = any(fold.keeps_index for fold in folds)
+    return "lf_fold" if in_order and keep else "lf_combine"
+
+
+def _in_order(phase: int, folds: Sequence[Fold]) -> str:
+    lines = "\n  ".join(_combine(fold, in_order=True) for fold in folds)
+    head = f"void lf_fold(State{phase}& a, const State{phase}& b)"
+    return f"__device__ __forceinline__ {head} {{\n  {lines}\n}}\n"
 
 
 def fold_value(fold: Fold, value: str, index: str | None) -> list[str]:
@@ -82,14 +98,14 @@ def fold_value(fold: Fold, value: str, index: str | None) -> list[str]:
     lines = [f"b.f{fold.number} = {cast_text(value, fold.acc.dtype, fold.dtype)};"]
     if fold.keeps_index:
         assert index is not None, fold
-        lines.append(f"b.g{fold.number} = {index};")
+        lines.append(f"b.g{fold.number} = (ix){index};")
     return lines
 
 
 def read(fold: Fold, dtype: str) -> str:
     """The finished accumulator in the totals `t`, as a body reads it."""
     if fold.keeps_index:
-        return f"t.g{fold.number}"
+        return f"(long long)t.g{fold.number}"
     return cast_text(f"t.f{fold.number}", fold.dtype, dtype)
 
 
@@ -143,13 +159,14 @@ def _extreme(dtype: str, *, lowest: bool) -> float | int:
     return -(1 << (bits - 1)) if lowest else (1 << (bits - 1)) - 1
 
 
-def _combine(fold: Fold) -> str:
+def _combine(fold: Fold, *, in_order: bool = False) -> str:
     """One statement that folds `b` into `a`; `a` holds the earlier elements if order matters."""
     number, typename = fold.number, CTYPES[fold.dtype].value
     operands = f"const {typename} p = a.f{number}, q = b.f{number};"
     if fold.keeps_index:
         take = f"a.f{number} = q; a.g{number} = b.g{number};"
-        return f"{{ {operands} if ({_takes(fold)}) {{ {take} }} }}"
+        takes = _takes_later(fold) if in_order else _takes(fold)
+        return f"{{ {operands} if ({takes}) {{ {take} }} }}"
     return f"{{ {operands} a.f{number} = {pair(fold, 'p', 'q')}; }}"
 
 
@@ -165,6 +182,15 @@ def _takes(fold: Fold) -> str:
     else:
         tie = f"q == p && b.g{n} < a.g{n}"
     return f"{seen} && (a.g{n} == {NO_INDEX} || ({better}) || ({tie}))"
+
+
+def _takes_later(fold: Fold) -> str:
+    """The same for an element of a larger index; `!(q <= p)` is true of a NaN."""
+    n = fold.number
+    if fold.dtype[0] == "f":
+        worse = {"argmax": "<=", "argmin": ">="}[fold.acc.op]
+        return f"a.g{n} == {NO_INDEX} || (p == p && !(q {worse} p))"
+    return f"a.g{n} == {NO_INDEX} || q {_ARG[fold.acc.op]} p"
 
 
 def pair(fold: Fold, p: str, q: str) -> str:

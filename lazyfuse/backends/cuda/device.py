@@ -13,6 +13,7 @@ from typing import Any
 import cupy
 import numpy as np
 from cupy.cuda import function as cupy_function
+from cupy_backends.cuda.api import driver
 
 from lazyfuse.backends.base import Buffer
 from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate
@@ -21,6 +22,12 @@ from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.launch import Function, Value
 from lazyfuse.backends.cuda.program import PARAMETER_BYTES, WIDE_PARAMETER_BYTES
 
+#: Of the shared memory of a block: what the system takes, and variables of a kernel.
+RESERVED_BYTES = 4096
+#: Shared memory that a launch may ask for without telling the driver before.
+PLAIN_SHARED_BYTES = 40 * 1024
+#: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_MOST_SHARED = 8
 #: The context of a device that is current already.
 _HERE = nullcontext()
 
@@ -36,7 +43,10 @@ class Device:
         self.architecture: str = gpu.compute_capability
         modern = cupy.cuda.runtime.driverGetVersion() >= 12010 and int(self.architecture) >= 70
         self.parameter_bytes = WIDE_PARAMETER_BYTES if modern else PARAMETER_BYTES
-        self.target = Target(processors=int(gpu.attributes["MultiProcessorCount"]))
+        self.target = Target(
+            processors=int(gpu.attributes["MultiProcessorCount"]),
+            shared=int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"]) // 2 - RESERVED_BYTES,
+        )
 
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
@@ -86,19 +96,27 @@ class Device:
         nvtx, current = cupy.cuda.nvtx, cupy.cuda.get_current_stream
         device_now, number = cupy.cuda.runtime.getDevice, self.number
 
+        most = [PLAIN_SHARED_BYTES]
+
         def launch(
             grid: tuple[int, int],
             block: tuple[int, int],
             values: Sequence[Value],
+            shared: int = 0,
             stream: Any = None,
         ) -> None:
             nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
             try:
+                if shared > most[0]:
+                    driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
+                    most[0] = shared
                 if device_now() == number:
-                    function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
+                    function((*grid, 1), (*block, 1), tuple(values), shared, stream or current())
                 else:
                     with cupy.cuda.Device(number):
-                        function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
+                        function(
+                            (*grid, 1), (*block, 1), tuple(values), shared, stream or current()
+                        )
             except Exception as error:
                 self.reported.tell(error)
                 raise

@@ -32,11 +32,13 @@ from lazyfuse.backends.cuda.program import (
     Program,
     Shape,
     Strategy,
+    scratch_of,
 )
 from lazyfuse.ir.kernel import Kernel, Role
 
 Value = int | np.generic
-Function = Callable[[tuple[int, int], tuple[int, int], Sequence[Value]], None]
+#: Of grid, block, values, and bytes of shared memory where a kernel needs some.
+Function = Callable[..., None]
 
 
 class Runtime(Protocol):
@@ -164,9 +166,9 @@ class OwnLaunch:
         function = self.functions[entry]
         if self.program.uses_table:
             table = self.runtime.table(words_of(values))
-            function(geometry.grid, geometry.block, [table.pointer])
+            function(geometry.grid, geometry.block, [table.pointer], geometry.shared)
         else:
-            function(geometry.grid, geometry.block, values)
+            function(geometry.grid, geometry.block, values, geometry.shared)
 
 
 class ElementwiseLaunch(OwnLaunch):
@@ -180,7 +182,7 @@ class ElementwiseLaunch(OwnLaunch):
         super().__init__(program, runtime, functions, layout)
         entries = (program.entry, program.vector_entry or program.entry)
         self.ways = tuple(
-            (entry, elementwise_geometry(program, runtime.target, self.outer, packed=packed))
+            (entry, elementwise_geometry(program, self.outer, packed=packed))
             for packed, entry in zip((False, True), entries, strict=True)
         )
 
@@ -228,6 +230,8 @@ class ReductionLaunch(OwnLaunch):
             workspaces.append(workspace)
             values[position] = workspace.pointer
         values[self.at[ParameterKind.PACKED, 0]] = int(packed)
+        if self.geometry.shared:
+            values[self.at[ParameterKind.SHARED, 0]] = 1
         from_phase, to_phase = self.at[ParameterKind.FIRST, 0], self.at[ParameterKind.LAST, 0]
         for values[from_phase], values[to_phase] in self.ranges:
             self.call(self.program.entry, self.geometry, values)
@@ -238,10 +242,10 @@ class ReductionLaunch(OwnLaunch):
         """
         program, shared = self.program, self.geometry.splits > 1
         slots = self.outer if shared else self.geometry.slots
-        for number, arg in enumerate(program.kernel.args):
-            if arg.role is Role.SCRATCH:
-                nbytes = slots * max(self.inner, 1) * CTYPES[arg.dtype].size
-                yield self.at[ParameterKind.SCRATCH, number], nbytes, False
+        for number in () if self.geometry.shared else scratch_of(program.kernel):
+            size = CTYPES[program.kernel.args[number].dtype].size
+            nbytes = slots * max(self.inner, 1) * size
+            yield self.at[ParameterKind.SCRATCH, number], nbytes, False
         if shared:
             states = self.outer * self.geometry.splits
             yield self.at[ParameterKind.PARTIALS, 0], states * program.partial_bytes, False
@@ -293,17 +297,18 @@ def pack_bytes(program: Program, number: int) -> int:
 def can_pack(program: Program, layout: Layout) -> bool:
     """Whether every pack starts at a whole number of packs from its argument's address."""
     kernel, pack = program.kernel, program.pack
-    last = len(layout.extents) - 1
     if pack == 1:
         return False
-    together = kernel.outer if program.shape is Shape.ELEMENTWISE else kernel.inner
-    if together > 1 and layout.extents[last] % pack:
+    columns = program.shape is Shape.COLUMNS
+    fast = kernel.outer - 1 if columns else len(layout.extents) - 1
+    together = kernel.inner if program.shape is Shape.ROWS else kernel.outer
+    if (columns or together > 1) and layout.extents[fast] % pack:
         return False
     for number in program.packed_args:
         strides = layout.strides[number]
         assert strides is not None, number
-        for axis, extent in enumerate(layout.extents[:last]):
-            if extent > 1 and strides[axis] % pack:
+        for axis, extent in enumerate(layout.extents):
+            if axis != fast and extent > 1 and strides[axis] % pack:
                 return False
     return True
 

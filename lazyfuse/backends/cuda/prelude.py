@@ -22,10 +22,28 @@ __device__ __forceinline__ h16 lf_half_round(float f) {
 __device__ __forceinline__ h16 lf_half_round(double f) {
   h16 h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.x) : "d"(f)); return h;
 }
+__device__ __forceinline__ h16 lf_half_add(h16 x, h16 y) {
+  h16 h; asm("add.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
+__device__ __forceinline__ h16 lf_half_subtract(h16 x, h16 y) {
+  h16 h; asm("sub.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
+__device__ __forceinline__ h16 lf_half_multiply(h16 x, h16 y) {
+  h16 h; asm("mul.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
 #else
 static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
 static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
 static inline h16 lf_half_round(double f) { return h16{lfh::half_round(f)}; }
+static inline h16 lf_half_add(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) + lf_half_widen(y));
+}
+static inline h16 lf_half_subtract(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) - lf_half_widen(y));
+}
+static inline h16 lf_half_multiply(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) * lf_half_widen(y));
+}
 #endif
 """
 
@@ -47,6 +65,17 @@ template <class T, class S> __device__ __forceinline__ T lf_truncate(S x) {
   const S limit = (S)(1ULL << (8 * sizeof(T) - 1));
   const bool above = sizeof(S) > sizeof(T) ? x > -limit - 1 : x >= -limit;
   return above && x < limit ? (T)x : (T)-limit;
+}
+"""
+
+# All bits of a value count from here on: else the compiler sees that its low bits are stored, does
+# all before in 16 bits, and takes the registers apart again and again.
+_WHOLE = """\
+__device__ __forceinline__ unsigned int lf_whole(unsigned int x) {
+#ifndef LF_HOST
+  asm("" : "+r"(x));
+#endif
+  return x;
 }
 """
 
@@ -72,6 +101,31 @@ __device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) 
   }
   if constexpr (sizeof(pack) == 8) {
     __stwb(reinterpret_cast<uint2*>(place), reinterpret_cast<const uint2&>(pack));
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, N>*>(place) = pack;
+}
+"""
+
+# The same of scratch memory, which is shared or global: `__stwb` takes it for global.
+_STORE_SCRATCH = """\
+template <class T, int N>
+__device__ __forceinline__ void lf_store_scratch(T* place, const Pack<T, N>& pack) {
+#if !defined(LF_HOST)
+  if constexpr (sizeof(pack) % 16 == 0) {
+    #pragma unroll
+    for (int part = 0; part < sizeof(pack) / 16; ++part) {
+      uint4* const there = reinterpret_cast<uint4*>(place) + part;
+      const uint4 v = reinterpret_cast<const uint4*>(&pack)[part];
+      asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};"
+                   :: "l"(there), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    }
+    return;
+  }
+  if constexpr (sizeof(pack) == 8) {
+    const uint2 v = reinterpret_cast<const uint2&>(pack);
+    asm volatile("st.v2.u32 [%0], {%1, %2};" :: "l"(place), "r"(v.x), "r"(v.y) : "memory");
     return;
   }
 #endif
@@ -105,6 +159,15 @@ __device__ __forceinline__ unsigned long long lf_mulhi(
 }
 """
 
+# Shared memory whose size a launch gives.
+_SHARED = """\
+#ifndef LF_HOST
+extern __shared__ __align__(16) unsigned char lf_shared[];
+#else
+#define lf_shared lfh::dynamic.data()
+#endif
+"""
+
 _SHUFFLE = """\
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
@@ -117,11 +180,14 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "complex": (("c32x2", "c64x2"), _COMPLEX),
     "bitcast": (("lf_bitcast",), _BITCAST),
     "truncate": (("lf_truncate",), _TRUNCATE),
+    "whole": (("lf_whole",), _WHOLE),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
+    "store_scratch": (("lf_store_scratch",), _STORE_SCRATCH),
     "divide": (("lf_divide",), _DIVIDE),
     "mulhi": (("lf_mulhi",), _MULHI),
     "shuffle": (("lf_swap",), _SHUFFLE),
+    "shared": (("lf_shared",), _SHARED),
 }
 
 

@@ -27,6 +27,7 @@ class ParameterKind(Enum):
     POINTER = "pointer"  # the address of argument `number`, its offset added
     SCALAR = "scalar"  # scalar argument `number`; `axis` 1 is the imaginary part
     SCRATCH = "scratch"  # global memory for scratch argument `number`
+    SHARED = "shared"  # whether scratch arguments lie in shared memory instead
     PARTIALS = "partials"  # accumulators of blocks that share a row
     TOTALS = "totals"  # finished accumulators, kept between launches of one kernel
     COUNTERS = "counters"  # blocks that have arrived, one per tile; zero before the launch
@@ -78,11 +79,11 @@ class Program:
     """CUDA C text and its launch interface.
 
     `entry` works for every layout. Packs of `pack` elements of the arguments `packed_args` need
-    aligned addresses: an elementwise launch then calls `vector_entry` (`unroll` packs per thread
-    and round), others set PACKED. `threads` is the largest block. `launches` cuts the phases into
-    ranges with at most one inner phase each, for launches whose blocks share an outer index;
-    `partial_bytes` and `totals_bytes` bound the accumulator structs they exchange. `strategy` is
-    what was forced, or OWN. `uses_table`: the only parameter is the address of a table of values.
+    aligned addresses: an elementwise launch then calls `vector_entry`, others set PACKED.
+    `threads` is the largest block. `launches` cuts the phases into ranges with at most one inner
+    phase each, for launches whose blocks share an outer index; `partial_bytes` and `totals_bytes`
+    bound the accumulator structs they exchange. `strategy` is what was forced, or OWN.
+    `uses_table`: the only parameter is the address of a table of values.
     """
 
     kernel: Kernel
@@ -93,7 +94,6 @@ class Program:
     parameters: tuple[Parameter, ...]
     vector_entry: str | None = None
     pack: int = 1
-    unroll: int = 1
     packed_args: tuple[int, ...] = ()
     threads: int = 256
     launches: tuple[tuple[int, int], ...] = ()
@@ -134,6 +134,11 @@ def common_parameters(kernel: Kernel) -> list[Parameter]:
     for number, dtype in enumerate(kernel.scalars):
         parameters += _scalar_parameters(number, dtype)
     return parameters
+
+
+def scratch_of(kernel: Kernel) -> tuple[int, ...]:
+    """The scratch arguments of a kernel."""
+    return tuple(n for n, arg in enumerate(kernel.args) if arg.role is Role.SCRATCH)
 
 
 def divisors(kernel: Kernel) -> tuple[int, ...]:

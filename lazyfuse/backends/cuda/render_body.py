@@ -18,6 +18,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
+from lazyfuse.backends.cuda.render_narrow import halves, loose
 from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -73,30 +74,49 @@ def render_body(body: Sequence[Instr], site: Site) -> list[str]:
 
     Raises: Unsupported where a primitive has no CUDA cell for the dtype.
     """
-    return [
-        f"const {CTYPES[instr.dtype].value} v{number} = {_expression(instr, body, site)};"
-        for number, instr in enumerate(body)
-    ]
+    wide, native = loose(body), halves(body)
+    read = {arg for instr in body for arg in instr.args}
+    lines = []
+    for number, instr in enumerate(body):
+        kind = "unsigned int" if number in wide else CTYPES[instr.dtype].value
+        if number in native:
+            name, operands = native[number]
+            text = f"{name}({', '.join(_half_operand(body, operand) for operand in operands)})"
+        else:
+            text = _expression(instr, body, site, kind)
+        if number in wide and number not in read:
+            text = f"lf_whole({text})"
+        lines.append(f"const {kind} v{number} = {text};")
+    return lines
 
 
-def _expression(instr: Instr, body: Sequence[Instr], site: Site) -> str:
+def _half_operand(body: Sequence[Instr], number: int) -> str:
+    instr = body[number]
+    if instr.op != "const":
+        return f"v{number}"
+    assert isinstance(instr.attr, (bool, int, float)), instr
+    return literal(instr.attr, "f2")
+
+
+def _expression(instr: Instr, body: Sequence[Instr], site: Site, kind: str) -> str:
     writer = _WRITERS.get(instr.op)
     if writer is not None:
         return writer(instr, body, site)
     reads = body[instr.args[0]].dtype
-    return spell(instr.op, instr.dtype, reads, [f"v{index}" for index in instr.args])
+    return spell(instr.op, instr.dtype, reads, [f"v{index}" for index in instr.args], kind)
 
 
-def spell(op: str, dtype: str, reads: str, operands: Sequence[str]) -> str:
-    """Fill the CUDA cell of primitive `op` that makes `dtype` from operands of dtype `reads`."""
+def spell(op: str, dtype: str, reads: str, operands: Sequence[str], kind: str = "") -> str:
+    """Fill the CUDA cell of primitive `op` that makes `dtype` from operands of dtype `reads`; it
+    is of the C type `kind` where that is another one."""
     primitive = PRIMITIVES.get(op)
     cell = None if primitive is None else primitive.cuda.get(reads[0])
     if cell is None or reads == "f2" or reads in PART:
         raise Unsupported(op, reads, "no CUDA cell for this dtype")
-    result, operand = CTYPES[dtype], CTYPES[reads]
+    operand = CTYPES[reads]
     return cell.format(
         *operands,
-        T=result.value,
+        T=kind or CTYPES[dtype].value,
         A=operand.value,
         U=operand.unsigned,
         W=operand.wide,

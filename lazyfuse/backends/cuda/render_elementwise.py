@@ -43,9 +43,6 @@ WIDEST_PACK_BYTES = 32
 #: Bodies costlier than this (cycles for 8 doubles, primitives.py) are computed, not moved: packs
 #: only bloat them.
 PACKED_COST = 120.0
-#: Input bytes a thread should have in flight; below it two packs are loaded at once (cuda.md,
-#: "bytes in flight").
-FLIGHT_BYTES = 32
 
 
 def render_elementwise(
@@ -64,12 +61,11 @@ def render_elementwise(
     pack = 1 if strategy is Strategy.STRIDED else pack_width(kernel)
     if pack > 1 and strategy is not Strategy.VECTORIZED and _is_costly(kernel):
         pack = 1
-    unroll = _unroll(kernel, pack)
     head = f"__global__ void __launch_bounds__({THREADS})"
     text = index_types(kernel)
     bodies = {name: _general(kernel)}
     if pack > 1:
-        bodies[f"{name}_v"] = _vector(kernel, pack, unroll)
+        bodies[f"{name}_v"] = _vector(kernel, pack)
     for entry, body in bodies.items():
         start = f'extern "C" {head} {entry}(\n    {given.signature}) {{\n{given.prologue}'
         text += f"{start}{body}}}\n"
@@ -82,7 +78,6 @@ def render_elementwise(
         given.parameters,
         vector_entry=f"{name}_v" if pack > 1 else None,
         pack=pack,
-        unroll=unroll,
         packed_args=tuple(_moving(kernel, Role.IN) + _moving(kernel, Role.OUT))
         if pack > 1
         else (),
@@ -124,16 +119,6 @@ def body_cost(phase: Phase) -> float:
     return sum(PRIMITIVES[instr.op].cost for instr in phase.body)
 
 
-def _unroll(kernel: Kernel, pack: int) -> int:
-    """Two packs per thread when one would leave too few bytes in flight."""
-    if pack == 1 or body_cost(kernel.phases[0]) > PACKED_COST / 4:
-        return 1
-    last = kernel.outer - 1
-    moving = [kernel.args[n] for n in kernel.inputs if kernel.args[n].access[last] == UNIT]
-    loaded = sum(pack * CTYPES[arg.dtype].size for arg in moving)
-    return 2 if moving and loaded < FLIGHT_BYTES else 1
-
-
 def _general(kernel: Kernel) -> str:
     axes = range(kernel.outer)
     lines = [f"  {line}" for line in layout_constants(kernel)]
@@ -162,7 +147,7 @@ def _element_body(kernel: Kernel) -> list[str]:
     return lines
 
 
-def _vector(kernel: Kernel, pack: int, unroll: int) -> str:
+def _vector(kernel: Kernel, pack: int) -> str:
     """The loop over packs, then the elements past the last whole pack (only a single axis can have
     them).
     """
@@ -172,9 +157,9 @@ def _vector(kernel: Kernel, pack: int, unroll: int) -> str:
         f"  const ux packs = n{last} / {pack} * ({product(range(last))});",
         "  const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;",
         "  const ux step = (ux)gridDim.x * blockDim.x;",
-        f"  for (ux first = thread; first < packs; first += step * {unroll}) {{",
+        "  for (ux flat = thread; flat < packs; flat += step) {",
     ]
-    lines += [f"    {line}" for line in _pack_round(kernel, pack, unroll)]
+    lines += [f"    {line}" for line in _one_pack(kernel, pack)]
     lines.append("  }")
     if kernel.outer == 1:
         lines.append(f"  for (ux i0 = packs * {pack} + thread; i0 < n0; i0 += step) {{")
@@ -183,32 +168,14 @@ def _vector(kernel: Kernel, pack: int, unroll: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def _pack_round(kernel: Kernel, pack: int, unroll: int) -> list[str]:
-    """Load `unroll` packs of every input, then compute and store each."""
-    inputs = _moving(kernel, Role.IN)
+def _one_pack(kernel: Kernel, pack: int) -> list[str]:
+    """Load a pack of every input that moves, then compute and store."""
     types = {number: _pack_type(kernel, number, pack) for number in range(len(kernel.args))}
-    lines = [f"{types[number]} A{number}[{unroll}];" for number in inputs]
-    loads = []
-    for number in inputs:
+    lines = coordinates("flat", range(kernel.outer), pack=pack)
+    for number in _moving(kernel, Role.IN):
         pointer = f"reinterpret_cast<const {types[number]}*>({_address(kernel, number)})"
-        loads.append(f"A{number}[u] = *{pointer};")
-    if loads:
-        lines += _for_each_pack(kernel, pack, unroll, loads)
-    return lines + _for_each_pack(kernel, pack, unroll, _compute_pack(kernel, pack, types))
-
-
-def _for_each_pack(kernel: Kernel, pack: int, unroll: int, lines: list[str]) -> list[str]:
-    """Wrap `lines` in the loop over the packs of a round, which defines their positions."""
-    return [
-        "#pragma unroll",
-        f"for (int u = 0; u < {unroll}; ++u) {{",
-        "  const ux flat = first + step * u;",
-        "  if (flat < packs) {",
-        *[f"    {line}" for line in coordinates("flat", range(kernel.outer), pack=pack)],
-        *[f"    {line}" for line in lines],
-        "  }",
-        "}",
-    ]
+        lines.append(f"const {types[number]} A{number} = *{pointer};")
+    return lines + _compute_pack(kernel, pack, types)
 
 
 def _compute_pack(kernel: Kernel, pack: int, types: dict[int, str]) -> list[str]:
@@ -221,7 +188,7 @@ def _compute_pack(kernel: Kernel, pack: int, types: dict[int, str]) -> list[str]
     ]
     lines += [f"{types[number]} B{number};" for number in kernel.outputs]
     site = Site(
-        load=lambda number: f"A{number}_" if number in fixed else f"A{number}[u].v[j]",
+        load=lambda number: f"A{number}_" if number in fixed else f"A{number}.v[j]",
         index=lambda axis: f"(i{axis} + j)" if axis == last else f"i{axis}",
         acc=_no_accumulator,
     )

@@ -1,14 +1,15 @@
 """An inner phase -> its loop over the inner index, with 16-byte packs where arguments allow them.
 
-In ROWS a thread takes groups of GROUP neighbouring elements, whatever their dtype, layout and
-alignment: so a sum has the same bits fused or not, packed or not. In COLUMNS it takes single ones.
+Of a row a thread takes groups of GROUP neighbouring elements, whatever their dtype, layout and
+alignment: so a sum has the same bits fused or not, packed or not (of columns: render_columns.py).
 A thread visits the same positions in every phase and finds again what it wrote to a scratch
 argument. The pack loop runs when the launch says so (`packed`); the scalar loop does the rest.
 
     ux g = start;
-    if (packed) for (; g < inner_total / 4; g += step) {
-      Pack<float, 4> A0 = ...; for (j ...) { body; lf_combine(a, b); } }
-    for (; g * 4 < inner_total; g += step) for (j ...) { c = g * 4 + j; body; lf_combine(a, b); }
+    if (packed) for (; g < inner_total / 8; g += step * 2) {
+      Pack<float, 4> L0[4]; for (u ...) L0[u] = ...;
+      for (u ...) for (j ...) { body; lf_combine(a, b); } }
+    for (; g * 8 < inner_total; g += step) for (j ...) { c = g * 8 + j; body; lf_combine(a, b); }
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyfuse.backends.cuda.accumulate import Fold, fold_value
+from lazyfuse.backends.cuda.accumulate import Fold, fold_function, fold_value
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.render_access import coordinates, element, offset
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
-#: Neighbouring elements that a thread of a row takes together: 16 bytes of float32.
-GROUP = 4
+#: Neighbouring elements that a thread of a row takes together: 16 bytes of float16.
+GROUP = 8
 #: The widest access.
 PACK_BYTES = 16
+#: Bytes of states that a thread of a column may keep in registers.
+STATE_BYTES = 128
 #: Bodies costlier than this are computed, not moved (render_elementwise.PACKED_COST).
 PACKED_COST = 120.0
-#: Cheap bodies wait for memory: their loops are unrolled, so that several loads are under way.
-#: Others would spill.
-UNROLLED_COST = 8.0
+#: Cheap bodies wait for memory: several loads of a thread are under way, of so many bytes and of
+#: so many groups at most. Others would spill.
+CHEAP_COST = 8.0
+FLIGHT_BYTES, MOST_ROUNDS = 64, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +48,26 @@ class PackPlan:
     args: tuple[int, ...]
 
 
-def plan_packs(kernel: Kernel) -> PackPlan:
-    """Choose one pack width for all inner phases, or none."""
+def plan_packs(kernel: Kernel, state_bytes: int) -> PackPlan:
+    """Choose one pack width for all inner phases, or none: along the fast axis, which is the last
+    inner one in ROWS and the last outer one in COLUMNS. There a thread has a state of
+    `state_bytes` for each column of a pack."""
     phases = [phase for phase in kernel.phases if phase.level is Level.INNER]
     touched = sorted({number for phase in phases for number in _touched(phase)})
     memory = [n for n in touched if kernel.args[n].role is not Role.SCRATCH]
-    last = kernel.outer + kernel.inner - 1
-    accesses = {number: kernel.args[number].access[last] for number in memory}
-    moving = tuple(number for number in memory if accesses[number] == UNIT)
+    rows = kernel.lanes is Lanes.INNER
+    last = kernel.outer + kernel.inner * rows - 1
+    accesses = {number: kernel.args[number].access[last] for number in memory} if last >= 0 else {}
+    moving = tuple(number for number in memory if accesses.get(number) == UNIT)
     stores_move = all(
         store.arg in moving or store.arg not in memory for p in phases for store in p.stores
     )
     costly = any(_cost(phase) > PACKED_COST for phase in phases)
-    rows = kernel.lanes is Lanes.INNER
-    if (
-        kernel.gathered
-        or not rows
-        or costly
-        or not moving
-        or not stores_move
-        or STRIDED in accesses.values()
-    ):
+    if kernel.gathered or costly or not moving or not stores_move or STRIDED in accesses.values():
         return PackPlan(1, ())
-    sizes = [CTYPES[kernel.args[number].dtype].size for number in moving]
-    width = max(1, min(GROUP, PACK_BYTES // max(sizes)))
+    fitting = PACK_BYTES // max(CTYPES[kernel.args[number].dtype].size for number in moving)
+    most = GROUP if rows else 1 << max(1, STATE_BYTES // state_bytes).bit_length() - 1
+    width = max(1, min(most, fitting))
     return PackPlan(width, moving if width > 1 else ())
 
 
@@ -95,35 +95,29 @@ class InnerPhase:
     def pack_type(self, arg: int) -> str:
         return f"Pack<{CTYPES[self.kernel.args[arg].dtype].memory}, {self.packs.width}>"
 
+    def pack(self, arg: int) -> str:
+        """The pack of an argument at the current position, in memory."""
+        return f"*reinterpret_cast<const {self.pack_type(arg)}*>({self.pack_address(arg)})"
+
     def pack_address(self, arg: int) -> str:
+        if self.is_scratch(arg):
+            return f"S{arg} + (slot * inner_total + p * {self.packs.width})"
         return f"a{arg} + ({offset(arg, self.kernel.args[arg], _axes(self.kernel))})"
 
 
 def inner_loops(inner: InnerPhase) -> list[str]:
     """Write the loops of a phase; they fold into the state `a`."""
-    if inner.kernel.lanes is Lanes.OUTER:
-        return _single_loop(inner)
     if inner.packs.width == 1:
         return ["ux g = start;", *_group_loop(inner)]
     packed = [f"  {line}" for line in _pack_loop(inner)]
     return ["ux g = start;", "if (packed) {", *packed, "}", *_group_loop(inner)]
 
 
-def _single_loop(inner: InnerPhase) -> list[str]:
-    """One element per round."""
-    return [
-        f"#pragma unroll {4 if _cost(inner.phase) <= UNROLLED_COST else 1}",
-        "for (ux c = start; c < inner_total; c += step) {",
-        *[f"  {line}" for line in _element_at_c(inner)],
-        "}",
-    ]
-
-
 def _group_loop(inner: InnerPhase) -> list[str]:
     """GROUP elements per round; the last group may be cut short."""
     return [
         f"for (; g * {GROUP} < inner_total; g += step) {{",
-        f"  #pragma unroll {GROUP if _cost(inner.phase) <= UNROLLED_COST else 1}",
+        f"  #pragma unroll {GROUP if is_cheap(inner.phase) else 1}",
         f"  for (int j = 0; j < {GROUP}; ++j) {{",
         f"    const ux c = g * {GROUP} + j;",
         "    if (c < inner_total) {",
@@ -138,51 +132,80 @@ def _element_at_c(inner: InnerPhase) -> list[str]:
     """The body for the inner position c."""
 
     def place(arg: int) -> str:
-        return f"a{arg}[slot * inner_total + c]" if inner.is_scratch(arg) else inner.element(arg)
+        return f"S{arg}[slot * inner_total + c]" if inner.is_scratch(arg) else inner.element(arg)
 
     site = Site(load=place, index=lambda axis: f"i{axis}", acc=inner.acc)
-    lines = coordinates("c", _inner_axes(inner.kernel)) + render_body(inner.phase.body, site)
+    lines = coordinates("c", inner_axes(inner.kernel)) + render_body(inner.phase.body, site)
     lines += [f"{place(store.arg)} = v{store.value};" for store in inner.phase.stores]
-    return lines + _fold(inner)
+    return lines + fold_element(inner)
 
 
 def _pack_loop(inner: InnerPhase) -> list[str]:
-    packs = inner.packs
-    lines = coordinates("p", _inner_axes(inner.kernel), pack=packs.width)
-    for arg in packs.args:
-        if arg in _loaded(inner.phase):
-            pointer = f"reinterpret_cast<const {inner.pack_type(arg)}*>({inner.pack_address(arg)})"
-            lines.append(f"const {inner.pack_type(arg)} A{arg} = *{pointer};")
-    stores = [arg for arg in packs.args if arg in _stored(inner.phase)]
+    """Rounds of groups. All loads of a round are under way before the first is used, where bodies
+    are cheap."""
+    packs, cheap = inner.packs, is_cheap(inner.phase)
+    parts, rounds = GROUP // packs.width, _rounds(inner)
+    count, axes = rounds * parts, inner_axes(inner.kernel)
+    reads = [arg for arg in packs.args if arg in loaded(inner.phase)] if cheap else []
+    loads = [f"L{arg}[u] = {inner.pack(arg)};" for arg in reads]
+
+    def each(lines: list[str]) -> list[str]:
+        lines = [*coordinates("p", axes, pack=packs.width), *lines]
+        return [
+            f"  #pragma unroll {count if cheap else 1}",
+            f"  for (int u = 0; u < {count}; ++u) {{",
+            f"    const ux p = (g + step * (u / {parts})) * {parts} + u % {parts};",
+            f"    if ({rounds} == 1 || p < groups * {parts}) {{",
+            *(f"      {line}" for line in lines),
+            "    }",
+            "  }",
+        ]
+
+    return [
+        f"const ux groups = inner_total / {GROUP};",
+        f"for (; g < groups; g += step * {rounds}) {{",
+        *(f"  {inner.pack_type(arg)} L{arg}[{count}];" for arg in reads),
+        *(each(loads) if loads else ()),
+        *each(_compute_pack(inner)),
+        "}",
+        *(["while (g >= groups + step) g -= step;"] if rounds > 1 else ()),
+    ]
+
+
+def _compute_pack(inner: InnerPhase) -> list[str]:
+    """The body for all elements of a pack; those that are read lie in `L#`, or in memory yet."""
+    packs, cheap = inner.packs, is_cheap(inner.phase)
+    together = [arg for arg in _touched(inner.phase) if arg in packs.args or inner.is_scratch(arg)]
+    stores = [arg for arg in together if arg in stored(inner.phase)]
+    lines = []
+    for arg in together:
+        if arg in loaded(inner.phase):
+            there = f"L{arg}[u]" if cheap and arg in packs.args else inner.pack(arg)
+            lines.append(f"const {inner.pack_type(arg)} A{arg} = {there};")
     lines += [f"{inner.pack_type(arg)} B{arg};" for arg in stores]
     lines += ["#pragma unroll", f"for (int j = 0; j < {packs.width}; ++j) {{"]
-    lines += [f"  {line}" for line in _pack_element(inner)]
-    lines.append("}")
-    lines += [f"lf_store_pack({inner.pack_address(arg)}, B{arg});" for arg in stores]
-    parts = GROUP // packs.width
-    return [
-        f"#pragma unroll {2 if _cost(inner.phase) <= UNROLLED_COST else 1}",
-        f"for (; g < inner_total / {GROUP}; g += step) {{",
-        f"  #pragma unroll {parts}",
-        f"  for (int h = 0; h < {parts}; ++h) {{",
-        f"    const ux p = g * {parts} + h;",
-        *[f"    {line}" for line in lines],
-        "  }",
-        "}",
-    ]
+    lines += [*(f"  {line}" for line in _pack_element(inner)), "}"]
+    for arg in stores:
+        store = "lf_store_scratch" if inner.is_scratch(arg) else "lf_store_pack"
+        lines.append(f"{store}({inner.pack_address(arg)}, B{arg});")
+    return lines
+
+
+def _rounds(inner: InnerPhase) -> int:
+    """Groups of a round: cheap bodies wait for memory, others would spill."""
+    reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
+    nbytes = GROUP * sum(CTYPES[inner.kernel.args[arg].dtype].size for arg in reads)
+    if not nbytes or not is_cheap(inner.phase):
+        return 1
+    return max(1, min(FLIGHT_BYTES // nbytes, MOST_ROUNDS))
 
 
 def _pack_element(inner: InnerPhase) -> list[str]:
     """The body for element j of a pack."""
     last = inner.kernel.outer + inner.kernel.inner - 1
 
-    def scratch(arg: int) -> str:
-        return f"a{arg}[slot * inner_total + p * {inner.packs.width} + j]"
-
     def load(arg: int) -> str:
-        if inner.is_scratch(arg):
-            return scratch(arg)
-        if arg in inner.packs.args:
+        if arg in inner.packs.args or inner.is_scratch(arg):
             return f"A{arg}.v[j]"
         assert inner.kernel.args[arg].access[last] == FIXED, inner.kernel
         return inner.element(arg)
@@ -193,42 +216,46 @@ def _pack_element(inner: InnerPhase) -> list[str]:
         acc=inner.acc,
     )
     lines = render_body(inner.phase.body, site)
-    for store in inner.phase.stores:
-        target = scratch(store.arg) if inner.is_scratch(store.arg) else f"B{store.arg}.v[j]"
-        lines.append(f"{target} = v{store.value};")
-    return lines + _fold(inner)
+    lines += [f"B{store.arg}.v[j] = v{store.value};" for store in inner.phase.stores]
+    return lines + fold_element(inner)
 
 
-def _fold(inner: InnerPhase) -> list[str]:
+def fold_element(inner: InnerPhase) -> list[str]:
     if not inner.folds:
         return []
     lines = [f"State{inner.number} b;"]
     for fold in inner.folds:
         index = None if fold.acc.index is None else f"v{fold.acc.index}"
         lines += fold_value(fold, f"v{fold.acc.value}", index)
-    return [*lines, "lf_combine(a, b);"]
+    function = fold_function(inner.folds, in_order=inner.kernel.inner == 1)
+    return [*lines, f"{function}(a, b);"]
 
 
 def _axes(kernel: Kernel) -> range:
     return range(kernel.outer + kernel.inner)
 
 
-def _inner_axes(kernel: Kernel) -> range:
+def inner_axes(kernel: Kernel) -> range:
     return range(kernel.outer, kernel.outer + kernel.inner)
 
 
-def _loaded(phase: Phase) -> set[int]:
+def loaded(phase: Phase) -> set[int]:
     return {
         instr.attr for instr in phase.body if instr.op == "load" and isinstance(instr.attr, int)
     }
 
 
-def _stored(phase: Phase) -> set[int]:
+def stored(phase: Phase) -> set[int]:
     return {store.arg for store in phase.stores}
 
 
-def _touched(phase: Phase) -> set[int]:
-    return _loaded(phase) | _stored(phase)
+def _touched(phase: Phase) -> list[int]:
+    return sorted(loaded(phase) | stored(phase))
+
+
+def is_cheap(phase: Phase) -> bool:
+    """Whether a loop over a phase waits for memory."""
+    return _cost(phase) <= CHEAP_COST
 
 
 def _cost(phase: Phase) -> float:

@@ -20,16 +20,8 @@ accumulators wait in `totals`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from lazyfuse.backends.cuda.accumulate import (
-    Fold,
-    definitions,
-    fields,
-    read,
-    start,
-    state_bytes,
-)
+from lazyfuse.backends.cuda.accumulate import Fold, definitions, fields, state_bytes
+from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.group_text import group_text
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.program import (
@@ -40,6 +32,7 @@ from lazyfuse.backends.cuda.program import (
     Shape,
     common_parameters,
     interface,
+    scratch_of,
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
@@ -49,13 +42,22 @@ from lazyfuse.backends.cuda.render_access import (
     product,
 )
 from lazyfuse.backends.cuda.render_body import Site, render_body
+from lazyfuse.backends.cuda.render_columns import columns_tile
 from lazyfuse.backends.cuda.render_inner import InnerPhase, PackPlan, inner_loops, plan_packs
+from lazyfuse.backends.cuda.render_phases import (
+    finish,
+    folds_of,
+    launch_ranges,
+    precedes_outer,
+    reader,
+)
 from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
 
-#: Threads per block: whole warps, and 8 blocks fill an SM.
-THREADS = 256
-#: Blocks that must fit on an SM: left alone, ptxas spills in long bodies to fit five.
-BLOCKS = 3
+#: Threads per block: whole warps, and 4 blocks fill an SM. More of them have fewer rows under way
+#: at once, which caches then hold for the next phase.
+THREADS = 512
+#: Blocks that must fit on an SM: left alone, ptxas spills in long bodies to fit more.
+BLOCKS = 2
 #: Shared memory that a COLUMNS block may take for states, of the 48 KiB every device has.
 SHARED_BYTES = 40 * 1024
 
@@ -67,6 +69,7 @@ _CONTROL = (
     Parameter(ParameterKind.LAST, "long long last"),
     Parameter(ParameterKind.PACKED, "long long packed"),
 )
+_SHARED = Parameter(ParameterKind.SHARED, "long long in_shared")
 
 
 def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) -> Program:
@@ -77,9 +80,10 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
     folds = folds_of(kernel)
     columns = kernel.lanes is Lanes.OUTER
     partial_bytes = max((state_bytes(phase) for phase in folds), default=8)
-    threads = _threads(partial_bytes) if columns else THREADS
-    given = interface([*common_parameters(kernel), *_CONTROL], limit)
-    packs = plan_packs(kernel)
+    threads = _threads(sum(map(state_bytes, folds))) if columns else THREADS
+    control = [*_CONTROL, _SHARED] if scratch_of(kernel) and not columns else _CONTROL
+    given = interface([*common_parameters(kernel), *control], limit)
+    packs = plan_packs(kernel, partial_bytes)
     text = (
         index_types(kernel) + _types(kernel, folds) + group_text(columns=columns, threads=threads)
     )
@@ -104,32 +108,17 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
     )
 
 
-def folds_of(kernel: Kernel) -> list[list[Fold]]:
-    """Number the accumulators, one list per phase."""
-    result, number = [], 0
-    for phase in kernel.phases:
-        result.append([Fold(number + i, acc) for i, acc in enumerate(phase.accumulators)])
-        number += len(phase.accumulators)
-    return result
-
-
-def launch_ranges(kernel: Kernel) -> tuple[tuple[int, int], ...]:
-    """Cut the phases before every inner phase but the first."""
-    inner = [n for n, phase in enumerate(kernel.phases) if phase.level is Level.INNER]
-    cuts = [0, *inner[1:], len(kernel.phases)]
-    return tuple(zip(cuts, cuts[1:], strict=False))
-
-
-def _threads(partial_bytes: int) -> int:
-    """The largest block whose states fit in shared memory, in whole warps."""
-    fitting = SHARED_BYTES // partial_bytes
+def _threads(nbytes: int) -> int:
+    """The largest block whose states of all phases, `nbytes` for each thread, fit in shared
+    memory, in whole warps."""
+    fitting = SHARED_BYTES // nbytes
     return max(32, min(THREADS, 1 << (fitting.bit_length() - 1)))
 
 
 def _types(kernel: Kernel, folds: list[list[Fold]]) -> str:
     every = [fold for phase in folds for fold in phase]
     text = "".join(
-        definitions(number, folds[number])
+        definitions(number, folds[number], in_order=kernel.inner == 1)
         for number, phase in enumerate(kernel.phases)
         if phase.level is Level.INNER
     )
@@ -137,7 +126,10 @@ def _types(kernel: Kernel, folds: list[list[Fold]]) -> str:
 
 
 def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
-    along, across = ("y", "x") if kernel.lanes is Lanes.OUTER else ("x", "y")
+    columns = kernel.lanes is Lanes.OUTER
+    along, across = ("y", "x") if columns else ("x", "y")
+    tile, width = (columns_tile, packs.width) if columns else (_rows_tile, 1)
+    rows = f"rows * {width}" if width > 1 else "rows"
     outer, inner = range(kernel.outer), range(kernel.outer, kernel.outer + kernel.inner)
     lines = [
         *layout_constants(kernel),
@@ -145,21 +137,35 @@ def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
         f"const unsigned int row = threadIdx.{across}, rows = blockDim.{across};",
         f"const ux outer_total = {product(outer)}, inner_total = {product(inner)};",
         "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
-        "for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {",
-        *[f"  {line}" for line in _tile(kernel, folds, packs)],
+        *([] if columns else _scratch_places(kernel)),
+        f"for (ux tile = blockIdx.x; tile * {rows} < outer_total; tile += gridDim.x) {{",
+        *[f"  {line}" for line in tile(kernel, folds, packs)],
         "}",
     ]
     return "".join(f"  {line}\n" for line in lines)
 
 
-def _tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
+def _scratch_places(kernel: Kernel) -> list[str]:
+    """Where scratch arguments lie: rows of a block, one argument after the other."""
+    lines, offset = [], "0"
+    for number in scratch_of(kernel):
+        ctype = CTYPES[kernel.args[number].dtype]
+        place = f"reinterpret_cast<{ctype.memory}*>(lf_shared + {offset})"
+        lines.append(f"{ctype.memory}* const S{number} = in_shared ? {place} : a{number};")
+        offset += f" + (rows * inner_total * {ctype.size} + 15) / 16 * 16"
+    return lines
+
+
+def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
     lines = [
         "const ux o = tile * rows + row;",
         "const bool live = o < outer_total;",
         *coordinates("o", range(kernel.outer)),
-        "const unsigned long long slot = gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;",
         "Totals t;",
     ]
+    if scratch_of(kernel):
+        apart = "gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row"
+        lines.append(f"const unsigned long long slot = in_shared ? row : {apart};")
     several = len(launch_ranges(kernel)) > 1
     if several:
         lines.append("if (first > 0 && live) t = totals[o];")
@@ -176,7 +182,7 @@ def _tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]
 def _inner_phase(
     kernel: Kernel, number: int, folds: list[list[Fold]], packs: PackPlan
 ) -> list[str]:
-    inner = InnerPhase(kernel, number, folds[number], packs, _reader(folds))
+    inner = InnerPhase(kernel, number, folds[number], packs, reader(folds))
     lines = [
         f"if (first <= {number} && {number} < last) {{",
         f"  State{number} a = lf_identity{number}();",
@@ -186,30 +192,14 @@ def _inner_phase(
     ]
     if folds[number]:
         lines.append("  lf_group(a);")
-    if folds[number] or _precedes_outer(kernel, number):
+    if folds[number] or precedes_outer(kernel, number):
         state = f"static_cast<State{number}*>(partials)"
         gather = f"lf_gather(a, lf_identity{number}(), {state}, counters, o, live)"
         lines.append(f"  if (gridDim.y > 1 && !{gather}) return;")
-    lines += [f"  {line}" for line in _finish(folds[number])]
+    lines += [f"  {line}" for line in finish(folds[number])]
     if len(launch_ranges(kernel)) > 1 and folds[number]:
         lines.append("  if (gridDim.y > 1 && live && lane == 0) totals[o] = t;")
     return [*lines, "}"]
-
-
-def _precedes_outer(kernel: Kernel, number: int) -> bool:
-    following = kernel.phases[number + 1 : number + 2]
-    return bool(following) and following[0].level is Level.OUTER
-
-
-def _finish(folds: list[Fold]) -> list[str]:
-    """Move the combined state into the totals and fold the starting scalars in."""
-    lines = []
-    for fold in folds:
-        lines.append(f"t.f{fold.number} = a.f{fold.number};")
-        if fold.keeps_index:
-            lines.append(f"t.g{fold.number} = a.g{fold.number};")
-        lines += start(fold)
-    return lines
 
 
 def _outer_phase(
@@ -219,7 +209,7 @@ def _outer_phase(
     site = Site(
         load=lambda arg: element(arg, kernel.args[arg], axes),
         index=lambda axis: f"i{axis}",
-        acc=_reader(folds),
+        acc=reader(folds),
     )
     alone = " && blockIdx.y == 0" if leading else ""
     lines = [f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{"]
@@ -227,8 +217,3 @@ def _outer_phase(
     for store in phase.stores:
         lines.append(f"  {element(store.arg, kernel.args[store.arg], axes)} = v{store.value};")
     return [*lines, "}"]
-
-
-def _reader(folds: list[list[Fold]]) -> Callable[[int, str], str]:
-    by_number = {fold.number: fold for phase in folds for fold in phase}
-    return lambda number, dtype: read(by_number[number], dtype)

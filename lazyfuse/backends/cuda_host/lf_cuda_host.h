@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -55,6 +56,7 @@ struct Block {
 };
 
 inline thread_local Block block;
+inline thread_local std::vector<unsigned char> dynamic;  // shared memory that a launch asks for
 inline thread_local Fiber* current = nullptr;
 inline thread_local Fiber lone{};
 inline thread_local void* scheduler;
@@ -139,7 +141,7 @@ template <class T> inline T exchange(unsigned mask, T value, unsigned source) {
   return result;
 }
 
-struct Launch { unsigned grid[3], block[3]; int fibers, order; };
+struct Launch { unsigned grid[3], block[3]; int fibers, order; unsigned shared; };
 
 inline uint64_t next_random(uint64_t& state) {
   state ^= state << 13; state ^= state >> 7; state ^= state << 17;
@@ -250,6 +252,7 @@ template <class F> inline int run_fibers(const Launch& launch, F&& kernel) {
 template <class... A, size_t... I>
 inline int call(const Launch& launch, void (*kernel)(A...), void** values,
                 std::index_sequence<I...>) {
+  dynamic.assign(launch.shared, 0xA5);
   block.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   block.size = {launch.block[0], launch.block[1], launch.block[2]};
   auto body = [&] { kernel(*static_cast<typename std::remove_const<A>::type*>(values[I])...); };

@@ -61,6 +61,7 @@ class _How(ctypes.Structure):
         ("block", ctypes.c_uint * 3),
         ("fibers", ctypes.c_int),
         ("order", ctypes.c_int),
+        ("shared", ctypes.c_uint),
     ]
 
 
@@ -101,8 +102,10 @@ class HostRuntime:
         }
 
     def _function(self, entry: ctypes._FuncPointer, name: str, fibers: bool) -> Function:
-        def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
-            how = _How((*grid, 1), (*block, 1), int(fibers), self.order)
+        def launch(
+            grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value], shared: int = 0
+        ) -> None:
+            how = _How((*grid, 1), (*block, 1), int(fibers), self.order, shared)
             slots = words_of(values)
             places = (ctypes.c_void_p * len(values))(
                 *(slots.ctypes.data + 8 * position for position in range(len(values)))

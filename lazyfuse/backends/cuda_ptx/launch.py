@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -58,8 +59,10 @@ class PtxModule:
         memory: Sequence[Region],
         *,
         order: int = 0,
+        shared: int = 0,
     ) -> None:
-        """Run an entry on every thread of a grid. `order` above 0 shuffles blocks and atomics.
+        """Run an entry on every thread of a grid. `order` above 0 shuffles blocks and atomics;
+        `shared` bytes are those of shared variables without a size.
 
         Raises: PtxFault.
         """
@@ -77,9 +80,9 @@ class PtxModule:
         together = max(1, MOST_THREADS // threads)
         for start in range(0, blocks, together):
             chunk = numbers[start : start + together]
-            shared, symbols = _shared(code.function, self, len(chunk))
+            inside, symbols = _shared(code.function, self, len(chunk), shared)
             world = World(
-                space, shared, {**self.symbols, **symbols}, clock, self.functions, generator
+                space, inside, {**self.symbols, **symbols}, clock, self.functions, generator
             )
             frame = Frame(code.function, _threads(grid, block, chunk), world, parameters)
             with np.errstate(all="ignore"):
@@ -97,9 +100,15 @@ def _parameters(function: Function, values: Sequence[bytes]) -> dict[str, np.nda
     return rows
 
 
-def _shared(function: Function, module: PtxModule, blocks: int) -> tuple[Space, dict[str, int]]:
+def _shared(
+    function: Function, module: PtxModule, blocks: int, nbytes: int
+) -> tuple[Space, dict[str, int]]:
     variables = [*function.variables.values(), *module.parsed.variables.values()]
-    inside = [variable for variable in variables if variable.space == "shared"]
+    inside = [
+        replace(variable, nbytes=variable.nbytes or nbytes)
+        for variable in variables
+        if variable.space == "shared"
+    ]
     symbols, regions = place_variables(inside, blocks, GAP)
     return Space("shared", regions), symbols
 

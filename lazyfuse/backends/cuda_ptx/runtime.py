@@ -74,10 +74,14 @@ class PtxRuntime:
         return {name: self._function(module, name) for name in names}
 
     def _function(self, module: PtxModule, name: str) -> Function:
-        def launch(grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value]) -> None:
+        def launch(
+            grid: tuple[int, int], block: tuple[int, int], values: Sequence[Value], shared: int = 0
+        ) -> None:
             given = [_bytes(value) for value in values]
             memory = [buffer.region for buffer in list(self._buffers)]
-            module.launch(name, (*grid, 1), (*block, 1), given, memory, order=self.order)
+            module.launch(
+                name, (*grid, 1), (*block, 1), given, memory, order=self.order, shared=shared
+            )
 
         return launch
 

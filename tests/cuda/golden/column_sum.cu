@@ -10,42 +10,58 @@ __device__ __forceinline__ void lf_combine(State0& a, const State0& b) {
 }
 __device__ __forceinline__ State0 lf_swap_state(const State0& a, unsigned int o) { State0 b; b.f0 = lf_swap(a.f0, o); return b; }
 struct Totals { float f0; };
-template <class S> __device__ __forceinline__ void lf_group(S& a) {
-  __shared__ S column[256];
+template <class S, int W> __device__ __forceinline__ void lf_group(S (&states)[W]) {
+  __shared__ S column[512];
   if (blockDim.y > 1) {
     S* mine = column + threadIdx.y * blockDim.x + threadIdx.x;
-    *mine = a;
-    __syncthreads();
-    for (unsigned int half = blockDim.y >> 1; half; half >>= 1) {
-      if (threadIdx.y < half) lf_combine(*mine, mine[half * blockDim.x]);
+    #pragma unroll
+    for (int w = 0; w < W; ++w) {
+      *mine = states[w];
+      __syncthreads();
+      for (unsigned int half = blockDim.y >> 1; half; half >>= 1) {
+        if (threadIdx.y < half) lf_combine(*mine, mine[half * blockDim.x]);
+        __syncthreads();
+      }
+      states[w] = column[threadIdx.x];
       __syncthreads();
     }
-    a = column[threadIdx.x];
-    __syncthreads();
   }
 }
-template <class S> __device__ bool lf_gather(
-    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o,
-    bool live) {
+__device__ __forceinline__ bool lf_is_last(unsigned int* counters) {
   __shared__ unsigned int is_last;
-  const unsigned int lane = threadIdx.y, lanes = blockDim.y;
-  if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0 && threadIdx.y == 0)
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
     is_last = atomicAdd(counters + blockIdx.x, 1u) == gridDim.y - 1;
+    if (is_last) counters[blockIdx.x] = 0;
+  }
   __syncthreads();
   if (!is_last) return false;
   __threadfence();
-  a = identity;
-  if (live)
-    for (unsigned int s = lane; s < gridDim.y; s += lanes)
-      lf_combine(a, partials[o * gridDim.y + s]);
-  lf_group(a);
-  if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;
 }
-extern "C" __global__ void __launch_bounds__(256, 3) lf_column_sum(
+template <class S, int W, class I> __device__ bool lf_gather(
+    S (&states)[W], const S& identity, S* partials, unsigned int* counters, const I (&o)[W],
+    I total) {
+  const unsigned int lane = threadIdx.y, lanes = blockDim.y;
+  #pragma unroll
+  for (int w = 0; w < W; ++w)
+    if (o[w] < total && lane == 0)
+      partials[(unsigned long long)blockIdx.y * total + o[w]] = states[w];
+  if (!lf_is_last(counters)) return false;
+  #pragma unroll
+  for (int w = 0; w < W; ++w) {
+    states[w] = identity;
+    if (o[w] < total) {
+      #pragma unroll 4
+      for (unsigned int s = lane; s < gridDim.y; s += lanes)
+        lf_combine(states[w], partials[(unsigned long long)s * total + o[w]]);
+    }
+  }
+  lf_group(states);
+  return true;
+}
+extern "C" __global__ void __launch_bounds__(512, 2) lf_column_sum(
     long long n0_,
     long long n1_,
     const float* a0,
@@ -65,30 +81,56 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_column_sum(
   const ux outer_total = n0, inner_total = n1;
   const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;
   for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {
-    const ux o = tile * rows + row;
-    const bool live = o < outer_total;
-    const ux i0 = o;
-    const unsigned long long slot = gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;
-    Totals t;
+    const ux base = tile * rows * 1;
+    ux o[1];
+    #pragma unroll
+    for (int w = 0; w < 1; ++w) {
+      o[w] = base + (packed ? row * 1 + w : w * rows + row);
+    }
+    const ux slots = gridDim.y > 1 ? outer_total : (ux)gridDim.x * rows * 1;
+    const ux moved = gridDim.y > 1 ? 0 : base - (ux)blockIdx.x * rows * 1;
+    Totals ts[1];
     if (first <= 0 && 0 < last) {
-      State0 a = lf_identity0();
-      if (live) {
-        #pragma unroll 4
-        for (ux c = start; c < inner_total; c += step) {
-          const ux i1 = c;
-          const float v0 = a0[(ix)i0 * s0_0 + (ix)i1];
-          State0 b;
-          b.f0 = v0;
-          lf_combine(a, b);
+      State0 states[1];
+      #pragma unroll
+      for (int w = 0; w < 1; ++w) {
+        states[w] = lf_identity0();
+      }
+      #pragma unroll 4
+      for (ux c = start; c < inner_total; c += step) {
+        const ux i1 = c;
+        #pragma unroll
+        for (int w = 0; w < 1; ++w) {
+          if (o[w] < outer_total) {
+            State0& a = states[w];
+            const Totals& t = ts[w];
+            const ux i0 = o[w];
+            const float v0 = a0[(ix)i0 * s0_0 + (ix)i1];
+            State0 b;
+            b.f0 = v0;
+            lf_combine(a, b);
+          }
         }
       }
-      lf_group(a);
-      if (gridDim.y > 1 && !lf_gather(a, lf_identity0(), static_cast<State0*>(partials), counters, o, live)) return;
-      t.f0 = a.f0;
+      lf_group(states);
+      if (gridDim.y > 1 && !lf_gather(states, lf_identity0(), static_cast<State0*>(partials), counters, o, outer_total)) return;
+      #pragma unroll
+      for (int w = 0; w < 1; ++w) {
+        State0& a = states[w];
+        Totals& t = ts[w];
+        t.f0 = a.f0;
+      }
     }
-    if (first <= 1 && 1 < last && live && lane == 0) {
-      const float v0 = t.f0;
-      a1[(ix)i0] = v0;
+    if (first <= 1 && 1 < last && lane == 0) {
+      #pragma unroll
+      for (int w = 0; w < 1; ++w) {
+        if (o[w] < outer_total) {
+          const Totals& t = ts[w];
+          const ux i0 = o[w];
+          const float v0 = t.f0;
+          a1[(ix)i0] = v0;
+        }
+      }
     }
   }
 }

@@ -9,10 +9,28 @@ __device__ __forceinline__ h16 lf_half_round(float f) {
 __device__ __forceinline__ h16 lf_half_round(double f) {
   h16 h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.x) : "d"(f)); return h;
 }
+__device__ __forceinline__ h16 lf_half_add(h16 x, h16 y) {
+  h16 h; asm("add.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
+__device__ __forceinline__ h16 lf_half_subtract(h16 x, h16 y) {
+  h16 h; asm("sub.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
+__device__ __forceinline__ h16 lf_half_multiply(h16 x, h16 y) {
+  h16 h; asm("mul.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
+}
 #else
 static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
 static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
 static inline h16 lf_half_round(double f) { return h16{lfh::half_round(f)}; }
+static inline h16 lf_half_add(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) + lf_half_widen(y));
+}
+static inline h16 lf_half_subtract(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) - lf_half_widen(y));
+}
+static inline h16 lf_half_multiply(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) * lf_half_widen(y));
+}
 #endif
 __device__ __forceinline__ unsigned int lf_divide(unsigned int n, unsigned int m, int shift) {
   return __umulhi(n << 1, m) >> shift;
@@ -55,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) lf_half_broadcast(
     const float v2 = lf_half_widen(v0);
     const float v3 = lf_half_widen(v1);
     const float v4 = (v2 * v3);
-    const h16 v5 = lf_half_round(v4);
+    const h16 v5 = lf_half_multiply(v0, v1);
     a2[(ix)i0 * s2_0 + (ix)i1 * s2_1] = v5;
   }
 }

@@ -45,36 +45,21 @@ extern "C" __global__ void __launch_bounds__(256) lf_mul_add_v(
   const ux packs = n0 / 4 * ((ux)1);
   const ux thread = (ux)blockIdx.x * blockDim.x + threadIdx.x;
   const ux step = (ux)gridDim.x * blockDim.x;
-  for (ux first = thread; first < packs; first += step * 1) {
-    Pack<float, 4> A0[1];
-    Pack<float, 4> A1[1];
+  for (ux flat = thread; flat < packs; flat += step) {
+    const ux i0 = flat * 4;
+    const Pack<float, 4> A0 = *reinterpret_cast<const Pack<float, 4>*>(a0 + ((ix)i0));
+    const Pack<float, 4> A1 = *reinterpret_cast<const Pack<float, 4>*>(a1 + ((ix)i0));
+    Pack<float, 4> B2;
     #pragma unroll
-    for (int u = 0; u < 1; ++u) {
-      const ux flat = first + step * u;
-      if (flat < packs) {
-        const ux i0 = flat * 4;
-        A0[u] = *reinterpret_cast<const Pack<float, 4>*>(a0 + ((ix)i0));
-        A1[u] = *reinterpret_cast<const Pack<float, 4>*>(a1 + ((ix)i0));
-      }
+    for (int j = 0; j < 4; ++j) {
+      const float v0 = A0.v[j];
+      const float v1 = A1.v[j];
+      const float v2 = (v0 * v1);
+      const float v3 = 0x1p+0f;
+      const float v4 = (v2 + v3);
+      B2.v[j] = v4;
     }
-    #pragma unroll
-    for (int u = 0; u < 1; ++u) {
-      const ux flat = first + step * u;
-      if (flat < packs) {
-        const ux i0 = flat * 4;
-        Pack<float, 4> B2;
-        #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const float v0 = A0[u].v[j];
-          const float v1 = A1[u].v[j];
-          const float v2 = (v0 * v1);
-          const float v3 = 0x1p+0f;
-          const float v4 = (v2 + v3);
-          B2.v[j] = v4;
-        }
-        lf_store_pack(a2 + ((ix)i0), B2);
-      }
-    }
+    lf_store_pack(a2 + ((ix)i0), B2);
   }
   for (ux i0 = packs * 4 + thread; i0 < n0; i0 += step) {
     const float v0 = a0[(ix)i0];

@@ -16,9 +16,35 @@ __device__ __forceinline__ void lf_store_pack(T* place, const Pack<T, N>& pack) 
 #endif
   *reinterpret_cast<Pack<T, N>*>(place) = pack;
 }
+template <class T, int N>
+__device__ __forceinline__ void lf_store_scratch(T* place, const Pack<T, N>& pack) {
+#if !defined(LF_HOST)
+  if constexpr (sizeof(pack) % 16 == 0) {
+    #pragma unroll
+    for (int part = 0; part < sizeof(pack) / 16; ++part) {
+      uint4* const there = reinterpret_cast<uint4*>(place) + part;
+      const uint4 v = reinterpret_cast<const uint4*>(&pack)[part];
+      asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};"
+                   :: "l"(there), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    }
+    return;
+  }
+  if constexpr (sizeof(pack) == 8) {
+    const uint2 v = reinterpret_cast<const uint2&>(pack);
+    asm volatile("st.v2.u32 [%0], {%1, %2};" :: "l"(place), "r"(v.x), "r"(v.y) : "memory");
+    return;
+  }
+#endif
+  *reinterpret_cast<Pack<T, N>*>(place) = pack;
+}
 template <class T> __device__ __forceinline__ T lf_swap(T v, unsigned int offset) {
   return (T)__shfl_xor_sync(0xffffffffu, v, offset);
 }
+#ifndef LF_HOST
+extern __shared__ __align__(16) unsigned char lf_shared[];
+#else
+#define lf_shared lfh::dynamic.data()
+#endif
 typedef long long ix;
 typedef unsigned long long ux;
 struct State0 { double f0; };
@@ -56,28 +82,33 @@ template <class S> __device__ __forceinline__ void lf_group(S& a) {
     __syncthreads();
   }
 }
-template <class S> __device__ bool lf_gather(
-    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o,
-    bool live) {
+__device__ __forceinline__ bool lf_is_last(unsigned int* counters) {
   __shared__ unsigned int is_last;
-  const unsigned int lane = threadIdx.x, lanes = blockDim.x;
-  if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0 && threadIdx.y == 0)
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
     is_last = atomicAdd(counters + blockIdx.x, 1u) == gridDim.y - 1;
+    if (is_last) counters[blockIdx.x] = 0;
+  }
   __syncthreads();
   if (!is_last) return false;
   __threadfence();
+  return true;
+}
+template <class S> __device__ bool lf_gather(
+    S& a, const S& identity, S* partials, unsigned int* counters, unsigned long long o,
+    bool live) {
+  const unsigned int lane = threadIdx.x, lanes = blockDim.x;
+  if (live && lane == 0) partials[o * gridDim.y + blockIdx.y] = a;
+  if (!lf_is_last(counters)) return false;
   a = identity;
   if (live)
     for (unsigned int s = lane; s < gridDim.y; s += lanes)
       lf_combine(a, partials[o * gridDim.y + s]);
   lf_group(a);
-  if (threadIdx.x == 0 && threadIdx.y == 0) counters[blockIdx.x] = 0;
   return true;
 }
-extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
+extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
     long long n0_,
     long long n1_,
     const double* a0,
@@ -90,7 +121,8 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
     unsigned int* counters,
     long long first,
     long long last,
-    long long packed) {
+    long long packed,
+    long long in_shared) {
   const ux n0 = (ux)n0_;
   const ux n1 = (ux)n1_;
   const ix s0_0 = (ix)s0_0_;
@@ -99,39 +131,51 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
   const unsigned int row = threadIdx.y, rows = blockDim.y;
   const ux outer_total = n0, inner_total = n1;
   const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;
+  double* const S2 = in_shared ? reinterpret_cast<double*>(lf_shared + 0) : a2;
   for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {
     const ux o = tile * rows + row;
     const bool live = o < outer_total;
     const ux i0 = o;
-    const unsigned long long slot = gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;
     Totals t;
+    const unsigned long long slot = in_shared ? row : gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;
     if (first > 0 && live) t = totals[o];
     if (first <= 0 && 0 < last) {
       State0 a = lf_identity0();
       if (live) {
         ux g = start;
         if (packed) {
-          #pragma unroll 2
-          for (; g < inner_total / 4; g += step) {
-            #pragma unroll 2
-            for (int h = 0; h < 2; ++h) {
-              const ux p = g * 2 + h;
-              const ux i1 = p * 2;
-              const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) {
-                const double v0 = A0.v[j];
-                State0 b;
-                b.f0 = v0;
-                lf_combine(a, b);
+          const ux groups = inner_total / 8;
+          for (; g < groups; g += step * 1) {
+            Pack<double, 2> L0[4];
+            #pragma unroll 4
+            for (int u = 0; u < 4; ++u) {
+              const ux p = (g + step * (u / 4)) * 4 + u % 4;
+              if (1 == 1 || p < groups * 4) {
+                const ux i1 = p * 2;
+                L0[u] = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+              }
+            }
+            #pragma unroll 4
+            for (int u = 0; u < 4; ++u) {
+              const ux p = (g + step * (u / 4)) * 4 + u % 4;
+              if (1 == 1 || p < groups * 4) {
+                const ux i1 = p * 2;
+                const Pack<double, 2> A0 = L0[u];
+                #pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                  const double v0 = A0.v[j];
+                  State0 b;
+                  b.f0 = v0;
+                  lf_combine(a, b);
+                }
               }
             }
           }
         }
-        for (; g * 4 < inner_total; g += step) {
-          #pragma unroll 4
-          for (int j = 0; j < 4; ++j) {
-            const ux c = g * 4 + j;
+        for (; g * 8 < inner_total; g += step) {
+          #pragma unroll 8
+          for (int j = 0; j < 8; ++j) {
+            const ux c = g * 8 + j;
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
@@ -152,38 +196,42 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
       if (live) {
         ux g = start;
         if (packed) {
-          #pragma unroll 1
-          for (; g < inner_total / 4; g += step) {
-            #pragma unroll 2
-            for (int h = 0; h < 2; ++h) {
-              const ux p = g * 2 + h;
-              const ux i1 = p * 2;
-              const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) {
-                const double v0 = A0.v[j];
-                const double v1 = t.f0;
-                const double v2 = (v0 - v1);
-                const double v3 = exp(v2);
-                a2[slot * inner_total + p * 2 + j] = v3;
-                State1 b;
-                b.f1 = v3;
-                lf_combine(a, b);
+          const ux groups = inner_total / 8;
+          for (; g < groups; g += step * 1) {
+            #pragma unroll 1
+            for (int u = 0; u < 4; ++u) {
+              const ux p = (g + step * (u / 4)) * 4 + u % 4;
+              if (1 == 1 || p < groups * 4) {
+                const ux i1 = p * 2;
+                const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+                Pack<double, 2> B2;
+                #pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                  const double v0 = A0.v[j];
+                  const double v1 = t.f0;
+                  const double v2 = (v0 - v1);
+                  const double v3 = exp(v2);
+                  B2.v[j] = v3;
+                  State1 b;
+                  b.f1 = v3;
+                  lf_combine(a, b);
+                }
+                lf_store_scratch(S2 + (slot * inner_total + p * 2), B2);
               }
             }
           }
         }
-        for (; g * 4 < inner_total; g += step) {
+        for (; g * 8 < inner_total; g += step) {
           #pragma unroll 1
-          for (int j = 0; j < 4; ++j) {
-            const ux c = g * 4 + j;
+          for (int j = 0; j < 8; ++j) {
+            const ux c = g * 8 + j;
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
               const double v1 = t.f0;
               const double v2 = (v0 - v1);
               const double v3 = exp(v2);
-              a2[slot * inner_total + c] = v3;
+              S2[slot * inner_total + c] = v3;
               State1 b;
               b.f1 = v3;
               lf_combine(a, b);
@@ -201,31 +249,34 @@ extern "C" __global__ void __launch_bounds__(256, 3) lf_softmax(
       if (live) {
         ux g = start;
         if (packed) {
-          #pragma unroll 1
-          for (; g < inner_total / 4; g += step) {
-            #pragma unroll 2
-            for (int h = 0; h < 2; ++h) {
-              const ux p = g * 2 + h;
-              const ux i1 = p * 2;
-              Pack<double, 2> B1;
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) {
-                const double v0 = a2[slot * inner_total + p * 2 + j];
-                const double v1 = t.f1;
-                const double v2 = (double)(v0 / v1);
-                B1.v[j] = v2;
+          const ux groups = inner_total / 8;
+          for (; g < groups; g += step * 1) {
+            #pragma unroll 1
+            for (int u = 0; u < 4; ++u) {
+              const ux p = (g + step * (u / 4)) * 4 + u % 4;
+              if (1 == 1 || p < groups * 4) {
+                const ux i1 = p * 2;
+                const Pack<double, 2> A2 = *reinterpret_cast<const Pack<double, 2>*>(S2 + (slot * inner_total + p * 2));
+                Pack<double, 2> B1;
+                #pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                  const double v0 = A2.v[j];
+                  const double v1 = t.f1;
+                  const double v2 = (double)(v0 / v1);
+                  B1.v[j] = v2;
+                }
+                lf_store_pack(a1 + ((ix)i0 * s1_0 + (ix)i1), B1);
               }
-              lf_store_pack(a1 + ((ix)i0 * s1_0 + (ix)i1), B1);
             }
           }
         }
-        for (; g * 4 < inner_total; g += step) {
+        for (; g * 8 < inner_total; g += step) {
           #pragma unroll 1
-          for (int j = 0; j < 4; ++j) {
-            const ux c = g * 4 + j;
+          for (int j = 0; j < 8; ++j) {
+            const ux c = g * 8 + j;
             if (c < inner_total) {
               const ux i1 = c;
-              const double v0 = a2[slot * inner_total + c];
+              const double v0 = S2[slot * inner_total + c];
               const double v1 = t.f1;
               const double v2 = (double)(v0 / v1);
               a1[(ix)i0 * s1_0 + (ix)i1] = v2;

@@ -1,0 +1,49 @@
+"""What the phases of a reduction have in common, whatever the thread layout: their accumulators,
+the launches they need, and what follows an inner phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lazyfuse.backends.cuda.accumulate import Fold, read, start
+from lazyfuse.ir.kernel import Kernel, Level
+
+
+def folds_of(kernel: Kernel) -> list[list[Fold]]:
+    """Number the accumulators, one list per phase."""
+    result, number = [], 0
+    for phase in kernel.phases:
+        result.append([Fold(number + i, acc) for i, acc in enumerate(phase.accumulators)])
+        number += len(phase.accumulators)
+    return result
+
+
+def launch_ranges(kernel: Kernel) -> tuple[tuple[int, int], ...]:
+    """Cut the phases before every inner phase but the first."""
+    inner = [n for n, phase in enumerate(kernel.phases) if phase.level is Level.INNER]
+    cuts = [0, *inner[1:], len(kernel.phases)]
+    return tuple(zip(cuts, cuts[1:], strict=False))
+
+
+def precedes_outer(kernel: Kernel, number: int) -> bool:
+    """Whether an outer phase follows phase `number`."""
+    following = kernel.phases[number + 1 : number + 2]
+    return bool(following) and following[0].level is Level.OUTER
+
+
+def finish(folds: list[Fold]) -> list[str]:
+    """Move the combined state `a` into the totals `t` and fold the starting scalars in."""
+    lines = []
+    for fold in folds:
+        lines.append(f"t.f{fold.number} = a.f{fold.number};")
+        if fold.keeps_index:
+            lines.append(f"t.g{fold.number} = a.g{fold.number};")
+        lines += start(fold)
+    return lines
+
+
+def reader(folds: list[list[Fold]]) -> Callable[[int, str], str]:
+    """The finished accumulators in the totals `t`, by number and dtype."""
+    by_number = {fold.number: fold for phase in folds for fold in phase}
+    return lambda number, dtype: read(by_number[number], dtype)
