@@ -71,8 +71,8 @@ class Options:
     )
     cuda_strategy: str = _option(
         "auto",
-        "how kernels run on a GPU, where that can run them: cupy's kernels where they are exact "
-        "and fast (auto) or wherever exact (cupy), lazyfuse's own text (own), or one strategy",
+        "how kernels run on a GPU, where that can run them: lazyfuse's own text (auto, own), "
+        "cupy's kernels wherever they are exact (cupy), or one strategy",
         (
             *("auto", "cupy", "ElementwiseKernel", "ReductionKernel", "own"),
             *("vectorized", "strided", "rows-by-warp", "rows-by-block", "columns", "one-pass"),

@@ -264,7 +264,7 @@ _ROWS: tuple[Primitive, ...] = (
     _math("acosh", np.arccosh, "acosh", 30, INVALID),
     _math("atanh", np.arctanh, "atanh", 30, DIVIDE | INVALID | UNDERFLOW),
     _math("cbrt", np.cbrt, "cbrt", 20),
-    _math("hypot", np.hypot, "hypot", 16, OVERFLOW | UNDERFLOW, arity=2),
+    _math("hypot", np.hypot, "lf_hypot", 16, OVERFLOW | UNDERFLOW, arity=2),
     _math("pow", np.power, "pow", 50, ALL, arity=2),
 )
 

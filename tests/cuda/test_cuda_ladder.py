@@ -144,7 +144,7 @@ def test_cupy_strategies(strategy: Strategy, full: bool, tmp_path: Path) -> None
 
 def without_barrier(text: str) -> str:
     """No barrier after warps have left their sums in shared memory."""
-    before, found, after = text.partition("    a = warps[base];")
+    before, found, after = text.partition("    a = warps[base + (lane & (count - 1))];")
     return before.removesuffix("    __syncthreads();\n") + found + after if found else text
 
 

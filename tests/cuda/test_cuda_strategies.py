@@ -160,7 +160,7 @@ def test_what_does_not_apply_falls_back() -> None:
     softmax = softmax_case(normal(4, 6, dtype="f8"), Lanes.INNER, None).kernel
     assert choose(wide, Strategy.ELEMENTWISE_KERNEL) is Strategy.ELEMENTWISE_KERNEL
     assert choose(narrow, Strategy.ELEMENTWISE_KERNEL) is Strategy.OWN
-    assert choose(wide, Strategy.REDUCTION_KERNEL) is choose(wide) is Strategy.ELEMENTWISE_KERNEL
+    assert choose(wide, Strategy.REDUCTION_KERNEL) is choose(wide) is Strategy.OWN
     assert choose(wide, Strategy.COLUMNS, has_cupy=False) is Strategy.OWN
     assert choose(softmax, Policy.CUPY) is choose(softmax, Strategy.REDUCTION_KERNEL)
     assert all(

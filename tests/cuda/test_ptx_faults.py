@@ -143,9 +143,7 @@ def test_scratch_overrun() -> None:
     """Past the end of the shared memory that a launch has asked for."""
     case = softmax_case(RNG.standard_normal((4, 50)), Lanes.INNER, "f8")
     with pytest.raises(PtxMemoryError, match=r"line \d+: st"):
-        run_planted(
-            case, "S2[slot * inner_total + c] =", "S2[slot * inner_total + c + 400] =", count=-1
-        )
+        run_planted(case, "scratch(S2 + (slot", "scratch(S2 + 400 + (slot", count=-1)
 
 
 def test_unaligned_pack() -> None:

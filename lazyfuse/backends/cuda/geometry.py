@@ -17,9 +17,9 @@ MOST_BLOCKS, MOST_SPLITS = 2**31 - 1, 65535
 #: row: those that run at once, so that rows stay in L2. Without, a block per tile is best: 132
 #: multiprocessors copied 2.81 TB/s with 16 blocks each in a loop, 2.90 with 64, 3.01 so (H100).
 SCRATCH_BLOCKS = 8
-#: Elements a thread should fold before more threads share an outer index: a group of a row
-#: (render_inner.GROUP), as many of a column.
-ROW_ELEMENTS, COLUMN_ELEMENTS = 8, 8
+#: Elements a thread should fold before more threads share a row or a column; of rows that fill the
+#: device and are read once, so many.
+ROW_ELEMENTS, COLUMN_ELEMENTS, LONE_ELEMENTS = 8, 8, 32
 #: Elements a thread must keep when blocks share an outer index.
 SPLIT_ELEMENTS = 32
 #: Blocks per multiprocessor that share rows: all the threads that it holds.
@@ -106,6 +106,11 @@ def _rows(
 ) -> tuple[tuple[int, int], int, int]:
     """Block, rows per tile, and blocks that share a row."""
     lanes = max(1, min(threads, power_of_two(-(-inner // ROW_ELEMENTS))))
+    if len(program.launches) == 1:
+        # Joining lanes costs more than it wins where rows are enough. Read again, a row should
+        # lie in caches yet: the fewer rows at once, the better.
+        enough = -(-ROW_BLOCKS * target.processors * threads // outer)
+        lanes = min(lanes, power_of_two(max(enough, -(-inner // LONE_ELEMENTS))))
     if program.strategy is Strategy.ROWS_BY_WARP:
         lanes = min(lanes, WARP)
     elif program.strategy is Strategy.ROWS_BY_BLOCK:

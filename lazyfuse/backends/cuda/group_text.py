@@ -24,8 +24,11 @@ template <class S> __device__ __forceinline__ void lf_group(S& a) {
     const unsigned int count = lanes >> 5, base = threadIdx.y * count;
     if ((lane & 31) == 0) warps[base + (lane >> 5)] = a;
     __syncthreads();
-    a = warps[base];
-    for (unsigned int w = 1; w < count; ++w) lf_combine(a, warps[base + w]);
+    a = warps[base + (lane & (count - 1))];
+    for (unsigned int o = 1; o < count; o <<= 1) {
+      S b = lf_swap_state(a, o);
+      if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
+    }
     __syncthreads();
   }
 }

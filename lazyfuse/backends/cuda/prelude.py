@@ -79,6 +79,17 @@ __device__ __forceinline__ unsigned int lf_whole(unsigned int x) {
 }
 """
 
+# The one of CUDA 13.0 overflows where the result is the largest float64.
+_HYPOT = """\
+__device__ __forceinline__ double lf_hypot(double x, double y) {
+  const double most = fmax(fabs(x), fabs(y));
+  const bool large = most > 0x1p1000 && most <= 0x1.fffffffffffffp1023;
+  const double scale = large ? 0x1p-4 : 1.0;
+  return hypot(x * scale, y * scale) * (large ? 0x1p4 : 1.0);
+}
+__device__ __forceinline__ float lf_hypotf(float x, float y) { return hypotf(x, y); }
+"""
+
 # 16 bytes is the widest access the hardware has: a longer pack is split into several by the
 # compiler.
 _PACK = """\
@@ -181,6 +192,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "bitcast": (("lf_bitcast",), _BITCAST),
     "truncate": (("lf_truncate",), _TRUNCATE),
     "whole": (("lf_whole",), _WHOLE),
+    "hypot": (("lf_hypot",), _HYPOT),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
     "store_scratch": (("lf_store_scratch",), _STORE_SCRATCH),

@@ -1,15 +1,17 @@
-"""An inner phase -> its loop over the inner index, with 16-byte packs where arguments allow them.
+"""An inner phase of a row -> its loop over the inner index, with 16-byte packs where arguments
+allow them.
 
-Of a row a thread takes groups of GROUP neighbouring elements, whatever their dtype, layout and
-alignment: so a sum has the same bits fused or not, packed or not (of columns: render_columns.py).
-A thread visits the same positions in every phase and finds again what it wrote to a scratch
-argument. The pack loop runs when the launch says so (`packed`); the scalar loop does the rest.
+A thread takes packs of neighbouring elements, and neighbouring threads neighbouring packs, whether
+addresses are aligned or not: so a sum has the same bits either way (of columns:
+render_columns.py). A thread visits the same positions in every phase and finds again what it wrote
+to a scratch argument. The pack loop runs when the launch says so (`packed`); the loop of single
+elements does the rest.
 
     ux g = start;
-    if (packed) for (; g < inner_total / 8; g += step * 2) {
+    if (packed) for (; g < packs; g += step * 4) {
       Pack<float, 4> L0[4]; for (u ...) L0[u] = ...;
       for (u ...) for (j ...) { body; lf_combine(a, b); } }
-    for (; g * 8 < inner_total; g += step) for (j ...) { c = g * 8 + j; body; lf_combine(a, b); }
+    for (; g * 4 < inner_total; g += step) for (j ...) { c = g * 4 + j; body; lf_combine(a, b); }
 """
 
 from __future__ import annotations
@@ -24,18 +26,17 @@ from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
-#: Neighbouring elements that a thread of a row takes together: 16 bytes of float16.
-GROUP = 8
 #: The widest access.
 PACK_BYTES = 16
 #: Bytes of states that a thread of a column may keep in registers.
 STATE_BYTES = 128
 #: Bodies costlier than this are computed, not moved (render_elementwise.PACKED_COST).
 PACKED_COST = 120.0
-#: Cheap bodies wait for memory: several loads of a thread are under way, of so many bytes and of
-#: so many groups at most. Others would spill.
-CHEAP_COST = 8.0
-FLIGHT_BYTES, MOST_ROUNDS = 64, 4
+#: Cheap bodies wait for memory: so many bytes that a thread loads are under way, of so many
+#: elements at most. Others would spill.
+CHEAP_COST, FLIGHT_BYTES, FLIGHT_ELEMENTS = 8.0, 64, 32
+#: Single elements that a loop takes in one round.
+UNROLLED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def plan_packs(kernel: Kernel, state_bytes: int) -> PackPlan:
     if kernel.gathered or costly or not moving or not stores_move or STRIDED in accesses.values():
         return PackPlan(1, ())
     fitting = PACK_BYTES // max(CTYPES[kernel.args[number].dtype].size for number in moving)
-    most = GROUP if rows else 1 << max(1, STATE_BYTES // state_bytes).bit_length() - 1
+    most = fitting if rows else 1 << max(1, STATE_BYTES // state_bytes).bit_length() - 1
     width = max(1, min(most, fitting))
     return PackPlan(width, moving if width > 1 else ())
 
@@ -108,18 +109,19 @@ class InnerPhase:
 def inner_loops(inner: InnerPhase) -> list[str]:
     """Write the loops of a phase; they fold into the state `a`."""
     if inner.packs.width == 1:
-        return ["ux g = start;", *_group_loop(inner)]
+        return ["ux g = start;", *_single_loop(inner)]
     packed = [f"  {line}" for line in _pack_loop(inner)]
-    return ["ux g = start;", "if (packed) {", *packed, "}", *_group_loop(inner)]
+    return ["ux g = start;", "if (packed) {", *packed, "}", *_single_loop(inner)]
 
 
-def _group_loop(inner: InnerPhase) -> list[str]:
-    """GROUP elements per round; the last group may be cut short."""
+def _single_loop(inner: InnerPhase) -> list[str]:
+    """The elements of a pack per round, one by one; the last pack may be cut short."""
+    width = inner.packs.width
     return [
-        f"for (; g * {GROUP} < inner_total; g += step) {{",
-        f"  #pragma unroll {GROUP if is_cheap(inner.phase) else 1}",
-        f"  for (int j = 0; j < {GROUP}; ++j) {{",
-        f"    const ux c = g * {GROUP} + j;",
+        f"for (; g * {width} < inner_total; g += step) {{",
+        f"  #pragma unroll {min(width, UNROLLED) if is_cheap(inner.phase) else 1}",
+        f"  for (int j = 0; j < {width}; ++j) {{",
+        f"    const ux c = g * {width} + j;",
         "    if (c < inner_total) {",
         *[f"      {line}" for line in _element_at_c(inner)],
         "    }",
@@ -141,34 +143,34 @@ def _element_at_c(inner: InnerPhase) -> list[str]:
 
 
 def _pack_loop(inner: InnerPhase) -> list[str]:
-    """Rounds of groups. All loads of a round are under way before the first is used, where bodies
+    """Rounds of packs. All loads of a round are under way before the first is used, where bodies
     are cheap."""
-    packs, cheap = inner.packs, is_cheap(inner.phase)
-    parts, rounds = GROUP // packs.width, _rounds(inner)
-    count, axes = rounds * parts, inner_axes(inner.kernel)
-    reads = [arg for arg in packs.args if arg in loaded(inner.phase)] if cheap else []
+    rounds, axes, width = _rounds(inner), inner_axes(inner.kernel), inner.packs.width
+    reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
+    if not is_cheap(inner.phase):
+        reads = []
     loads = [f"L{arg}[u] = {inner.pack(arg)};" for arg in reads]
 
     def each(lines: list[str]) -> list[str]:
-        lines = [*coordinates("p", axes, pack=packs.width), *lines]
+        lines = [*coordinates("p", axes, pack=width), *lines]
         return [
-            f"  #pragma unroll {count if cheap else 1}",
-            f"  for (int u = 0; u < {count}; ++u) {{",
-            f"    const ux p = (g + step * (u / {parts})) * {parts} + u % {parts};",
-            f"    if ({rounds} == 1 || p < groups * {parts}) {{",
+            "  #pragma unroll",
+            f"  for (int u = 0; u < {rounds}; ++u) {{",
+            "    const ux p = g + step * u;",
+            f"    if ({rounds} == 1 || p < packs) {{",
             *(f"      {line}" for line in lines),
             "    }",
             "  }",
         ]
 
     return [
-        f"const ux groups = inner_total / {GROUP};",
-        f"for (; g < groups; g += step * {rounds}) {{",
-        *(f"  {inner.pack_type(arg)} L{arg}[{count}];" for arg in reads),
+        f"const ux packs = inner_total / {width};",
+        f"for (; g < packs; g += step * {rounds}) {{",
+        *(f"  {inner.pack_type(arg)} L{arg}[{rounds}];" for arg in reads),
         *(each(loads) if loads else ()),
         *each(_compute_pack(inner)),
         "}",
-        *(["while (g >= groups + step) g -= step;"] if rounds > 1 else ()),
+        *(["while (g >= packs + step) g -= step;"] if rounds > 1 else ()),
     ]
 
 
@@ -192,12 +194,12 @@ def _compute_pack(inner: InnerPhase) -> list[str]:
 
 
 def _rounds(inner: InnerPhase) -> int:
-    """Groups of a round: cheap bodies wait for memory, others would spill."""
+    """Packs of a round."""
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
-    nbytes = GROUP * sum(CTYPES[inner.kernel.args[arg].dtype].size for arg in reads)
-    if not nbytes or not is_cheap(inner.phase):
+    each = inner.packs.width * sum(CTYPES[inner.kernel.args[arg].dtype].size for arg in reads)
+    if not each or not is_cheap(inner.phase):
         return 1
-    return max(1, min(FLIGHT_BYTES // nbytes, MOST_ROUNDS))
+    return max(1, min(FLIGHT_BYTES // each, FLIGHT_ELEMENTS // inner.packs.width))
 
 
 def _pack_element(inner: InnerPhase) -> list[str]:

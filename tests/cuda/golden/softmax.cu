@@ -77,8 +77,11 @@ template <class S> __device__ __forceinline__ void lf_group(S& a) {
     const unsigned int count = lanes >> 5, base = threadIdx.y * count;
     if ((lane & 31) == 0) warps[base + (lane >> 5)] = a;
     __syncthreads();
-    a = warps[base];
-    for (unsigned int w = 1; w < count; ++w) lf_combine(a, warps[base + w]);
+    a = warps[base + (lane & (count - 1))];
+    for (unsigned int o = 1; o < count; o <<= 1) {
+      S b = lf_swap_state(a, o);
+      if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
+    }
     __syncthreads();
   }
 }
@@ -144,21 +147,21 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
       if (live) {
         ux g = start;
         if (packed) {
-          const ux groups = inner_total / 8;
-          for (; g < groups; g += step * 1) {
+          const ux packs = inner_total / 2;
+          for (; g < packs; g += step * 4) {
             Pack<double, 2> L0[4];
-            #pragma unroll 4
+            #pragma unroll
             for (int u = 0; u < 4; ++u) {
-              const ux p = (g + step * (u / 4)) * 4 + u % 4;
-              if (1 == 1 || p < groups * 4) {
+              const ux p = g + step * u;
+              if (4 == 1 || p < packs) {
                 const ux i1 = p * 2;
                 L0[u] = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
               }
             }
-            #pragma unroll 4
+            #pragma unroll
             for (int u = 0; u < 4; ++u) {
-              const ux p = (g + step * (u / 4)) * 4 + u % 4;
-              if (1 == 1 || p < groups * 4) {
+              const ux p = g + step * u;
+              if (4 == 1 || p < packs) {
                 const ux i1 = p * 2;
                 const Pack<double, 2> A0 = L0[u];
                 #pragma unroll
@@ -171,11 +174,12 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
               }
             }
           }
+          while (g >= packs + step) g -= step;
         }
-        for (; g * 8 < inner_total; g += step) {
-          #pragma unroll 8
-          for (int j = 0; j < 8; ++j) {
-            const ux c = g * 8 + j;
+        for (; g * 2 < inner_total; g += step) {
+          #pragma unroll 2
+          for (int j = 0; j < 2; ++j) {
+            const ux c = g * 2 + j;
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
@@ -196,12 +200,12 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
       if (live) {
         ux g = start;
         if (packed) {
-          const ux groups = inner_total / 8;
-          for (; g < groups; g += step * 1) {
-            #pragma unroll 1
-            for (int u = 0; u < 4; ++u) {
-              const ux p = (g + step * (u / 4)) * 4 + u % 4;
-              if (1 == 1 || p < groups * 4) {
+          const ux packs = inner_total / 2;
+          for (; g < packs; g += step * 1) {
+            #pragma unroll
+            for (int u = 0; u < 1; ++u) {
+              const ux p = g + step * u;
+              if (1 == 1 || p < packs) {
                 const ux i1 = p * 2;
                 const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
                 Pack<double, 2> B2;
@@ -221,10 +225,10 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             }
           }
         }
-        for (; g * 8 < inner_total; g += step) {
+        for (; g * 2 < inner_total; g += step) {
           #pragma unroll 1
-          for (int j = 0; j < 8; ++j) {
-            const ux c = g * 8 + j;
+          for (int j = 0; j < 2; ++j) {
+            const ux c = g * 2 + j;
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
@@ -249,12 +253,12 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
       if (live) {
         ux g = start;
         if (packed) {
-          const ux groups = inner_total / 8;
-          for (; g < groups; g += step * 1) {
-            #pragma unroll 1
-            for (int u = 0; u < 4; ++u) {
-              const ux p = (g + step * (u / 4)) * 4 + u % 4;
-              if (1 == 1 || p < groups * 4) {
+          const ux packs = inner_total / 2;
+          for (; g < packs; g += step * 1) {
+            #pragma unroll
+            for (int u = 0; u < 1; ++u) {
+              const ux p = g + step * u;
+              if (1 == 1 || p < packs) {
                 const ux i1 = p * 2;
                 const Pack<double, 2> A2 = *reinterpret_cast<const Pack<double, 2>*>(S2 + (slot * inner_total + p * 2));
                 Pack<double, 2> B1;
@@ -270,10 +274,10 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             }
           }
         }
-        for (; g * 8 < inner_total; g += step) {
+        for (; g * 2 < inner_total; g += step) {
           #pragma unroll 1
-          for (int j = 0; j < 8; ++j) {
-            const ux c = g * 8 + j;
+          for (int j = 0; j < 2; ++j) {
+            const ux c = g * 2 + j;
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = S2[slot * inner_total + c];
