@@ -20,8 +20,10 @@ from lazyfuse.backends.cuda.accumulate import Fold
 from lazyfuse.backends.cuda.render_access import coordinates, element
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_inner import (
+    PACK_BYTES,
     InnerPhase,
     PackPlan,
+    flight_bytes,
     fold_element,
     inner_axes,
     is_cheap,
@@ -122,7 +124,7 @@ def _down(inner: InnerPhase, lines: Sequence[str]) -> list[str]:
 
 def _down_by_packs(inner: InnerPhase) -> list[str]:
     """Down the columns by packs. All loads of a round are under way before the first is used."""
-    rounds = ROUNDS if is_cheap(inner.phase) else 1
+    rounds = max(1, flight_bytes(inner.phase) // PACK_BYTES)
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
 
     def each(lines: Sequence[str]) -> list[str]:

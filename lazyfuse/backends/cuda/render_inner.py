@@ -29,12 +29,13 @@ from lazyfuse.ops.primitives import PRIMITIVES
 #: The widest access.
 PACK_BYTES = 16
 #: Bytes of states that a thread of a column may keep in registers.
-STATE_BYTES = 128
+STATE_BYTES = 64
 #: Bodies costlier than this are computed, not moved (render_elementwise.PACKED_COST).
 PACKED_COST = 120.0
-#: Cheap bodies wait for memory: so many bytes that a thread loads are under way, of so many
+#: Bodies up to a cost wait for memory: so many bytes that a thread loads are under way, of so many
 #: elements at most. Others would spill.
-CHEAP_COST, FLIGHT_BYTES, FLIGHT_ELEMENTS = 8.0, 64, 32
+FLIGHT_BYTES = {8.0: 64, 32.0: 32}
+FLIGHT_ELEMENTS = 32
 #: Single elements that a loop takes in one round.
 UNROLLED = 4
 
@@ -143,11 +144,10 @@ def _element_at_c(inner: InnerPhase) -> list[str]:
 
 
 def _pack_loop(inner: InnerPhase) -> list[str]:
-    """Rounds of packs. All loads of a round are under way before the first is used, where bodies
-    are cheap."""
+    """Rounds of packs. All loads of a round are under way before the first is used."""
     rounds, axes, width = _rounds(inner), inner_axes(inner.kernel), inner.packs.width
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
-    if not is_cheap(inner.phase):
+    if rounds == 1:
         reads = []
     loads = [f"L{arg}[u] = {inner.pack(arg)};" for arg in reads]
 
@@ -176,13 +176,13 @@ def _pack_loop(inner: InnerPhase) -> list[str]:
 
 def _compute_pack(inner: InnerPhase) -> list[str]:
     """The body for all elements of a pack; those that are read lie in `L#`, or in memory yet."""
-    packs, cheap = inner.packs, is_cheap(inner.phase)
+    packs, early = inner.packs, _rounds(inner) > 1
     together = [arg for arg in _touched(inner.phase) if arg in packs.args or inner.is_scratch(arg)]
     stores = [arg for arg in together if arg in stored(inner.phase)]
     lines = []
     for arg in together:
         if arg in loaded(inner.phase):
-            there = f"L{arg}[u]" if cheap and arg in packs.args else inner.pack(arg)
+            there = f"L{arg}[u]" if early and arg in packs.args else inner.pack(arg)
             lines.append(f"const {inner.pack_type(arg)} A{arg} = {there};")
     lines += [f"{inner.pack_type(arg)} B{arg};" for arg in stores]
     lines += ["#pragma unroll", f"for (int j = 0; j < {packs.width}; ++j) {{"]
@@ -197,9 +197,8 @@ def _rounds(inner: InnerPhase) -> int:
     """Packs of a round."""
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
     each = inner.packs.width * sum(CTYPES[inner.kernel.args[arg].dtype].size for arg in reads)
-    if not each or not is_cheap(inner.phase):
-        return 1
-    return max(1, min(FLIGHT_BYTES // each, FLIGHT_ELEMENTS // inner.packs.width))
+    most = FLIGHT_ELEMENTS // inner.packs.width
+    return max(1, min(flight_bytes(inner.phase) // each, most)) if each else 1
 
 
 def _pack_element(inner: InnerPhase) -> list[str]:
@@ -255,9 +254,15 @@ def _touched(phase: Phase) -> list[int]:
     return sorted(loaded(phase) | stored(phase))
 
 
+def flight_bytes(phase: Phase) -> int:
+    """How many bytes a thread should load before it computes; 0 where that does not matter."""
+    cost = _cost(phase)
+    return next((nbytes for bound, nbytes in FLIGHT_BYTES.items() if cost <= bound), 0)
+
+
 def is_cheap(phase: Phase) -> bool:
-    """Whether a loop over a phase waits for memory."""
-    return _cost(phase) <= CHEAP_COST
+    """Whether a loop over a phase waits for memory and for little else."""
+    return _cost(phase) <= min(FLIGHT_BYTES)
 
 
 def _cost(phase: Phase) -> float:

@@ -201,13 +201,22 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
         ux g = start;
         if (packed) {
           const ux packs = inner_total / 2;
-          for (; g < packs; g += step * 1) {
+          for (; g < packs; g += step * 2) {
+            Pack<double, 2> L0[2];
             #pragma unroll
-            for (int u = 0; u < 1; ++u) {
+            for (int u = 0; u < 2; ++u) {
               const ux p = g + step * u;
-              if (1 == 1 || p < packs) {
+              if (2 == 1 || p < packs) {
                 const ux i1 = p * 2;
-                const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+                L0[u] = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
+              }
+            }
+            #pragma unroll
+            for (int u = 0; u < 2; ++u) {
+              const ux p = g + step * u;
+              if (2 == 1 || p < packs) {
+                const ux i1 = p * 2;
+                const Pack<double, 2> A0 = L0[u];
                 Pack<double, 2> B2;
                 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
@@ -224,6 +233,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
               }
             }
           }
+          while (g >= packs + step) g -= step;
         }
         for (; g * 2 < inner_total; g += step) {
           #pragma unroll 1
