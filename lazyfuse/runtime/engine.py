@@ -193,7 +193,7 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     """Run a trace by a plan of its structure."""
     if machines:
         machines[-1].learn(pending, known, options)
-    elif known.device == "cpu":
+    else:
         session.uses[0] += session.USES_OF_A_RUN
     nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]

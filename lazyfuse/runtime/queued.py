@@ -1,0 +1,138 @@
+"""Known plans of a GPU as one function each, of memory and numbers: what a run costs the host.
+
+The executor finds out at each step what is the same in all runs: which kernel is bound, which
+operands and scalars it takes, how much memory. Here all of that is bound once. Machine code calls
+such a function (`ready.py`), and it takes new memory for what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from lazyfuse import events
+from lazyfuse.config import Options
+from lazyfuse.ir.plan import Launch, Renew
+from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.repeats import repeats
+from lazyfuse.runtime.sequence import Sequence, sequence
+from lazyfuse.runtime.session import kernels
+
+#: Of memory of the leaves, and the scalars after it: the memory of the results. None where there
+#: is no memory for them: the executor may need less.
+Queued: TypeAlias = Callable[..., tuple[Any, ...] | None]
+
+
+def queued(known: Known, backend: Any, options: Options) -> tuple[Queued, Sequence] | None:
+    """What runs a plan, and the plan as it runs it. None for plans that do more than launch
+    kernels."""
+    steps = known.plan.steps
+    if not steps or any(isinstance(step, Renew) for step in steps):
+        return None
+    found = sequence(known.plan, backend, None)
+    if found is None:
+        return None
+    if len(found.steps) == 1:
+        return _one(known, found, backend), found
+    return _several(known, found, backend, options), found
+
+
+def _one(known: Known, found: Sequence, backend: Any) -> Queued:
+    """A plan of one kernel."""
+    (step,) = found.steps
+    launch, allocate = step.launch, backend.allocate
+    given, sizes = len(known.leaves) + len(known.constants), found.memory
+    pick = _picked([place if place >= 0 else given + ~place for place in step.operands])
+    scalars_of = _scalars(step.of, len(known.leaves))
+    count = _counter(found, 1)
+    is_single = len(sizes) == 1
+    nbytes = sizes[0]
+
+    def run(*given: Any) -> tuple[Any, ...] | None:
+        try:
+            made = (allocate(nbytes),) if is_single else tuple(map(allocate, sizes))
+            launch(pick(given + made), scalars_of(given), threads=1)
+        except MemoryError:
+            return None
+        count()
+        return made
+
+    if found.outputs == tuple(range(len(sizes))):
+        return run
+    order = _picked(found.outputs)
+
+    def ordered(*given: Any) -> tuple[Any, ...] | None:
+        made = run(*given)
+        return None if made is None else order(made)
+
+    return ordered
+
+
+def _several(known: Known, found: Sequence, backend: Any, options: Options) -> Queued:
+    """A plan of several kernels, by a graph where that is worth it."""
+    allocate, leaves, sizes = backend.allocate, len(known.leaves), found.memory
+    given = leaves + len(known.constants)
+    launches = [
+        (
+            step.launch,
+            _picked([place if place >= 0 else given + ~place for place in step.operands]),
+            _scalars(step.of, leaves),
+        )
+        for step in found.steps
+    ]
+    order, count = _picked(found.outputs), _counter(found, len(launches))
+
+    def one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
+        made = tuple(map(allocate, sizes))
+        memory = given + made
+        for launch, pick, scalars_of in launches:
+            launch(pick(memory), scalars_of(given), threads=1)
+        count()
+        return order(made)
+
+    def run(*given: Any) -> tuple[Any, ...] | None:
+        graphs = repeats(known, backend, options)
+        try:
+            if graphs is None:
+                return one_by_one(given)
+            results = graphs.run(given[:leaves], given[leaves:])
+        except MemoryError:
+            return None
+        if results is None:
+            return None
+        events.add_plan_hit()
+        return tuple(results)
+
+    return run
+
+
+def _picked(places: Items[int]) -> Callable[[Any], tuple[Any, ...]]:
+    """What gives the items at these places."""
+    if len(places) == 1:
+        (place,) = places
+        return lambda items: (items[place],)
+    return itemgetter(*places)
+
+
+def _scalars(step: Any, leaves: int) -> Callable[[Any], Items[Any]]:
+    """What gives the scalars of a launch, of memory of the leaves and then the plan's scalars."""
+    assert isinstance(step, Launch)
+    if not step.scalars:
+        return lambda given: ()
+    if all(kind == "const" for kind, _ in step.scalars):
+        return _picked([leaves + number for _, number in step.scalars])
+    return lambda given: step.scalars_of(given[leaves:])
+
+
+def _counter(found: Sequence, launches: int) -> Callable[[], None]:
+    """What counts a run."""
+    read, written, donations = found.read, found.written, found.donations
+    add, count_hits = events.add_run, kernels.count_hits
+
+    def count() -> None:
+        add(launches, read, written, donations)
+        count_hits(launches)
+
+    return count
