@@ -94,18 +94,6 @@ def add_launches(launches: int, hits: int, read: int, written: int) -> None:
         _TOTAL.bytes_written += written
 
 
-def add_run(launches: int, read: int, written: int, donations: int) -> None:
-    """Count a run of a known plan that is launches of known kernels: the bytes that these read and
-    write together, and how many took memory over."""
-    with _LOCK:
-        _TOTAL.plan_hits += 1
-        _TOTAL.kernels_launched += launches
-        _TOTAL.cache_hits += launches
-        _TOTAL.bytes_read += read
-        _TOTAL.bytes_written += written
-        _TOTAL.donations += donations
-
-
 def add_cache_hit() -> None:
     """Count a kernel that was compiled before."""
     with _LOCK:

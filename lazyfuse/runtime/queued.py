@@ -12,17 +12,18 @@ from collections.abc import Sequence as Items
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from lazyfuse import events
 from lazyfuse.config import Options
 from lazyfuse.ir.plan import Launch, Renew
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.sequence import Sequence, sequence
-from lazyfuse.runtime.session import kernels
+from lazyfuse.runtime.tallies import tally
 
 #: Of memory of the leaves, and the scalars after it: the memory of the results. None where there
 #: is no memory for them: the executor may need less.
 Queued: TypeAlias = Callable[..., tuple[Any, ...] | None]
+#: Says that there was a run.
+Count: TypeAlias = Callable[[], object]
 
 
 def queued(known: Known, backend: Any, options: Options) -> tuple[Queued, Sequence] | None:
@@ -34,26 +35,31 @@ def queued(known: Known, backend: Any, options: Options) -> tuple[Queued, Sequen
     found = sequence(known.plan, backend, None)
     if found is None:
         return None
+    count = tally(
+        plan_hits=1,
+        kernels_launched=len(found.steps),
+        cache_hits=len(found.steps),
+        bytes_read=found.read,
+        bytes_written=found.written,
+        donations=found.donations,
+    )
     if len(found.steps) == 1:
-        return _one(known, found, backend), found
-    return _several(known, found, backend, options), found
+        return _one(known, found, backend, count), found
+    return _several(known, found, backend, options, count), found
 
 
-def _one(known: Known, found: Sequence, backend: Any) -> Queued:
+def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
     """A plan of one kernel."""
     (step,) = found.steps
     launch, allocate = step.launch, backend.allocate
     given, sizes = len(known.leaves) + len(known.constants), found.memory
     pick = _picked([place if place >= 0 else given + ~place for place in step.operands])
     scalars_of = _scalars(step.of, len(known.leaves))
-    count = _counter(found, 1)
-    is_single = len(sizes) == 1
-    nbytes = sizes[0]
 
     def run(*given: Any) -> tuple[Any, ...] | None:
         try:
-            made = (allocate(nbytes),) if is_single else tuple(map(allocate, sizes))
-            launch(pick(given + made), scalars_of(given), threads=1)
+            made = tuple(map(allocate, sizes))
+            launch(pick(given + made), scalars_of(given))
         except MemoryError:
             return None
         count()
@@ -70,7 +76,9 @@ def _one(known: Known, found: Sequence, backend: Any) -> Queued:
     return ordered
 
 
-def _several(known: Known, found: Sequence, backend: Any, options: Options) -> Queued:
+def _several(
+    known: Known, found: Sequence, backend: Any, options: Options, count: Count
+) -> Queued:
     """A plan of several kernels, by a graph where that is worth it."""
     allocate, leaves, sizes = backend.allocate, len(known.leaves), found.memory
     given = leaves + len(known.constants)
@@ -82,13 +90,13 @@ def _several(known: Known, found: Sequence, backend: Any, options: Options) -> Q
         )
         for step in found.steps
     ]
-    order, count = _picked(found.outputs), _counter(found, len(launches))
+    order, count_plan = _picked(found.outputs), tally(plan_hits=1)
 
     def one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
         made = tuple(map(allocate, sizes))
         memory = given + made
         for launch, pick, scalars_of in launches:
-            launch(pick(memory), scalars_of(given), threads=1)
+            launch(pick(memory), scalars_of(given))
         count()
         return order(made)
 
@@ -102,7 +110,7 @@ def _several(known: Known, found: Sequence, backend: Any, options: Options) -> Q
             return None
         if results is None:
             return None
-        events.add_plan_hit()
+        count_plan()
         return tuple(results)
 
     return run
@@ -120,19 +128,12 @@ def _scalars(step: Any, leaves: int) -> Callable[[Any], Items[Any]]:
     """What gives the scalars of a launch, of memory of the leaves and then the plan's scalars."""
     assert isinstance(step, Launch)
     if not step.scalars:
-        return lambda given: ()
+        return _nothing
     if all(kind == "const" for kind, _ in step.scalars):
         return _picked([leaves + number for _, number in step.scalars])
     return lambda given: step.scalars_of(given[leaves:])
 
 
-def _counter(found: Sequence, launches: int) -> Callable[[], None]:
-    """What counts a run."""
-    read, written, donations = found.read, found.written, found.donations
-    add, count_hits = events.add_run, kernels.count_hits
 
-    def count() -> None:
-        add(launches, read, written, donations)
-        count_hits(launches)
-
-    return count
+def _nothing(given: Any) -> tuple[()]:
+    return ()

@@ -141,6 +141,8 @@ class FakeFunction:
         self.device = fake.current
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
+        grid, block = ((*each, 1)[:3] for each in (grid, block))
+        stream = stream or self.fake.stream
         assert self.device == self.fake.current, "a module belongs to one GPU"
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
 
@@ -203,7 +205,7 @@ class FakeCupy:
                 memcpyDeviceToDevice=real.runtime.memcpyDeviceToDevice,
             ),
         )
-        self.function = SimpleNamespace(Module=lambda: FakeModule(self))
+        self.function = SimpleNamespace(Module=lambda: FakeModule(self), CIntptr=np.int64)
         self.__dict__.update(namespace(self))
 
     def call(self, name: str) -> None:

@@ -20,7 +20,7 @@ class CudaBuffer:
     __slots__ = ("pointer", "nbytes", "device", "exclusive", "memory")
 
     def __init__(self, memory: cupy.cuda.MemoryPointer, nbytes: int, device: str) -> None:
-        self.pointer = int(memory.ptr)
+        self.pointer: int = memory.ptr
         self.nbytes = nbytes
         self.device = device
         self.exclusive = True
@@ -33,7 +33,7 @@ def allocate(nbytes: int, device: str) -> CudaBuffer:
     Raises: MemoryError when the device has none left, after the pool gave back what it held.
     """
     try:
-        memory = cupy.cuda.alloc(max(nbytes, 1))
+        memory = cupy.cuda.alloc(nbytes or 1)
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise MemoryError(
             f"{device} has no {nbytes} bytes left: {error} What was recorded is kept: delete "

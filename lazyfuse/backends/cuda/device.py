@@ -6,7 +6,7 @@ The Runtime that `launch.py` asks for, through cupy.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -31,12 +31,15 @@ class Device:
     def __init__(self, number: int) -> None:
         gpu = cupy.cuda.Device(number)
         self.number = number
+        self._device_now = cupy.cuda.runtime.getDevice
         self.name = f"cuda:{number}"
         self.reported = Reported(self.name)
         self.architecture: str = gpu.compute_capability
         modern = cupy.cuda.runtime.driverGetVersion() >= 12010 and int(self.architecture) >= 70
         self.parameter_bytes = WIDE_PARAMETER_BYTES if modern else PARAMETER_BYTES
         self.target = Target(processors=int(gpu.attributes["MultiProcessorCount"]))
+        #: CuPy takes it as it is; of an int it makes one in each launch, by way of NumPy's.
+        self.word: Callable[[int], Any] = cupy_function.CIntptr
 
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
@@ -48,7 +51,7 @@ class Device:
     def allocate(self, nbytes: int) -> CudaBuffer:
         """Uninitialized memory of the pool. Raises: MemoryError."""
         try:
-            if cupy.cuda.runtime.getDevice() == self.number:
+            if self._device_now() == self.number:
                 return allocate(nbytes, self.name)
             with cupy.cuda.Device(self.number):
                 return allocate(nbytes, self.name)
@@ -83,7 +86,7 @@ class Device:
             return {name: self._launcher(name, module.get_function(name)) for name in names}
 
     def _launcher(self, name: str, function: cupy_function.Function) -> Function:
-        nvtx, current = cupy.cuda.nvtx, cupy.cuda.get_current_stream
+        push, pop = cupy.cuda.nvtx.RangePush, cupy.cuda.nvtx.RangePop
         device_now, number = cupy.cuda.runtime.getDevice, self.number
 
         def launch(
@@ -92,17 +95,17 @@ class Device:
             values: Sequence[Value],
             stream: Any = None,
         ) -> None:
-            nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
+            push(name)  # for profilers; 0.2 us when none is there
             try:
                 if device_now() == number:
-                    function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
+                    function(grid, block, values, 0, stream)
                 else:
                     with cupy.cuda.Device(number):
-                        function((*grid, 1), (*block, 1), tuple(values), 0, stream or current())
+                        function(grid, block, values, 0, stream)
             except Exception as error:
                 self.reported.tell(error)
                 raise
             finally:
-                nvtx.RangePop()
+                pop()
 
         return launch

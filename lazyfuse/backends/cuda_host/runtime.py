@@ -73,6 +73,7 @@ class HostRuntime:
     def __init__(self, target: Target, order: int = 0) -> None:
         self.target = target
         self.order = order
+        self.word = int
         self._workspaces: weakref.WeakSet[HostBuffer] = weakref.WeakSet()
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:

@@ -45,6 +45,7 @@ class PtxRuntime:
     def __init__(self, target: Target, order: int = 0) -> None:
         self.target = target
         self.order = order
+        self.word = int
         self._next = itertools.count(FIRST, ALIGNMENT)
         self._buffers: weakref.WeakSet[PtxBuffer] = weakref.WeakSet()
 
