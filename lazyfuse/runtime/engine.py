@@ -106,17 +106,18 @@ def flush(nodes: Sequence[Node], device: str) -> None:
     floating point conditions that operations met, at the lines that recorded them, or raises
     FloatingPointError, as `np.errstate` said there: the nodes have their buffers then, too.
     """
-    count_asked()
+    _counts.asked += 1
+    nested = session.nested
     with session.flush_lock:
         if len(nodes) == 1:
             wanted = nodes if nodes[0].buffer is None else ()
         else:
             wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
-        session.nested[0] += 1
+        nested[0] += 1
         try:
             findings = _flushed(wanted, device) if wanted else ()
         finally:
-            session.nested[0] -= 1
+            nested[0] -= 1
     for finding in findings:
         tell(*finding)
 

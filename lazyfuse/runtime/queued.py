@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Items
+from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -50,28 +51,26 @@ def queued(known: Known, backend: Any, options: Options) -> tuple[Queued, Sequen
 
 def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
     """A plan of one kernel."""
-    (step,) = found.steps
-    launch, allocate = step.launch, backend.allocate
-    given, sizes = len(known.leaves) + len(known.constants), found.memory
-    pick = _picked([place if place >= 0 else given + ~place for place in step.operands])
-    scalars_of = _scalars(step.of, len(known.leaves))
+    ((launch, pick, scalars_of),) = _launches(known, found)
+    allocate, sizes = backend.allocate, found.memory
+    nbytes = sizes[0] if len(sizes) == 1 else None
 
     def run(*given: Any) -> tuple[Any, ...] | None:
         try:
-            made = tuple(map(allocate, sizes))
+            made = tuple(map(allocate, sizes)) if nbytes is None else (allocate(nbytes),)
             launch(pick(given + made), scalars_of(given))
         except MemoryError:
             return None
         count()
         return made
 
-    if found.outputs == tuple(range(len(sizes))):
+    order = picked(found.outputs, len(sizes))
+    if order is _all:
         return run
-    order = _picked(found.outputs)
 
     def ordered(*given: Any) -> tuple[Any, ...] | None:
         made = run(*given)
-        return None if made is None else order(made)
+        return None if made is None else tuple(order(made))
 
     return ordered
 
@@ -80,19 +79,11 @@ def _several(
     known: Known, found: Sequence, backend: Any, options: Options, count: Count
 ) -> Queued:
     """A plan of several kernels, by a graph where that is worth it."""
+    launches = _launches(known, found)
     allocate, leaves, sizes = backend.allocate, len(known.leaves), found.memory
-    given = leaves + len(known.constants)
-    launches = [
-        (
-            step.launch,
-            _picked([place if place >= 0 else given + ~place for place in step.operands]),
-            _scalars(step.of, leaves),
-        )
-        for step in found.steps
-    ]
-    order, count_plan = _picked(found.outputs), tally(plan_hits=1)
+    order, count_plan = picked(found.outputs, len(sizes)), tally(plan_hits=1)
 
-    def one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    def one_by_one(given: tuple[Any, ...]) -> Items[Any]:
         made = tuple(map(allocate, sizes))
         memory = given + made
         for launch, pick, scalars_of in launches:
@@ -104,7 +95,7 @@ def _several(
         graphs = repeats(known, backend, options)
         try:
             if graphs is None:
-                return one_by_one(given)
+                return tuple(one_by_one(given))
             results = graphs.run(given[:leaves], given[leaves:])
         except MemoryError:
             return None
@@ -116,8 +107,34 @@ def _several(
     return run
 
 
-def _picked(places: Items[int]) -> Callable[[Any], tuple[Any, ...]]:
-    """What gives the items at these places."""
+def _launches(known: Known, found: Sequence) -> list[tuple[Any, Any, Any]]:
+    """Each launch, what picks its operands out of what a run is given and then new memory, and
+    what picks its scalars out of what the run is given."""
+    leaves = len(known.leaves)
+    given = leaves + len(known.constants)
+    return [
+        (
+            quick(step.launch),
+            picked(
+                [place if place >= 0 else given + ~place for place in step.operands],
+                given + len(found.memory),
+            ),
+            _scalars(step.of, leaves),
+        )
+        for step in found.steps
+    ]
+
+
+def quick(launch: Any) -> Callable[[Items[Any], Items[Any]], object]:
+    """A launch as a function of memory and scalars."""
+    found = getattr(launch, "quick", None)
+    return partial(launch, threads=1) if found is None else found()
+
+
+def picked(places: Items[int], count: int) -> Callable[[Any], Items[Any]]:
+    """What gives the items at these places, of so many."""
+    if list(places) == list(range(count)):
+        return _all
     if len(places) == 1:
         (place,) = places
         return lambda items: (items[place],)
@@ -125,15 +142,12 @@ def _picked(places: Items[int]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _scalars(step: Any, leaves: int) -> Callable[[Any], Items[Any]]:
-    """What gives the scalars of a launch, of memory of the leaves and then the plan's scalars."""
+    """What picks the scalars of a launch out of what a run is given."""
     assert isinstance(step, Launch)
     if not step.scalars:
-        return _nothing
-    if all(kind == "const" for kind, _ in step.scalars):
-        return _picked([leaves + number for _, number in step.scalars])
+        return lambda given: ()
     return lambda given: step.scalars_of(given[leaves:])
 
 
-
-def _nothing(given: Any) -> tuple[()]:
-    return ()
+def _all(items: Any) -> Any:
+    return items

@@ -149,6 +149,28 @@ class OwnLaunch:
             self.run(values, packed=packed)
         return 0
 
+    def quick(self) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object]:
+        """What a call does, with all that it needs at hand."""
+        if not self.direct or not self.outer:
+            return self
+        new_values, is_packable, word = self.template.copy, self.packable, self.word
+        pointers, typed = self.pointers, self.scalars
+        ways = tuple((self.functions[entry], *way) for entry, *way in self.direct)
+
+        def launch(buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+            values, packed = new_values(), is_packable
+            for position, number, offset, mask in pointers:
+                address = buffers[number].pointer + offset
+                values[position] = word(address)
+                if address & mask:
+                    packed = False
+            for position, number, convert in typed:
+                values[position] = convert(scalars[number])
+            function, grid, block = ways[packed]
+            function(grid, block, values)
+
+        return launch
+
     def fixed(self, scalars: Sequence[Scalar]) -> OwnLaunch:
         """The same launch with these scalars, to be called without any."""
         launch = copy(self)
