@@ -155,7 +155,7 @@ class OwnLaunch:
             return self
         new_values, is_packable, word = self.template.copy, self.packable, self.word
         pointers, typed = self.pointers, self.scalars
-        ways = tuple((self.functions[entry], *way) for entry, *way in self.direct)
+        ways = [(self.functions[entry], grid, block) for entry, grid, block in self.direct]
 
         def launch(buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
             values, packed = new_values(), is_packable
