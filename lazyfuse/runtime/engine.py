@@ -142,11 +142,13 @@ def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     walked, started, whole = None, session.runs[0], None
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
-        if found is not None and found is not True and not found[2]:
-            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
-            found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()
+        if found is not None and not found[2]:
+            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
+            found = machines[-1].flush(wanted, device, config.current(), True)
+            if found is True:
+                return ()
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
             return _told(Trace(wanted, walked, started), *found[3:])

@@ -15,7 +15,7 @@ import numpy as np
 from cupy.cuda import function as cupy_function
 
 from lazyfuse.backends.base import Buffer
-from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate
+from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate, tell_lack
 from lazyfuse.backends.cuda.faults import Reported
 from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.launch import Function, Value
@@ -31,7 +31,7 @@ class Device:
     def __init__(self, number: int) -> None:
         gpu = cupy.cuda.Device(number)
         self.number = number
-        self._device_now = cupy.cuda.runtime.getDevice
+        self._device_now, self._alloc = cupy.cuda.runtime.getDevice, cupy.cuda.alloc
         self.name = f"cuda:{number}"
         self.reported = Reported(self.name)
         self.architecture: str = gpu.compute_capability
@@ -49,13 +49,14 @@ class Device:
         return device
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """Uninitialized memory of the pool. Raises: MemoryError."""
+        """As `buffers.allocate`, on this GPU; written out, since every result pays for it."""
         try:
             if self._device_now() == self.number:
-                return allocate(nbytes, self.name)
+                return CudaBuffer(self._alloc(nbytes or 1), nbytes, self.name)
             with cupy.cuda.Device(self.number):
-                return allocate(nbytes, self.name)
+                return CudaBuffer(self._alloc(nbytes or 1), nbytes, self.name)
         except Exception as error:
+            tell_lack(error, nbytes, self.name)
             self.reported.tell(error)
             raise
 
