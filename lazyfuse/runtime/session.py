@@ -125,17 +125,24 @@ def default_device() -> str:
     return resolve_device(config.current().device)
 
 
+def loaded_key(kernel: Kernel, target: Backend) -> str:
+    """What a kernel is kept under in memory: it is loaded for one device; on disk, one is for all
+    of a kind."""
+    return f"{kernel_key(kernel, target.fingerprint)} {target.device}"
+
+
 def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     """The compiled kernel: from memory, from disk, or compiled now and kept in both."""
     options = config.current()
-    key = kernel_key(kernel, target.fingerprint)
-    found = kernels.get(key)
+    loaded = loaded_key(kernel, target)
+    found = kernels.get(loaded)
     if found is not None:
         events.add(cache_hits=1)
         return found
+    key = kernel_key(kernel, target.fingerprint)
     with flush_lock:  # whoever forks waits for the compiler
         found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
-    kernels.put(key, found, options.cache_size)
+    kernels.put(loaded, found, options.cache_size)
     return found
 
 
