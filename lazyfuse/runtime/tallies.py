@@ -32,13 +32,13 @@ class _Tally:
         before, self.seen = self.seen, now + 1
         return now - before
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody counts with it any more."""
-        return getrefcount(self.number) == _ALONE
+    def holders(self) -> int:
+        """References to what counts, as this function sees them."""
+        return getrefcount(self.number)
 
 
-_ALONE = 2
+#: Where nobody counts with it.
+_ALONE = _Tally({}).holders()
 _tallies: list[_Tally] = []
 _lock = threading.RLock()
 
@@ -58,12 +58,13 @@ def _counted() -> dict[str, int]:
     """What has been counted since this was asked last."""
     found: Counter[str] = Counter()
     with _lock:
-        over = [each for each in _tallies if each.is_over]
+        over = {each for each in _tallies if each.holders() == _ALONE}
         for each in _tallies:
             runs = each.runs()
             if runs:
                 found.update({name: runs * amount for name, amount in each.amounts.items()})
-        _tallies[:] = [each for each in _tallies if each not in over] if over else _tallies
+        if over:
+            _tallies[:] = [each for each in _tallies if each not in over]
     kernels.count_hits(found["cache_hits"])
     return dict(found)
 

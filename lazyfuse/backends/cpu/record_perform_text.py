@@ -1,9 +1,9 @@
 """Running a known plan from machine code, as LLVM text (see `record_flush_text.py`)."""
 
 PERFORM = """
-; runs a plan, as `lf_perform` of `replay_results_text.py`. A Python function is given the memory of
-; leaves and then the numbers, which follow it, and gives a tuple of the results; or None where the
-; engine has to run the plan
+; runs a plan, as `lf_perform` of `replay_results_text.py`. A Python function is given the memory
+; of leaves and then the numbers, which follow it, and gives a tuple of the results; or None where
+; the engine has to run the plan
 define internal i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs) {{
   %function = call ptr @address(ptr %words, i64 {ready_perform})
   %entry = call ptr @address(ptr %words, i64 {ready_entry})
