@@ -141,7 +141,8 @@ class FakeFunction:
         self.device = fake.current
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
-        grid, block = ((*each, 1)[:3] for each in (grid, block))
+        assert not any(type(value) is int for value in values), "CuPy takes words sooner"
+        grid, block = ((*each, 1, 1)[:3] for each in (grid, block))
         stream = stream or self.fake.stream
         assert self.device == self.fake.current, "a module belongs to one GPU"
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
@@ -152,6 +153,10 @@ class FakeFunction:
 
         self.fake.queue("launch", stream, run)
         self.fake.launched.append((self.name, stream.ptr))
+
+    def linear_launch(self, size: int, values: Any, shared: int, block: int, stream: Any) -> None:
+        assert size % block == 0
+        self((size // block,), (block,), values, shared, stream)
 
 
 class FakeCupy:

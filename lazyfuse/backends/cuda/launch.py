@@ -200,7 +200,7 @@ class OwnLaunch:
         function = self.functions[entry]
         if self.uses_table:
             table = self.runtime.table(words_of(values))
-            function(geometry.grid, geometry.block, [table.pointer])
+            function(geometry.grid, geometry.block, [self.runtime.word(table.pointer)])
         else:
             function(geometry.grid, geometry.block, values)
 
