@@ -32,6 +32,7 @@ from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
 from lazyfuse.runtime.plans import made_now
+from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, kept, pending_of, trace
 
@@ -197,7 +198,8 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     if machines:
         machines[-1].learn(pending, known, options)
     else:
-        session.uses[0] += session.USES_OF_A_RUN
+        on_cpu = known.device == "cpu"
+        session.uses[0] += session.USES_OF_A_RUN if on_cpu else session.USES_ELSEWHERE
     nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
@@ -325,8 +327,12 @@ def replay(
 ) -> tuple[list[Buffer], int]:
     """Run a plan on memory, which it does not write; its results, and the floating point
     conditions that were met. The caller holds the lock of a flush."""
-    backend = session.backend(known.device)
-    executor = Executor(known.plan, backend, config.current(), scalars, lambda leaf: False)
+    backend, options = session.backend(known.device), config.current()
+    if known.device != "cpu":
+        queued = replayed(known, backend, options, leaves, scalars)
+        if queued is not None:
+            return queued, 0
+    executor = Executor(known.plan, backend, options, scalars, lambda leaf: False)
     results = _results(known, executor, leaves)
     _mark_shared(results)
     return results, executor.conditions

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from lazyfuse.config import Options
 from lazyfuse.ir.plan import Launch, Renew
 from lazyfuse.runtime.known import Known
-from lazyfuse.runtime.repeats import repeats
+from lazyfuse.runtime.repeats import may_pay, repeats
 from lazyfuse.runtime.sequence import Sequence, sequence
 from lazyfuse.runtime.tallies import tally
 
@@ -27,31 +27,45 @@ Queued: TypeAlias = Callable[..., tuple[Any, ...] | None]
 Count: TypeAlias = Callable[[], object]
 
 
-def queued(known: Known, backend: Any, options: Options) -> tuple[Queued, Sequence] | None:
+def queued(
+    known: Known, backend: Any, options: Options, *, plan_hits: int
+) -> tuple[Queued, Sequence] | None:
     """What runs a plan, and the plan as it runs it. None for plans that do more than launch
-    kernels."""
-    steps = known.plan.steps
-    if not steps or any(isinstance(step, Renew) for step in steps):
-        return None
+    kernels and copy. `plan_hits`: how often a run found its plan."""
     found = sequence(known.plan, backend, None)
-    if found is None:
+    if found is None or not found.steps:
         return None
+    launches = len(found.steps) - found.copies
     count = tally(
-        plan_hits=1,
-        kernels_launched=len(found.steps),
-        cache_hits=len(found.steps),
+        plan_hits=plan_hits,
+        kernels_launched=launches,
+        cache_hits=launches,
+        copies=found.copies,
         bytes_read=found.read,
         bytes_written=found.written,
         donations=found.donations,
     )
-    if len(found.steps) == 1:
+    moved = found.read + found.written
+    is_one = len(found.steps) == launches == 1
+    if is_one and not may_pay([found.steps[0].launch], moved, backend, options):
         return _one(known, found, backend, count), found
-    return _several(known, found, backend, options, count), found
+    count_graph = tally(plan_hits=plan_hits)
+    return _several(known, found, backend, options, (count, count_graph)), found
+
+
+def replayed(
+    known: Known, backend: Any, options: Options, leaves: Items[Any], scalars: Items[Any]
+) -> list[Any] | None:
+    """Run a plan, which does not write its leaves; None where the executor has to."""
+    if known.queued is None:
+        known.queued = queued(known, backend, options, plan_hits=0) or ()
+    results = known.queued[0](*leaves, *scalars) if known.queued else None
+    return None if results is None else list(results)
 
 
 def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
     """A plan of one kernel."""
-    ((launch, pick, scalars_of),) = _launches(known, found)
+    ((launch, pick, scalars_of),) = _steps(known, found, backend)
     allocate, sizes = backend.allocate, found.memory
     nbytes = sizes[0] if len(sizes) == 1 else None
 
@@ -76,18 +90,18 @@ def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
 
 
 def _several(
-    known: Known, found: Sequence, backend: Any, options: Options, count: Count
+    known: Known, found: Sequence, backend: Any, options: Options, counts: tuple[Count, Count]
 ) -> Queued:
-    """A plan of several kernels, by a graph where that is worth it."""
-    launches = _launches(known, found)
+    """A plan of several kernels, or a launch that is, by a graph where that is worth it, which counts by itself."""
+    steps, (count, count_graph) = _steps(known, found, backend), counts
     allocate, leaves, sizes = backend.allocate, len(known.leaves), found.memory
-    order, count_plan = picked(found.outputs, len(sizes)), tally(plan_hits=1)
+    order = picked(found.outputs, len(sizes))
 
     def one_by_one(given: tuple[Any, ...]) -> Items[Any]:
         made = tuple(map(allocate, sizes))
         memory = given + made
-        for launch, pick, scalars_of in launches:
-            launch(pick(memory), scalars_of(given))
+        for queue, pick, scalars_of in steps:
+            queue(pick(memory), scalars_of(given))
         count()
         return order(made)
 
@@ -101,20 +115,20 @@ def _several(
             return None
         if results is None:
             return None
-        count_plan()
+        count_graph()
         return tuple(results)
 
     return run
 
 
-def _launches(known: Known, found: Sequence) -> list[tuple[Any, Any, Any]]:
-    """Each launch, what picks its operands out of what a run is given and then new memory, and
-    what picks its scalars out of what the run is given."""
+def _steps(known: Known, found: Sequence, backend: Any) -> list[tuple[Any, Any, Any]]:
+    """Each launch or copy, what picks its operands out of what a run is given and then new memory,
+    and what picks its scalars out of what the run is given."""
     leaves = len(known.leaves)
     given = leaves + len(known.constants)
     return [
         (
-            quick(step.launch),
+            _copy(step.of, backend) if isinstance(step.of, Renew) else quick(step.launch),
             picked(
                 [place if place >= 0 else given + ~place for place in step.operands],
                 given + len(found.memory),
@@ -123,6 +137,12 @@ def _launches(known: Known, found: Sequence) -> list[tuple[Any, Any, Any]]:
         )
         for step in found.steps
     ]
+
+
+def _copy(step: Renew, backend: Any) -> Callable[[Items[Any], Items[Any]], object]:
+    """What a write leaves of an array, from the second operand to the first."""
+    dtype, kept = step.node.dtype, step.kept
+    return lambda memory, scalars: backend.copy_regions(memory[1], memory[0], dtype, kept)
 
 
 def quick(launch: Any) -> Callable[[Items[Any], Items[Any]], object]:
@@ -143,8 +163,7 @@ def picked(places: Items[int], count: int) -> Callable[[Any], Items[Any]]:
 
 def _scalars(step: Any, leaves: int) -> Callable[[Any], Items[Any]]:
     """What picks the scalars of a launch out of what a run is given."""
-    assert isinstance(step, Launch)
-    if not step.scalars:
+    if not isinstance(step, Launch) or not step.scalars:
         return lambda given: ()
     return lambda given: step.scalars_of(given[leaves:])
 

@@ -20,6 +20,7 @@ from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.arithmetic import Given, Numbers, Scalar
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.queued import queued
+from lazyfuse.runtime.repeats import may_stay
 from lazyfuse.runtime.replay_code import decoded, hire, layout, load
 from lazyfuse.runtime.replay_numbers import is_written
 from lazyfuse.runtime.replay_run import Result, Run, Words, prepare
@@ -104,7 +105,9 @@ def _written(pending: Trace, known: Known, options: Options) -> Ready | None:
 def _elsewhere(pending: Trace, known: Known, options: Options) -> Ready | None:
     """As `_written`, of a plan on a GPU."""
     epoch = session.kernels.epoch
-    found = queued(known, session.backend(known.device), options)
+    if may_stay(known.plan):  # where a copy takes longer than Python
+        return None
+    found = queued(known, session.backend(known.device), options, plan_hits=1)
     if found is None or max(len(known.leaves), len(known.constants)) > MOST:
         return None
     run, steps = found

@@ -69,11 +69,11 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any, float], Any]] = {
     "fold": lambda xp, a, b, s: (a * b + s).sum(),
     "two results": lambda xp, a, b, s: (a + b, (a * b)[:50] * s),
     "several kernels": lambda xp, a, b, s: xp.cumsum(a - s) + b.max(),
+    "written": lambda xp, a, b, s: written(xp, a) * s,
 }  # fmt: skip
 #: What the executor has to do.
 OTHERS: dict[str, Callable[[Any, Any, Any, float], Any]] = {
     "a call": lambda xp, a, b, s: xp.sort(a * 2) + s,
-    "written": lambda xp, a, b, s: written(xp, a) * s,
 }
 
 
@@ -216,6 +216,19 @@ def test_large_dead_inputs_are_reused(flushes: list[str], monkeypatch: pytest.Mo
         assert (flushes[-1] == DONE) == (not expected)
 
 
+def test_writes_stay_in_place(flushes: list[str]) -> None:
+    """The executor knows that nobody else needs the memory, where machine code would copy it."""
+    x, a = lf.asarray(numbers()), numbers()
+    for number in range(6):
+        before = x._storage.node.buffer.pointer
+        x[:10] = number + 0.5
+        lf.materialize(x)
+        a[:10] = number + 0.5
+        assert x._storage.node.buffer.pointer == before
+        assert np.array_equal(lf.asnumpy(x), a)
+    assert DONE not in flushes
+
+
 def test_graphs(flushes: list[str], gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans of several kernels are graphs where they would be."""
     monkeypatch.setattr(repeats, "TIMES", 2)
@@ -334,6 +347,23 @@ def slots(value: Any) -> dict[str, Any]:
         name: type(item) if isinstance(item, own) or name == "handle" else item
         for name, item in found.items()
     }
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_counters_of_replays(gpu: FakeCupy, name: str) -> None:
+    """Launches, bytes and copies are those of the function when it is called."""
+    program, x, y = PROGRAMS[name], lf.asarray(numbers(1)), lf.asarray(numbers(2))
+    fused = lf.fuse(lambda a, b: program(lf, a, b, 1.5))
+
+    def counted() -> dict[str, Any]:
+        lf.reset_stats()
+        lf.materialize(fused(x, y))
+        found = asdict(lf.stats())
+        return {name: found[name] for name in ("kernels_launched", "copies", "bytes_read")}
+
+    wanted = counted()
+    counted()
+    assert counted() == counted() == wanted and fused.replays >= 2
 
 
 # ---- tallies
