@@ -92,7 +92,7 @@ def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
 def _several(
     known: Known, found: Sequence, backend: Any, options: Options, counts: tuple[Count, Count]
 ) -> Queued:
-    """A plan of several kernels, or a launch that is, by a graph where that is worth it, which counts by itself."""
+    """A plan of several kernels, by a graph, which counts by itself, where that is worth it."""
     steps, (count, count_graph) = _steps(known, found, backend), counts
     allocate, leaves, sizes = backend.allocate, len(known.leaves), found.memory
     order = picked(found.outputs, len(sizes))
