@@ -345,7 +345,7 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     A function that asks for values, writes into arrays that it is given or reads, reads arrays in
     other objects or draws random numbers of `numpy.random` is called each time; `Fused.reason`
     says so. So are calls on views and on long lists. The second call with a signature records it;
-    of a few thousand elements the sixteenth, since a kernel has to be compiled.
+    of a few thousand elements on the CPU the sixteenth, since a kernel has to be compiled.
     """
     if function is None:
         return lambda given: Fused(given, signatures)
