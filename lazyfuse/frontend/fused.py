@@ -361,7 +361,8 @@ def _most_elements(given: Sequence[Any]) -> int:
             host = value._host
             size = size_of(value._layout.shape) if host is None else host.size
             if host is None and 0 < size <= FEW:
-                size = 0 if value._storage.device == "cpu" else FEW + 1
+                is_there = value._storage.device != "cpu" and not value._is_scalar
+                size = FEW + 1 if is_there else 0
         elif isinstance(value, np.ndarray):
             size = value.size
         else:

@@ -319,6 +319,22 @@ def test_replays_of_scalars_and_several_results(gpu: FakeCupy) -> None:
         assert np.array_equal(lf.asnumpy(total), np.arange(8) * 2 + 28)
 
 
+def test_what_is_given_to_replays(gpu: FakeCupy) -> None:
+    """What is pending is computed first; numbers may vary; scalars alone are no arrays to replay
+    with, and the function is called."""
+    scaled = lf.fuse(lambda x, by: x * by + 1)
+    a = np.arange(8.0)
+    x = lf.asarray(a)
+    for number in range(6):
+        found = scaled(x + number, number * 0.5)
+        assert np.array_equal(lf.asnumpy(found), (a + number) * (number * 0.5) + 1)
+    assert scaled.replays >= 2
+    total = lf.fuse(lambda x: x * 2)
+    for _ in range(4):
+        assert float(total(x.sum())) == 56
+    assert total.recordings == total.replays == 0 and total.reason == ""
+
+
 def test_arrays_are_as_constructors_make_them(gpu: FakeCupy) -> None:
     """Slot by slot."""
     x = lf.asarray(numbers())
