@@ -88,11 +88,8 @@ class Device:
 
     def _launcher(self, name: str, function: cupy_function.Function) -> Function:
         push, pop = cupy.cuda.nvtx.RangePush, cupy.cuda.nvtx.RangePop
-        device_now, number, linear = (
-            cupy.cuda.runtime.getDevice,
-            self.number,
-            function.linear_launch,
-        )
+        device_now, number = cupy.cuda.runtime.getDevice, self.number
+        linear = function.linear_launch
 
         def launch(
             grid: tuple[int, int],
