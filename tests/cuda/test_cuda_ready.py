@@ -21,7 +21,7 @@ from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.there import array
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime import engine, ready, repeats, session, tallies, trace
+from lazyfuse.runtime import engine, ready, repeats, session, trace
 from tests.concurrently import concurrently
 
 pytestmark = [pytest.mark.engine, needs_ptx]
@@ -379,27 +379,3 @@ def test_counters_of_replays(gpu: FakeCupy, name: str) -> None:
     wanted = counted()
     counted()
     assert counted() == counted() == wanted and fused.replays >= 2
-
-
-# ---- tallies
-
-
-def test_tallies() -> None:
-    """Counts from many threads come in once, also those of a tally that is gone."""
-    gc.collect()
-    lf.reset_stats()
-    counts = [tallies.tally(plan_hits=1, bytes_read=10)]
-    known = len(tallies._tallies)
-
-    def work(number: int) -> None:
-        for _ in range(100):
-            counts[0]()
-            lf.stats()
-
-    concurrently(work, [(number,) for number in range(4)])
-    assert (lf.stats().plan_hits, lf.stats().bytes_read) == (400, 4000)
-    assert len(tallies._tallies) == known
-    counts.pop()()
-    assert lf.stats().plan_hits == 401 and len(tallies._tallies) == known - 1
-    lf.reset_stats()
-    assert lf.stats().plan_hits == 0
