@@ -29,7 +29,14 @@ from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.identity import asks_who
 from lazyfuse.frontend.native_methods import native_sample
 from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
-from lazyfuse.frontend.recording import Recording, UnfitError, is_faster_unfused, kernel_run
+from lazyfuse.frontend.recording import (
+    Recording,
+    UnfitError,
+    is_faster_unfused,
+    is_only_array,
+    kernel_run,
+    rebuilt,
+)
 from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.replaying import replay
 from lazyfuse.frontend.signature import Reads, array_mark, plain_mark
@@ -295,7 +302,19 @@ class Fused(Itself):
 
     def _replayer(self, found: Recording) -> Callable[..., Any]:
         """What replays a recording in Python."""
-        return lambda *args, **kwargs: self._replay(found, args, kwargs)
+        if found.there is None or found.single is None or found.numbers is not None:
+            return lambda *args, **kwargs: self._replay(found, args, kwargs)
+        run, scalars, whole = found.there, found.single.scalars, found.whole
+        is_only = is_only_array(whole)
+        count_asked = engine.count_asked
+
+        def replayed(*args: Any, **kwargs: Any) -> Any:
+            count_asked()
+            arrays = run((*args, *kwargs.values()) if kwargs else args, scalars)
+            self._replayed += 1
+            return arrays[0] if is_only else rebuilt(whole, arrays)
+
+        return replayed
 
 
 def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) -> Any:
@@ -326,7 +345,7 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     A function that asks for values, writes into arrays that it is given or reads, reads arrays in
     other objects or draws random numbers of `numpy.random` is called each time; `Fused.reason`
     says so. So are calls on views and on long lists. The second call with a signature records it;
-    of a few thousand elements the sixteenth, since a kernel has to be compiled.
+    of a few thousand elements on the CPU the sixteenth, since a kernel has to be compiled.
     """
     if function is None:
         return lambda given: Fused(given, signatures)
@@ -334,14 +353,16 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
 
 
 def _most_elements(given: Sequence[Any]) -> int:
-    """The size of the largest array among arguments; of those on another device, if it is more
-    than FEW."""
+    """The size of the largest array among arguments; of the engine's on the CPU, if it is more
+    than FEW. On a GPU they are all large: what they save is launches."""
     most = 0
     for value in given:
         if isinstance(value, Handle):
             host = value._host
             size = size_of(value._layout.shape) if host is None else host.size
-            size = 0 if host is None and size <= FEW else size
+            if host is None and 0 < size <= FEW:
+                is_there = value._storage.device != "cpu" and not value._is_scalar
+                size = FEW + 1 if is_there else 0
         elif isinstance(value, np.ndarray):
             size = value.size
         else:

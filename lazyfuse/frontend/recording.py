@@ -11,6 +11,7 @@ import numpy as np
 from lazyfuse.frontend.convert import eager_size, quiet_scalar
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.signature import NUMBERS
+from lazyfuse.frontend.there import There, there
 from lazyfuse.frontend.varying import Tape, Varying, is_varying
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.node import Const, Node, Source
@@ -38,8 +39,8 @@ class Result(NamedTuple):
 class Recording(NamedTuple):
     """How to replay a function: its plan; the argument that each leaf of the plan is; its scalars;
     the arrays that it gives; the result, with their numbers in place of them; the conditions that
-    an `np.errstate` inside the function wants told; and the numbers that differ each time, whose
-    scalars are 0 here."""
+    an `np.errstate` inside the function wants told; the numbers that differ each time, whose
+    scalars are 0 here; and what runs its kernel on a GPU, where there is one."""
 
     known: Known
     leaves: tuple[int, ...]
@@ -49,6 +50,7 @@ class Recording(NamedTuple):
     single: Single | None
     told: int
     numbers: Numbers | None = None
+    there: There | None = None
 
     def now(self, given: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]] | None:
         """The scalars for the arguments of a call, and the numbers among the results; None where
@@ -100,15 +102,20 @@ def recording(sources: Sequence[Node | None], result: Any, tape: Tape | None = N
     if tape is not None:
         registers = tuple([number.register for number in reversed(given)])
         numbers = Numbers(tuple(tape.rows), varying, registers)
+    kernel = single(known.plan, known.device, scalars, is_fixed=tape is None)
+    arguments = tuple(places[leaf] for leaf in leaves)
+    results = tuple(Result(node.formed(), node.is_scalar) for node in nodes)
+    is_there = kernel is not None and known.device != "cpu"
     return Recording(
         known,
-        tuple(places[leaf] for leaf in leaves),
+        arguments,
         scalars,
-        tuple(Result(node.formed(), node.is_scalar) for node in nodes),
+        results,
         whole,
-        single(known.plan, known.device, scalars, is_fixed=tape is None),
+        kernel,
         _told_inside(pending.nodes),
         numbers,
+        there(kernel, known.device, arguments, results) if kernel and is_there else None,
     )
 
 
@@ -170,6 +177,11 @@ def rebuilt(whole: Any, items: Sequence[Any]) -> Any:
     return whole
 
 
+def is_only_array(whole: Any) -> bool:
+    """Whether a result is one array."""
+    return type(whole) is _Place
+
+
 # ---- for machine code
 
 
@@ -196,7 +208,7 @@ def kernel_run(found: Recording, given: Sequence[Any], threads: int) -> replay_r
         found.leaves,
         results,
         None if is_plain else partial(rebuilt, whole),
-        type(whole) is _Place,
+        is_only_array(whole),
         teller(found.told),
         found.numbers,
     )
@@ -244,7 +256,7 @@ def is_faster_unfused(known: Known) -> bool:
     for step in known.plan.steps:
         nodes += step.nodes if isinstance(step, Launch) else [step.node]
     sizes = [size_of(node.shape) for node in nodes]
-    if not sizes or max(sizes) > eager_size():
+    if not sizes or max(sizes) > eager_size() or known.device != "cpu":
         return False
     each = [_FUNCTION if node.is_costly else _OPERATION for node in nodes]
     return sum(each) + _THOUSAND * sum(sizes) / 1000 < _REPLAY

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ from lazyfuse.frontend.recording import (
     rebuilt,
     takes_hosts,
 )
+from lazyfuse.frontend.there import memory_of
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.error_modes import current_modes
-from lazyfuse.runtime.single import Address, Single
+from lazyfuse.runtime.single import Address
 
 
 def replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
@@ -36,8 +36,11 @@ def replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
     scalars, numbers = now
     if single is not None and found.numbers is not None:
         single = single.with_constants(scalars)
-    if device != "cpu" and single is not None:
-        return _replay_there(found, given, single, numbers)
+    if found.there is not None and single is not None:
+        if config.current().float_errors == "check":
+            return None
+        arrays = found.there(given, single.scalars)
+        return (rebuilt(found.whole, [*arrays, *numbers]),)
     limit = eager_size() if device == "cpu" else 0
     is_host = device == "cpu" and takes_hosts(found, given)
     sizes = [is_small(result, limit, is_host) for result in found.results]
@@ -58,31 +61,11 @@ def replay(found: Recording, given: Sequence[Any]) -> tuple[Any] | None:
     return (rebuilt(found.whole, [*arrays, *numbers]),)
 
 
-def _replay_there(
-    found: Recording, given: Sequence[Any], single: Single, numbers: Sequence[Any]
-) -> tuple[Any] | None:
-    """As `replay`, of one kernel on a GPU: no small arrays, and no flags of conditions."""
-    if config.current().float_errors == "check":
-        return None
-    device, results = found.known.device, found.results
-    allocate = session.backend(device).allocate
-    with session.flush_lock:
-        memory = [_memory(given[place], device) for place in found.leaves]
-        buffers = [allocate(result.form.nbytes) for result in results]
-        single(memory, buffers, 1)
-    arrays = list(map(engine_array, results, repeat(device), buffers))
-    return (rebuilt(found.whole, [*arrays, *numbers]),)
-
-
 def _memory(value: Any, device: str) -> Any:
     """The buffer of an argument; one in NumPy's memory is only read, so it is shared."""
-    if isinstance(value, Handle) and value._host is None:
-        node = value._storage.current()
-        if node.buffer is None:
-            engine.flush([node], device)
-        return node.buffer
-    host = value._host if isinstance(value, Handle) else value
-    return Address(host) if device == "cpu" else session.backend(device).from_host(host)
+    if device != "cpu" or isinstance(value, Handle) and value._host is None:
+        return memory_of(value, device)
+    return Address(value._host if isinstance(value, Handle) else value)
 
 
 def _owned(memory: Any, device: str) -> Any:

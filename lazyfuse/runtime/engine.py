@@ -32,6 +32,7 @@ from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
 from lazyfuse.runtime.plans import made_now
+from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, kept, pending_of, trace
 
@@ -106,17 +107,18 @@ def flush(nodes: Sequence[Node], device: str) -> None:
     floating point conditions that operations met, at the lines that recorded them, or raises
     FloatingPointError, as `np.errstate` said there: the nodes have their buffers then, too.
     """
-    count_asked()
+    _counts.asked += 1
+    nested = session.nested
     with session.flush_lock:
         if len(nodes) == 1:
             wanted = nodes if nodes[0].buffer is None else ()
         else:
             wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
-        session.nested[0] += 1
+        nested[0] += 1
         try:
             findings = _flushed(wanted, device) if wanted else ()
         finally:
-            session.nested[0] -= 1
+            nested[0] -= 1
     for finding in findings:
         tell(*finding)
 
@@ -141,11 +143,13 @@ def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
     walked, started, whole = None, session.runs[0], None
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
-        if found is not None and found is not True and not found[2]:
-            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
-            found = machines[-1].flush(wanted, device, config.current(), True)
         if found is True:
             return ()
+        if found is not None and not found[2]:
+            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
+            found = machines[-1].flush(wanted, device, config.current(), True)
+            if found is True:
+                return ()
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
             return _told(Trace(wanted, walked, started), *found[3:])
@@ -193,8 +197,9 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     """Run a trace by a plan of its structure."""
     if machines:
         machines[-1].learn(pending, known, options)
-    elif known.device == "cpu":
-        session.uses[0] += session.USES_OF_A_RUN
+    else:
+        on_cpu = known.device == "cpu"
+        session.uses[0] += session.USES_OF_A_RUN if on_cpu else session.USES_ELSEWHERE
     nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
@@ -322,8 +327,12 @@ def replay(
 ) -> tuple[list[Buffer], int]:
     """Run a plan on memory, which it does not write; its results, and the floating point
     conditions that were met. The caller holds the lock of a flush."""
-    backend = session.backend(known.device)
-    executor = Executor(known.plan, backend, config.current(), scalars, lambda leaf: False)
+    backend, options = session.backend(known.device), config.current()
+    if known.device != "cpu":
+        queued = replayed(known, backend, options, leaves, scalars)
+        if queued is not None:
+            return queued, 0
+    executor = Executor(known.plan, backend, options, scalars, lambda leaf: False)
     results = _results(known, executor, leaves)
     _mark_shared(results)
     return results, executor.conditions

@@ -16,7 +16,6 @@ import numpy as np
 from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer, Scalar
 from lazyfuse.backends.base import Launch as BoundLaunch
-from lazyfuse.cache.key import kernel_key
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.ir.graph import label
@@ -27,7 +26,7 @@ from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.library import bound_call
-from lazyfuse.runtime.session import executable, kernels
+from lazyfuse.runtime.session import executable, kernels, loaded_key
 from lazyfuse.runtime.shared_calls import POOLED, compute
 
 IsDead = Callable[[int], bool]
@@ -301,7 +300,7 @@ def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:
     except Exception as error:  # any failure of a compiler: the plan still has to give its answer
         _warn_unbuilt(step, error)
         made = None
-    key = kernel_key(step.kernel, backend.fingerprint)
+    key = loaded_key(step.kernel, backend)
     step.bound[0] = _Bound(made, backend, key, kernels.epoch)
     return made
 

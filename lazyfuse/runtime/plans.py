@@ -10,13 +10,12 @@ from contextlib import suppress
 
 from lazyfuse import events
 from lazyfuse.backends.base import Backend
-from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Opaque
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
-from lazyfuse.runtime.session import disk_cache, kernels
+from lazyfuse.runtime.session import disk_cache, kernels, loaded_key
 from lazyfuse.runtime.trace import Trace
 
 
@@ -56,7 +55,7 @@ def _needs_kernels(plan: Plan, backend: Backend) -> bool:
     """Whether kernels of a plan are not there yet. Plans of kernels that are there, as for ever
     new sizes, are made in less time than a file."""
     launches = [step for step in plan.steps if isinstance(step, Launch)]
-    return any(kernel_key(step.kernel, backend.fingerprint) not in kernels for step in launches)
+    return any(loaded_key(step.kernel, backend) not in kernels for step in launches)
 
 
 def _is_kept(pending: Trace, options: Options, backend: Backend) -> bool:

@@ -2,12 +2,15 @@
 
 A plan that has been run a few times, and is launches of kernels on the CPU, is written down here
 as a recording of `fuse` is (`replay_run.py`): its scalars are numbers that differ from run to run.
-Then a flush takes some 3 us instead of 15. Everything out of the ordinary is left to the engine.
+Then a flush takes some 3 us instead of 15. On a GPU, machine code finds the plan and attaches the
+results, and one Python function queues the kernels (`queued.py`). Everything out of the ordinary
+is left to the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Items
 from typing import Any, NamedTuple
 
 from lazyfuse.config import Options
@@ -16,6 +19,8 @@ from lazyfuse.ir.plan import Launch, Plan, Renew
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.arithmetic import Given, Numbers, Scalar
 from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.queued import queued
+from lazyfuse.runtime.repeats import may_stay
 from lazyfuse.runtime.replay_code import decoded, hire, layout, load
 from lazyfuse.runtime.replay_numbers import is_written
 from lazyfuse.runtime.replay_run import Result, Run, Words, prepare
@@ -63,14 +68,17 @@ def learn(pending: Trace, known: Known, options: Options) -> None:
         found = known.ready = _written(pending, known, options)
         known.is_unfit = found is None
     if found is not None:
-        hire(found.helpers)  # which a forked child has not
+        if found.helpers:
+            hire(found.helpers)  # which a forked child has not
         session.ready[pending.structure] = found
 
 
 def _written(pending: Trace, known: Known, options: Options) -> Ready | None:
     """A plan in words; None where machine code cannot run it."""
-    if known.device != "cpu" or options.float_errors == "check":
+    if options.float_errors == "check":
         return None
+    if known.device != "cpu":
+        return _elsewhere(pending, known, options)
     epoch, perform = session.kernels.epoch, load()
     constants: list[Const] = [pending.nodes[place] for place in known.constants]  # type: ignore[misc]  # Consts
     numbers = Numbers(
@@ -94,19 +102,51 @@ def _written(pending: Trace, known: Known, options: Options) -> Ready | None:
     return _in_words(perform, run, known, options, epoch)
 
 
-def _in_words(perform: int, run: Run, known: Known, options: Options, epoch: int) -> Ready:
-    from lazyfuse.backends.cpu.record_flush_text import READY
+def _elsewhere(pending: Trace, known: Known, options: Options) -> Ready | None:
+    """As `_written`, of a plan on a GPU."""
+    epoch = session.kernels.epoch
+    if may_stay(known.plan):  # where a copy takes longer than Python
+        return None
+    found = queued(known, session.backend(known.device), options, plan_hits=1)
+    if found is None or max(len(known.leaves), len(known.constants)) > MOST:
+        return None
+    run, steps = found
+    sizes = [node.nbytes for node in pending.outputs]
+    if sizes != [steps.memory[piece] for piece in steps.outputs]:
+        return None
+    words = Words()
+    words.kept += [run, sizes]
+    entry = {"perform": 0, "entry": id(run), "memory_count": len(sizes)}
+    record = _record(words, entry, known, options, [id(size) for size in sizes])
+    return Ready(record, words, known, options, epoch, 0)
 
+
+def _in_words(perform: int, run: Run, known: Known, options: Options, epoch: int) -> Ready:
     codes, words = layout(), Words()
     entry = words.run(run, lambda leaf: True)
     entry |= {"HITS": entry["LAUNCHES"], "PLANS": 1}
-    reused = {slot for slot, nbytes in _reused(known.plan) if nbytes >= LEAST_REUSED}
-    leaves = [(place, int(slot in reused)) for slot, place in enumerate(known.leaves)]
-    sizes = [id(result.nbytes) for result in run.results]
-    words.kept.append(known.device)
-    record = words.filled(READY, {
+    own = {
         "perform": perform,
         "entry": words.filled(codes.ENTRY, entry).ctypes.data,
+        "memory_count": entry["MEMORY_COUNT"],
+    }
+    sizes = [id(result.nbytes) for result in run.results]
+    return Ready(
+        _record(words, own, known, options, sizes), words, known, options, epoch, run.helpers
+    )
+
+
+def _record(
+    words: Words, entry: dict[str, int], known: Known, options: Options, sizes: Items[int]
+) -> Any:
+    """What machine code knows of a plan: `entry`, what runs it; `sizes`, the addresses of numbers
+    that are kept."""
+    from lazyfuse.backends.cpu.record_flush_text import READY
+
+    reused = {slot for slot, nbytes in _reused(known.plan) if nbytes >= LEAST_REUSED}
+    leaves = [(place, int(slot in reused)) for slot, place in enumerate(known.leaves)]
+    words.kept.append(known.device)
+    return words.filled(READY, entry | {
         "options": id(options),
         "device": id(known.device),
         "leaf_count": len(known.leaves),
@@ -115,9 +155,7 @@ def _in_words(perform: int, run: Run, known: Known, options: Options, epoch: int
         "constants": words.table([known.constants]),
         "output_count": len(sizes),
         "sizes": words.table([sizes]),
-        "memory_count": entry["MEMORY_COUNT"],
     })  # fmt: skip
-    return Ready(record, words, known, options, epoch, run.helpers)
 
 
 def _reused(plan: Plan) -> Iterator[tuple[int, int]]:

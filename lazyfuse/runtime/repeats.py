@@ -17,7 +17,7 @@ from typing import Any
 from lazyfuse import events
 from lazyfuse.backends.base import Buffer, Queue
 from lazyfuse.config import Options
-from lazyfuse.ir.plan import Launch, Renew
+from lazyfuse.ir.plan import Launch, Plan, Renew
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.sequence import Sequence, sequence
 from lazyfuse.runtime.session import kernels
@@ -186,7 +186,7 @@ def may_pay(launches: Items[Any], moved: int, backend: Any, options: Options) ->
 def _found(known: Known, backend: Any, options: Options) -> Repeats | None:
     """None where graphs would not pay, and for plans that write into an input if it is dead."""
     plan = known.plan
-    if any(isinstance(step, Renew) and _may_stay(step, plan.leaves) for step in plan.steps):
+    if may_stay(plan):
         return None
     found = sequence(plan, backend, None)
     if found is None:
@@ -198,6 +198,13 @@ def _found(known: Known, backend: Any, options: Options) -> Repeats | None:
     return Repeats(found, backend, f"graph of {', '.join(names)}")
 
 
-def _may_stay(step: Renew, leaves: int) -> bool:
+def may_stay(plan: Plan) -> bool:
     """Whether the executor may write into the memory of an input."""
-    return step.in_place and step.base_dies and step.base is not None and step.base < leaves
+    return any(
+        isinstance(step, Renew)
+        and step.in_place
+        and step.base_dies
+        and step.base is not None
+        and step.base < plan.leaves
+        for step in plan.steps
+    )

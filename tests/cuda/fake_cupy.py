@@ -147,6 +147,9 @@ class FakeFunction:
         fake.functions.append(self)
 
     def __call__(self, grid: Any, block: Any, values: Any, shared: int, stream: Any) -> None:
+        assert not any(type(value) is int for value in values), "CuPy takes words sooner"
+        grid, block = ((*each, 1, 1)[:3] for each in (grid, block))
+        stream = stream or self.fake.stream
         assert self.device == self.fake.current, "a module belongs to one GPU"
         assert shared <= self.most_shared, "the driver was not told"
         given = [(np.int64(v) if isinstance(v, int) else v).tobytes() for v in values]
@@ -157,6 +160,10 @@ class FakeFunction:
 
         self.fake.queue("launch", stream, run)
         self.fake.launched.append((self.name, stream.ptr))
+
+    def linear_launch(self, size: int, values: Any, shared: int, block: int, stream: Any) -> None:
+        assert size % block == 0
+        self((size // block,), (block,), values, shared, stream)
 
 
 class FakeCupy:
@@ -212,7 +219,7 @@ class FakeCupy:
                 memcpyDeviceToDevice=real.runtime.memcpyDeviceToDevice,
             ),
         )
-        self.function = SimpleNamespace(Module=lambda: FakeModule(self))
+        self.function = SimpleNamespace(Module=lambda: FakeModule(self), CIntptr=np.int64)
         self.__dict__.update(namespace(self))
 
     def set_attribute(self, function: int, attribute: int, value: int) -> None:

@@ -125,7 +125,7 @@ class StandInDevice:
     shim.
     """
 
-    architecture, name, number = "90", "cuda:0", 0
+    architecture, name, number, word = "90", "cuda:0", 0, int
 
     def __init__(self, number: int = 0) -> None:
         self.host = CudaHostBackend(H200)
@@ -136,6 +136,9 @@ class StandInDevice:
 
     def use(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def allocate(self, nbytes: int):  # type: ignore[no-untyped-def]
+        return self.host.allocate(nbytes)
 
     def workspace(self, nbytes: int, *, zeroed: bool):  # type: ignore[no-untyped-def]
         return self.host.runtime.workspace(nbytes, zeroed=zeroed)

@@ -123,6 +123,17 @@ def test_every_gpu_works_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
             lf.array([1.0]) + x
 
 
+def test_gpus_of_one_kind_load_a_kernel_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module belongs to one GPU, and so do its launches."""
+    with fake_gpu(monkeypatch, gpus=2) as gpu:
+        for number in range(2):
+            x = lf.array(np.arange(float(N)), device=f"cuda:{number}")
+            gpu.calls.clear()
+            gpu.places.clear()
+            lf.materialize(x * 2)
+            assert set(gpu.places) == {number} and "load" in gpu.calls
+
+
 def test_kernels_and_ranges_have_readable_names(gpu: FakeCupy) -> None:
     """A profiler shows the operations as the name of the kernel, and a range around it."""
     x = lf.array(np.arange(float(N)))

@@ -15,6 +15,7 @@ from lazyfuse.backends.cpu import (
     record_guard_text,
     record_nodes_text,
     record_operators_text,
+    record_perform_text,
     record_results_text,
     record_text,
     record_trace_text,
@@ -69,7 +70,7 @@ def text(places: Mapping[str, int]) -> str:
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_cuts_text.CUTS, record_trace_text.TRACE,
         record_attach_text.ATTACH,
-        record_flush_text.FLUSH,
+        record_flush_text.FLUSH, record_perform_text.PERFORM,
     )  # fmt: skip
     own = {
         **{f"ready_{name}": place for name, place in record_flush_text.READY.items()},

@@ -8,7 +8,8 @@ results, which are attached to nothing so far. Else it gives what `lf_traced` gi
 another run was completed meanwhile, by a finalizer or a signal handler; and has changed nothing.
 
 What it knows of plans, `runtime/ready.py` has written: by the structure of a trace a tuple whose
-first item is an array of the words READY.
+first item is an array of the words READY. Where `perform` is null, `entry` is a Python function
+that runs the plan on another device.
 """
 
 #: Places of the words.
@@ -41,6 +42,8 @@ define internal ptr @address(ptr %words, i64 %place) alwaysinline {{
 define internal i64 @take_leaves(ptr %words, ptr %nodes, ptr %memory) {{
   %count = call i64 @word(ptr %words, i64 {ready_leaf_count})
   %begin = call ptr @address(ptr %words, i64 {ready_leaves})
+  %function = call ptr @address(ptr %words, i64 {ready_perform})
+  %is_elsewhere = icmp eq ptr %function, null
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %take ]
@@ -51,7 +54,11 @@ look:
   %place = call i64 @word(ptr %row, i64 0)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %place)
   %buffer = call ptr @get(ptr %node, i64 {node_buffer})
-  %is_known = call i1 @is(ptr %buffer, i64 {MEMORY})
+  %is_own = call i1 @is(ptr %buffer, i64 {MEMORY})
+  %none = call ptr @none()
+  %is_there = icmp ne ptr %buffer, %none
+  %is_any = and i1 %is_elsewhere, %is_there
+  %is_known = or i1 %is_own, %is_any
   br i1 %is_known, label %ask, label %done
 ask:
   %is_reused = call i64 @word(ptr %row, i64 1)
@@ -215,21 +222,20 @@ define internal ptr @run(ptr %found, ptr %traced, i64 %started) {{
   %words = call ptr @words(ptr %found)
   %nodes = call ptr @tuple_item(ptr %traced, i64 0)
   %leaf_count = call i64 @word(ptr %words, i64 {ready_leaf_count})
-  %memory = alloca ptr, i64 %leaf_count
+  %constant_count = call i64 @word(ptr %words, i64 {ready_constant_count})
+  %given_count = add i64 %leaf_count, %constant_count
+  %memory = alloca ptr, i64 %given_count
   call void @stop()
   %taken = call i64 @take_leaves(ptr %words, ptr %nodes, ptr %memory)
   %all_taken = icmp eq i64 %taken, %leaf_count
   br i1 %all_taken, label %perform, label %python
 perform:
-  %constant_count = call i64 @word(ptr %words, i64 {ready_constant_count})
-  %numbers = alloca ptr, i64 %constant_count
+  %numbers = getelementptr ptr, ptr %memory, i64 %leaf_count
   call void @take_numbers(ptr %words, ptr %nodes, ptr %numbers)
   call void @resume()
   %memory_count = call i64 @word(ptr %words, i64 {ready_memory_count})
   %outputs = alloca ptr, i64 %memory_count
-  %function = call ptr @address(ptr %words, i64 {ready_perform})
-  %entry = call ptr @address(ptr %words, i64 {ready_entry})
-  %met = call i64 %function(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs)
+  %met = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs)
   %unmet = icmp eq i64 %met, 0
   br i1 %unmet, label %check, label %other
 other:

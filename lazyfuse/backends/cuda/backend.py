@@ -80,6 +80,8 @@ class CudaBackend:
         with Reported(f"cuda:{number}"):
             self.gpu: Device = Device(number)
         self.device = self.gpu.name
+        #: Uninitialized memory, aligned to 512 bytes; MemoryError when there is none.
+        self.allocate: Callable[[int], Buffer] = self.gpu.allocate
         self.library: Library = Library(self.device)
         self.reported = Reported(self.device)
         try:
@@ -165,10 +167,6 @@ class CudaBackend:
         """Say how a kernel would run with these extents and layouts."""
         layout = Layout.of(kernel, extents, strides, offsets)
         return explained(kernel, self.gpu, layout, has_cupy=True)
-
-    def allocate(self, nbytes: int) -> Buffer:
-        """Uninitialized memory, aligned to 512 bytes; MemoryError when there is none."""
-        return self.gpu.allocate(nbytes)
 
     def from_host(self, array: np.ndarray, *, borrow: bool = False) -> Buffer:
         """Copy a C-contiguous host array in; a GPU cannot share host memory, so `borrow` changes

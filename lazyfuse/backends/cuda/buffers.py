@@ -20,7 +20,7 @@ class CudaBuffer:
     __slots__ = ("pointer", "nbytes", "device", "exclusive", "memory")
 
     def __init__(self, memory: cupy.cuda.MemoryPointer, nbytes: int, device: str) -> None:
-        self.pointer = int(memory.ptr)
+        self.pointer: int = memory.ptr
         self.nbytes = nbytes
         self.device = device
         self.exclusive = True
@@ -33,13 +33,19 @@ def allocate(nbytes: int, device: str) -> CudaBuffer:
     Raises: MemoryError when the device has none left, after the pool gave back what it held.
     """
     try:
-        memory = cupy.cuda.alloc(max(nbytes, 1))
+        return CudaBuffer(cupy.cuda.alloc(nbytes or 1), nbytes, device)
     except cupy.cuda.memory.OutOfMemoryError as error:
+        tell_lack(error, nbytes, device)
+        raise
+
+
+def tell_lack(error: BaseException, nbytes: int, device: str) -> None:
+    """Raise MemoryError for CuPy's own; see `Reported.tell`."""
+    if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
         raise MemoryError(
             f"{device} has no {nbytes} bytes left: {error} What was recorded is kept: delete "
             "arrays and ask again"
         ) from error
-    return CudaBuffer(memory, nbytes, device)
 
 
 def upload(array: np.ndarray, device: str) -> CudaBuffer:

@@ -6,7 +6,7 @@ The Runtime that `launch.py` asks for, through cupy.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -16,7 +16,7 @@ from cupy.cuda import function as cupy_function
 from cupy_backends.cuda.api import driver
 
 from lazyfuse.backends.base import Buffer
-from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate
+from lazyfuse.backends.cuda.buffers import CudaBuffer, allocate, tell_lack
 from lazyfuse.backends.cuda.faults import Reported
 from lazyfuse.backends.cuda.geometry import Target
 from lazyfuse.backends.cuda.launch import Function, Value
@@ -38,6 +38,7 @@ class Device:
     def __init__(self, number: int) -> None:
         gpu = cupy.cuda.Device(number)
         self.number = number
+        self._device_now, self._alloc = cupy.cuda.runtime.getDevice, cupy.cuda.alloc
         self.name = f"cuda:{number}"
         self.reported = Reported(self.name)
         self.architecture: str = gpu.compute_capability
@@ -47,6 +48,8 @@ class Device:
             processors=int(gpu.attributes["MultiProcessorCount"]),
             shared=int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"]) // 2 - RESERVED_BYTES,
         )
+        #: CuPy takes it as it is; of an int it makes one in each launch, by way of NumPy's.
+        self.word: Callable[[int], Any] = cupy_function.CIntptr
 
     def use(self) -> AbstractContextManager[object]:
         """Make this GPU current; costs next to nothing when it is."""
@@ -56,13 +59,14 @@ class Device:
         return device
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """Uninitialized memory of the pool. Raises: MemoryError."""
+        """As `buffers.allocate`, on this GPU; written out, since every result pays for it."""
         try:
-            if cupy.cuda.runtime.getDevice() == self.number:
-                return allocate(nbytes, self.name)
+            if self._device_now() == self.number:
+                return CudaBuffer(self._alloc(nbytes or 1), nbytes, self.name)
             with cupy.cuda.Device(self.number):
-                return allocate(nbytes, self.name)
+                return CudaBuffer(self._alloc(nbytes or 1), nbytes, self.name)
         except Exception as error:
+            tell_lack(error, nbytes, self.name)
             self.reported.tell(error)
             raise
 
@@ -93,8 +97,9 @@ class Device:
             return {name: self._launcher(name, module.get_function(name)) for name in names}
 
     def _launcher(self, name: str, function: cupy_function.Function) -> Function:
-        nvtx, current = cupy.cuda.nvtx, cupy.cuda.get_current_stream
+        push, pop = cupy.cuda.nvtx.RangePush, cupy.cuda.nvtx.RangePop
         device_now, number = cupy.cuda.runtime.getDevice, self.number
+        linear = function.linear_launch
 
         most = [PLAIN_SHARED_BYTES]
 
@@ -105,22 +110,22 @@ class Device:
             shared: int = 0,
             stream: Any = None,
         ) -> None:
-            nvtx.RangePush(name)  # for profilers; 0.2 us when none is there
+            push(name)  # for profilers; 0.2 us when none is there
             try:
                 if shared > most[0]:
                     driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
                     most[0] = shared
-                if device_now() == number:
-                    function((*grid, 1), (*block, 1), tuple(values), shared, stream or current())
-                else:
+                if device_now() != number:
                     with cupy.cuda.Device(number):
-                        function(
-                            (*grid, 1), (*block, 1), tuple(values), shared, stream or current()
-                        )
+                        function(grid, block, values, shared, stream)
+                elif grid[1] == block[1] == 1:  # in less time
+                    linear(grid[0] * block[0], values, shared, block[0], stream)
+                else:
+                    function(grid, block, values, shared, stream)
             except Exception as error:
                 self.reported.tell(error)
                 raise
             finally:
-                nvtx.RangePop()
+                pop()
 
         return launch

@@ -59,7 +59,7 @@ class Recorder:
     that they need for themselves, of the current stream."""
 
     def __init__(self, gpu: Device, stream: Any) -> None:
-        self.gpu, self.stream, self.target = gpu, stream, gpu.target
+        self.gpu, self.stream, self.target, self.word = gpu, stream, gpu.target, gpu.word
         self.kept: list[Buffer] = []
 
     def launch(self, bound: Any, buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from lazyfuse.backends.cuda.program import (
 )
 from lazyfuse.ir.kernel import Kernel, Role
 
-Value = int | np.generic
+#: Integers, typed numbers, and what a Runtime makes of integers.
+Value = int | np.generic | Any
 #: Of grid, block, values, and bytes of shared memory where a kernel needs some.
 Function = Callable[..., None]
 
@@ -45,6 +46,8 @@ class Runtime(Protocol):
     """What a launch needs of a device."""
 
     target: Target
+    #: Makes of an integer what its functions take soonest; 8 bytes.
+    word: Callable[[int], Any]
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:
         """Memory that lives at least until the kernels launched so far have run."""
@@ -94,17 +97,23 @@ class OwnLaunch:
     is_capturable = True
     #: Kernels, and memory that is set to zero, that a call queues.
     queued = 1
+    #: Of a call that queues one kernel with its values: the entry, grid and block, without and
+    #: with packs.
+    direct: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = ()
 
     def __init__(
         self, program: Program, runtime: Runtime, functions: dict[str, Function], layout: Layout
     ) -> None:
         kernel = program.kernel
         self.program, self.runtime, self.functions = program, runtime, functions
+        self.uses_table = program.uses_table
+        self.word: Callable[[int], Any] = int if program.uses_table else runtime.word
         self.outer = math.prod(layout.extents[: kernel.outer])
         self.inner = math.prod(layout.extents[kernel.outer :])
         self.packable = can_pack(program, layout)
         self.template = [
-            _fixed_value(parameter, layout, kernel.index) for parameter in program.parameters
+            self.word(_fixed_value(parameter, layout, kernel.index))
+            for parameter in program.parameters
         ]
         self.at = {
             (parameter.kind, parameter.number): position
@@ -125,17 +134,44 @@ class OwnLaunch:
         self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
     ) -> int:
         """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
-        if self.outer == 0:
+        if not self.outer:
             return 0
-        values, packed = self.template.copy(), self.packable
+        values, packed, word = self.template.copy(), self.packable, self.word
         for position, number, offset, mask in self.pointers:
-            values[position] = address = buffers[number].pointer + offset
+            address = buffers[number].pointer + offset
+            values[position] = word(address)
             if address & mask:
                 packed = False
         for position, number, convert in self.scalars:
             values[position] = convert(scalars[number])
-        self.run(values, packed=packed)
+        if self.direct:
+            entry, grid, block = self.direct[packed]
+            self.functions[entry](grid, block, values)
+        else:
+            self.run(values, packed=packed)
         return 0
+
+    def quick(self) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object]:
+        """What a call does, with all that it needs at hand."""
+        if not self.direct or not self.outer:
+            return self
+        new_values, is_packable, word = self.template.copy, self.packable, self.word
+        pointers, typed = self.pointers, self.scalars
+        ways = [(self.functions[entry], grid, block) for entry, grid, block in self.direct]
+
+        def launch(buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+            values, packed = new_values(), is_packable
+            for position, number, offset, mask in pointers:
+                address = buffers[number].pointer + offset
+                values[position] = word(address)
+                if address & mask:
+                    packed = False
+            for position, number, convert in typed:
+                values[position] = convert(scalars[number])
+            function, grid, block = ways[packed]
+            function(grid, block, values)
+
+        return launch
 
     def fixed(self, scalars: Sequence[Scalar]) -> OwnLaunch:
         """The same launch with these scalars, to be called without any."""
@@ -164,9 +200,10 @@ class OwnLaunch:
     def call(self, entry: str, geometry: Geometry, values: list[Value]) -> None:
         """Launch an entry with these values, or with a table of them."""
         function = self.functions[entry]
-        if self.program.uses_table:
+        if self.uses_table:
             table = self.runtime.table(words_of(values))
-            function(geometry.grid, geometry.block, [table.pointer], geometry.shared)
+            words = [self.runtime.word(table.pointer)]
+            function(geometry.grid, geometry.block, words, geometry.shared)
         else:
             function(geometry.grid, geometry.block, values, geometry.shared)
 
@@ -185,6 +222,8 @@ class ElementwiseLaunch(OwnLaunch):
             (entry, elementwise_geometry(program, self.outer, packed=packed))
             for packed, entry in zip((False, True), entries, strict=True)
         )
+        if not program.uses_table:
+            self.direct = tuple((entry, way.grid, way.block) for entry, way in self.ways)
 
     @property
     def strategy(self) -> tuple[Strategy, ...]:
@@ -209,7 +248,11 @@ class ReductionLaunch(OwnLaunch):
         super().__init__(program, runtime, functions, layout)
         self.geometry = reduction_geometry(program, runtime.target, max(self.outer, 1), self.inner)
         everything = ((0, len(program.kernel.phases)),)
-        self.ranges = program.launches if self.geometry.splits > 1 else everything
+        ranges = program.launches if self.geometry.splits > 1 else everything
+        self.ranges = tuple((self.word(first), self.word(last)) for first, last in ranges)
+        self.flags = self.word(0), self.word(1)
+        self.packed_at = self.at[ParameterKind.PACKED, 0]
+        self.phases_at = self.at[ParameterKind.FIRST, 0], self.at[ParameterKind.LAST, 0]
         self.areas = tuple(self._areas())
         self.queued = len(self.ranges) + sum(zeroed for *_, zeroed in self.areas)
 
@@ -228,11 +271,11 @@ class ReductionLaunch(OwnLaunch):
         for position, nbytes, zeroed in self.areas:
             workspace = self.runtime.workspace(nbytes, zeroed=zeroed)
             workspaces.append(workspace)
-            values[position] = workspace.pointer
-        values[self.at[ParameterKind.PACKED, 0]] = int(packed)
+            values[position] = self.word(workspace.pointer)
+        values[self.packed_at] = self.flags[packed]
         if self.geometry.shared:
-            values[self.at[ParameterKind.SHARED, 0]] = 1
-        from_phase, to_phase = self.at[ParameterKind.FIRST, 0], self.at[ParameterKind.LAST, 0]
+            values[self.at[ParameterKind.SHARED, 0]] = self.flags[True]
+        from_phase, to_phase = self.phases_at
         for values[from_phase], values[to_phase] in self.ranges:
             self.call(self.program.entry, self.geometry, values)
 
@@ -269,7 +312,7 @@ def _places(kernel: Kernel, layout: Layout) -> Iterator[tuple[int, int]]:
             yield number, layout.offsets[number] * CTYPES[arg.dtype].size
 
 
-def _fixed_value(parameter: Parameter, layout: Layout, index: str) -> Value:
+def _fixed_value(parameter: Parameter, layout: Layout, index: str) -> int:
     """Extents, what divides by them, and strides; 0 stands in for what a call fills in."""
     if parameter.kind is ParameterKind.EXTENT:
         return layout.extents[parameter.number]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class HostRuntime:
     def __init__(self, target: Target, order: int = 0) -> None:
         self.target = target
         self.order = order
+        self.word: Callable[[int], Any] = int
         self._workspaces: weakref.WeakSet[HostBuffer] = weakref.WeakSet()
 
     def workspace(self, nbytes: int, *, zeroed: bool) -> Buffer:

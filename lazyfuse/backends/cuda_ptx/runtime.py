@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class PtxRuntime:
     def __init__(self, target: Target, order: int = 0) -> None:
         self.target = target
         self.order = order
+        self.word: Callable[[int], Any] = int
         self._next = itertools.count(FIRST, ALIGNMENT)
         self._buffers: weakref.WeakSet[PtxBuffer] = weakref.WeakSet()
 
