@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.program import Program, Shape, Strategy, scratch_of
 
 #: The largest gridDim.x and gridDim.y.
@@ -17,9 +16,11 @@ MOST_BLOCKS, MOST_SPLITS = 2**31 - 1, 65535
 #: row: those that run at once, so that rows stay in L2. Without, a block per tile is best: 132
 #: multiprocessors copied 2.81 TB/s with 16 blocks each in a loop, 2.90 with 64, 3.01 so (H100).
 SCRATCH_BLOCKS = 8
-#: Elements a thread should fold before more threads share a row or a column; of rows that fill the
-#: device and are read once, so many.
-ROW_ELEMENTS, COLUMN_ELEMENTS, LONE_ELEMENTS = 8, 8, 32
+#: Elements a thread should fold before more threads share a row or a column. Beyond a warp, each
+#: should have more: so many elements of rows that are read once, so many bytes of others.
+ROW_ELEMENTS, COLUMN_ELEMENTS, LONE_ELEMENTS, LANE_BYTES = 8, 8, 32, 64
+#: Threads of a block that has several rows.
+ROW_THREADS = 256
 #: Elements a thread must keep when blocks share an outer index.
 SPLIT_ELEMENTS = 32
 #: Blocks per multiprocessor that share rows: all the threads that it holds.
@@ -47,7 +48,7 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """A launch: blocks (x over tiles of outer indices, y sharing them), threads, outer indices per
-    tile, and bytes of shared memory for scratch arguments, 0 where they lie in global memory.
+    tile, and bytes of shared memory to keep rows in; 0 where they are too long, or shared.
     """
 
     grid: tuple[int, int]
@@ -85,20 +86,13 @@ def reduction_geometry(program: Program, target: Target, outer: int, inner: int)
     size = _columns if program.shape is Shape.COLUMNS else _rows
     block, rows, splits = size(program, target, threads, outer, inner)
     tiles = -(-outer // rows)
-    if splits > 1 or not scratch_of(program.kernel):
-        return Geometry((min(tiles, MOST_BLOCKS), splits), block, rows)
-    shared = _shared_bytes(program, rows * inner)
-    if program.shape is Shape.ROWS and shared <= target.shared:
-        return Geometry((min(tiles, MOST_BLOCKS), 1), block, rows, shared)
-    return Geometry((min(tiles, target.processors * SCRATCH_BLOCKS), 1), block, rows)
-
-
-def _shared_bytes(program: Program, elements: int) -> int:
-    """Of all scratch arguments, each of so many elements and from a multiple of 16 on."""
-    sizes = [
-        CTYPES[program.kernel.args[number].dtype].size for number in scratch_of(program.kernel)
-    ]
-    return sum(-(-elements * size // 16) * 16 for size in sizes)
+    shared = sum(-(-rows * inner * size // 16) * 16 for size in program.shared_sizes)
+    if splits > 1 or shared > target.shared:
+        shared = 0
+    most = MOST_BLOCKS
+    if scratch_of(program.kernel) and splits == 1 and not shared:
+        most = target.processors * SCRATCH_BLOCKS
+    return Geometry((min(tiles, most), splits), block, rows, shared)
 
 
 def _rows(
@@ -106,16 +100,17 @@ def _rows(
 ) -> tuple[tuple[int, int], int, int]:
     """Block, rows per tile, and blocks that share a row."""
     lanes = max(1, min(threads, power_of_two(-(-inner // ROW_ELEMENTS))))
-    if len(program.launches) == 1:
-        # Joining lanes costs more than it wins where rows are enough. Read again, a row should
-        # lie in caches yet: the fewer rows at once, the better.
+    if len(program.launches) == 1:  # joining lanes takes time, and rows may fill the device
         enough = -(-ROW_BLOCKS * target.processors * threads // outer)
-        lanes = min(lanes, power_of_two(max(enough, -(-inner // LONE_ELEMENTS))))
+        fewest = max(enough, -(-inner // LONE_ELEMENTS))
+    else:  # a row should lie in caches yet when it is read again: the fewer at once, the better
+        fewest = -(-inner * program.widest // LANE_BYTES)
+    lanes = min(lanes, power_of_two(max(fewest, WARP)))
     if program.strategy is Strategy.ROWS_BY_WARP:
         lanes = min(lanes, WARP)
     elif program.strategy is Strategy.ROWS_BY_BLOCK:
         lanes = threads
-    rows = threads // lanes
+    rows = max(1, min(threads, ROW_THREADS) // lanes)
     tiles, wanted = -(-outer // rows), ROW_BLOCKS * target.processors
     is_full = 2 * tiles >= wanted
     splits = _splits(program.strategy, -(-wanted // tiles), inner // lanes, is_full=is_full)

@@ -27,7 +27,7 @@ class ParameterKind(Enum):
     POINTER = "pointer"  # the address of argument `number`, its offset added
     SCALAR = "scalar"  # scalar argument `number`; `axis` 1 is the imaginary part
     SCRATCH = "scratch"  # global memory for scratch argument `number`
-    SHARED = "shared"  # whether scratch arguments lie in shared memory instead
+    SHARED = "shared"  # whether rows are kept in shared memory, scratch arguments among them
     PARTIALS = "partials"  # accumulators of blocks that share a row
     TOTALS = "totals"  # finished accumulators, kept between launches of one kernel
     COUNTERS = "counters"  # blocks that have arrived, one per tile; zero before the launch
@@ -82,7 +82,8 @@ class Program:
     aligned addresses: an elementwise launch then calls `vector_entry`, others set PACKED.
     `threads` is the largest block. `launches` cuts the phases into ranges with at most one inner
     phase each, for launches whose blocks share an outer index; `partial_bytes` and `totals_bytes`
-    bound the accumulator structs they exchange. `strategy` is what was forced, or OWN.
+    bound the accumulator structs they exchange. `shared_sizes`: bytes per element of a row, of
+    each room in shared memory. `strategy` is what was forced, or OWN.
     `uses_table`: the only parameter is the address of a table of values.
     """
 
@@ -99,8 +100,14 @@ class Program:
     launches: tuple[tuple[int, int], ...] = ()
     partial_bytes: int = 0
     totals_bytes: int = 0
+    shared_sizes: tuple[int, ...] = ()
     strategy: Strategy = Strategy.OWN
     uses_table: bool = False
+
+    @property
+    def widest(self) -> int:
+        """Bytes of an element of the widest argument."""
+        return max((CTYPES[arg.dtype].size for arg in self.kernel.args), default=1)
 
 
 def common_parameters(kernel: Kernel) -> list[Parameter]:

@@ -36,6 +36,7 @@ from lazyfuse.backends.cuda.render_phases import (
     precedes_outer,
     reader,
 )
+from lazyfuse.backends.cuda.render_shared import plan_shared
 from lazyfuse.ir.kernel import FIXED, Kernel, Level
 
 #: Rows whose loads are under way at once, where bodies are cheap.
@@ -60,7 +61,10 @@ def columns_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> li
     for number, phase in enumerate(kernel.phases):
         if phase.level is Level.INNER:
             seen_inner = True
-            lines += _inner_phase(InnerPhase(kernel, number, folds[number], packs, reader(folds)))
+            inner = InnerPhase(
+                kernel, number, folds[number], packs, reader(folds), plan_shared(kernel)
+            )
+            lines += _inner_phase(inner)
         else:
             lines += _outer_phase(kernel, number, folds, width, leading=not seen_inner)
     return lines

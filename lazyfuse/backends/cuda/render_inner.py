@@ -23,6 +23,7 @@ from lazyfuse.backends.cuda.accumulate import Fold, fold_function, fold_value
 from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.render_access import coordinates, element, offset
 from lazyfuse.backends.cuda.render_body import Site, render_body
+from lazyfuse.backends.cuda.render_shared import SharedPlan
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -34,7 +35,7 @@ STATE_BYTES = 64
 PACKED_COST = 120.0
 #: Bodies up to a cost wait for memory: so many bytes that a thread loads are under way, of so many
 #: elements at most. Others would spill.
-FLIGHT_BYTES = {8.0: 64, 32.0: 32}
+FLIGHT_BYTES = {8.0: 64, 32.0: 16}
 FLIGHT_ELEMENTS = 32
 #: Single elements that a loop takes in one round.
 UNROLLED = 4
@@ -75,13 +76,15 @@ def plan_packs(kernel: Kernel, state_bytes: int) -> PackPlan:
 
 @dataclass(frozen=True, slots=True)
 class InnerPhase:
-    """Phase `number` of a kernel as its loops see it; `acc` reads finished accumulators."""
+    """Phase `number` of a kernel as its loops see it; `acc` reads finished accumulators, `shared`
+    says what rows keep between phases."""
 
     kernel: Kernel
     number: int
     folds: list[Fold]
     packs: PackPlan
     acc: Callable[[int, str], str]
+    shared: SharedPlan
 
     @property
     def phase(self) -> Phase:
@@ -90,8 +93,15 @@ class InnerPhase:
     def is_scratch(self, arg: int) -> bool:
         return self.kernel.args[arg].role is Role.SCRATCH
 
+    @property
+    def leaves(self) -> list[int]:
+        """The inputs that this phase leaves in shared memory."""
+        return [arg for arg, first in self.shared.staged.items() if first == self.number]
+
     def element(self, arg: int) -> str:
         """The element of an argument at the current position."""
+        if self.shared.is_kept(arg, self.number):
+            return f"R{arg}[c]"
         return element(arg, self.kernel.args[arg], _axes(self.kernel))
 
     def pack_type(self, arg: int) -> str:
@@ -103,8 +113,14 @@ class InnerPhase:
 
     def pack_address(self, arg: int) -> str:
         if self.is_scratch(arg):
-            return f"S{arg} + (slot * inner_total + p * {self.packs.width})"
+            return self.kept_pack(arg)
+        if self.shared.is_kept(arg, self.number):
+            return f"R{arg} + p * {self.packs.width}"
         return f"a{arg} + ({offset(arg, self.kernel.args[arg], _axes(self.kernel))})"
+
+    def kept_pack(self, arg: int) -> str:
+        """Where the pack of an argument lies in shared memory."""
+        return f"S{arg} + (slot * inner_total + p * {self.packs.width})"
 
 
 def inner_loops(inner: InnerPhase) -> list[str]:
@@ -140,6 +156,8 @@ def _element_at_c(inner: InnerPhase) -> list[str]:
     site = Site(load=place, index=lambda axis: f"i{axis}", acc=inner.acc)
     lines = coordinates("c", inner_axes(inner.kernel)) + render_body(inner.phase.body, site)
     lines += [f"{place(store.arg)} = v{store.value};" for store in inner.phase.stores]
+    for arg in inner.leaves:
+        lines.append(f"if (in_shared) S{arg}[slot * inner_total + c] = {inner.element(arg)};")
     return lines + fold_element(inner)
 
 
@@ -157,7 +175,7 @@ def _pack_loop(inner: InnerPhase) -> list[str]:
             "  #pragma unroll",
             f"  for (int u = 0; u < {rounds}; ++u) {{",
             "    const ux p = g + step * u;",
-            f"    if ({rounds} == 1 || p < packs) {{",
+            "    if (p < packs) {" if rounds > 1 else "    {",
             *(f"      {line}" for line in lines),
             "    }",
             "  }",
@@ -184,6 +202,8 @@ def _compute_pack(inner: InnerPhase) -> list[str]:
         if arg in loaded(inner.phase):
             there = f"L{arg}[u]" if early and arg in packs.args else inner.pack(arg)
             lines.append(f"const {inner.pack_type(arg)} A{arg} = {there};")
+    for arg in inner.leaves:
+        lines.append(f"if (in_shared) lf_store_scratch({inner.kept_pack(arg)}, A{arg});")
     lines += [f"{inner.pack_type(arg)} B{arg};" for arg in stores]
     lines += ["#pragma unroll", f"for (int j = 0; j < {packs.width}; ++j) {{"]
     lines += [*(f"  {line}" for line in _pack_element(inner)), "}"]

@@ -21,7 +21,6 @@ accumulators wait in `totals`.
 from __future__ import annotations
 
 from lazyfuse.backends.cuda.accumulate import Fold, definitions, fields, state_bytes
-from lazyfuse.backends.cuda.ctype import CTYPES
 from lazyfuse.backends.cuda.group_text import group_text
 from lazyfuse.backends.cuda.prelude import with_prelude
 from lazyfuse.backends.cuda.program import (
@@ -32,7 +31,6 @@ from lazyfuse.backends.cuda.program import (
     Shape,
     common_parameters,
     interface,
-    scratch_of,
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
@@ -51,6 +49,7 @@ from lazyfuse.backends.cuda.render_phases import (
     precedes_outer,
     reader,
 )
+from lazyfuse.backends.cuda.render_shared import plan_shared, row_places, shared_places
 from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
 
 #: Threads per block: whole warps, and 4 blocks fill an SM. More of them have fewer rows under way
@@ -81,7 +80,8 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
     columns = kernel.lanes is Lanes.OUTER
     partial_bytes = max((state_bytes(phase) for phase in folds), default=8)
     threads = _threads(sum(map(state_bytes, folds))) if columns else THREADS
-    control = [*_CONTROL, _SHARED] if scratch_of(kernel) and not columns else _CONTROL
+    shared = plan_shared(kernel)
+    control = [*_CONTROL, _SHARED] if shared.rooms else _CONTROL
     given = interface([*common_parameters(kernel), *control], limit)
     packs = plan_packs(kernel, partial_bytes)
     text = (
@@ -104,6 +104,7 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
         launches=launch_ranges(kernel),
         partial_bytes=partial_bytes,
         totals_bytes=state_bytes([fold for phase in folds for fold in phase]),
+        shared_sizes=shared.sizes,
         uses_table=bool(given.prologue),
     )
 
@@ -137,23 +138,12 @@ def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
         f"const unsigned int row = threadIdx.{across}, rows = blockDim.{across};",
         f"const ux outer_total = {product(outer)}, inner_total = {product(inner)};",
         "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
-        *([] if columns else _scratch_places(kernel)),
+        *shared_places(kernel, plan_shared(kernel)),
         f"for (ux tile = blockIdx.x; tile * {rows} < outer_total; tile += gridDim.x) {{",
         *[f"  {line}" for line in tile(kernel, folds, packs)],
         "}",
     ]
     return "".join(f"  {line}\n" for line in lines)
-
-
-def _scratch_places(kernel: Kernel) -> list[str]:
-    """Where scratch arguments lie: rows of a block, one argument after the other."""
-    lines, offset = [], "0"
-    for number in scratch_of(kernel):
-        ctype = CTYPES[kernel.args[number].dtype]
-        place = f"reinterpret_cast<{ctype.memory}*>(lf_shared + {offset})"
-        lines.append(f"{ctype.memory}* const S{number} = in_shared ? {place} : a{number};")
-        offset += f" + (rows * inner_total * {ctype.size} + 15) / 16 * 16"
-    return lines
 
 
 def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
@@ -163,9 +153,7 @@ def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list
         *coordinates("o", range(kernel.outer)),
         "Totals t;",
     ]
-    if scratch_of(kernel):
-        apart = "gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row"
-        lines.append(f"const unsigned long long slot = in_shared ? row : {apart};")
+    lines += row_places(kernel, plan_shared(kernel))
     several = len(launch_ranges(kernel)) > 1
     if several:
         lines.append("if (first > 0 && live) t = totals[o];")
@@ -182,7 +170,7 @@ def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list
 def _inner_phase(
     kernel: Kernel, number: int, folds: list[list[Fold]], packs: PackPlan
 ) -> list[str]:
-    inner = InnerPhase(kernel, number, folds[number], packs, reader(folds))
+    inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), plan_shared(kernel))
     lines = [
         f"if (first <= {number} && {number} < last) {{",
         f"  State{number} a = lf_identity{number}();",

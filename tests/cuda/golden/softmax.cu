@@ -134,6 +134,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
   const unsigned int row = threadIdx.y, rows = blockDim.y;
   const ux outer_total = n0, inner_total = n1;
   const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;
+  double* const S0 = reinterpret_cast<double*>(lf_shared + 0);
   double* const S2 = in_shared ? reinterpret_cast<double*>(lf_shared + 0) : a2;
   for (ux tile = blockIdx.x; tile * rows < outer_total; tile += gridDim.x) {
     const ux o = tile * rows + row;
@@ -141,6 +142,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
     const ux i0 = o;
     Totals t;
     const unsigned long long slot = in_shared ? row : gridDim.y > 1 ? o : (ux)blockIdx.x * rows + row;
+    const double* const R0 = in_shared ? S0 + slot * inner_total : a0 + ((ix)i0 * s0_0);
     if (first > 0 && live) t = totals[o];
     if (first <= 0 && 0 < last) {
       State0 a = lf_identity0();
@@ -153,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             #pragma unroll
             for (int u = 0; u < 4; ++u) {
               const ux p = g + step * u;
-              if (4 == 1 || p < packs) {
+              if (p < packs) {
                 const ux i1 = p * 2;
                 L0[u] = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
               }
@@ -161,9 +163,10 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             #pragma unroll
             for (int u = 0; u < 4; ++u) {
               const ux p = g + step * u;
-              if (4 == 1 || p < packs) {
+              if (p < packs) {
                 const ux i1 = p * 2;
                 const Pack<double, 2> A0 = L0[u];
+                if (in_shared) lf_store_scratch(S0 + (slot * inner_total + p * 2), A0);
                 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
                   const double v0 = A0.v[j];
@@ -183,6 +186,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             if (c < inner_total) {
               const ux i1 = c;
               const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
+              if (in_shared) S0[slot * inner_total + c] = a0[(ix)i0 * s0_0 + (ix)i1];
               State0 b;
               b.f0 = v0;
               lf_combine(a, b);
@@ -201,22 +205,13 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
         ux g = start;
         if (packed) {
           const ux packs = inner_total / 2;
-          for (; g < packs; g += step * 2) {
-            Pack<double, 2> L0[2];
+          for (; g < packs; g += step * 1) {
             #pragma unroll
-            for (int u = 0; u < 2; ++u) {
+            for (int u = 0; u < 1; ++u) {
               const ux p = g + step * u;
-              if (2 == 1 || p < packs) {
+              {
                 const ux i1 = p * 2;
-                L0[u] = *reinterpret_cast<const Pack<double, 2>*>(a0 + ((ix)i0 * s0_0 + (ix)i1));
-              }
-            }
-            #pragma unroll
-            for (int u = 0; u < 2; ++u) {
-              const ux p = g + step * u;
-              if (2 == 1 || p < packs) {
-                const ux i1 = p * 2;
-                const Pack<double, 2> A0 = L0[u];
+                const Pack<double, 2> A0 = *reinterpret_cast<const Pack<double, 2>*>(R0 + p * 2);
                 Pack<double, 2> B2;
                 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
@@ -233,7 +228,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
               }
             }
           }
-          while (g >= packs + step) g -= step;
         }
         for (; g * 2 < inner_total; g += step) {
           #pragma unroll 1
@@ -241,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             const ux c = g * 2 + j;
             if (c < inner_total) {
               const ux i1 = c;
-              const double v0 = a0[(ix)i0 * s0_0 + (ix)i1];
+              const double v0 = R0[c];
               const double v1 = t.f0;
               const double v2 = (v0 - v1);
               const double v3 = exp(v2);
@@ -268,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
             #pragma unroll
             for (int u = 0; u < 1; ++u) {
               const ux p = g + step * u;
-              if (1 == 1 || p < packs) {
+              {
                 const ux i1 = p * 2;
                 const Pack<double, 2> A2 = *reinterpret_cast<const Pack<double, 2>*>(S2 + (slot * inner_total + p * 2));
                 Pack<double, 2> B1;
