@@ -144,22 +144,32 @@ def torch_call(workload: Workload, data: Data) -> Call:
 def torch_cuda_call(workload: Workload, data: Data) -> Call:
     """Run the NumPy program under torch.compile on a GPU, results left there."""
     import torch
-    import torch._numpy as torch_numpy
 
     if not torch.cuda.is_available():
         raise Missing("torch sees no GPU")
-    arrays = {name: torch.as_tensor(array, device="cuda") for name, array in data.items()}
+    return torch_on("cuda", torch.cuda.synchronize, workload, data)
+
+
+def torch_on(device: str, wait: Callable[[], object], workload: Workload, data: Data) -> Call:
+    """Run the NumPy program under torch.compile on tensors of a device. Not inside `with
+    torch.device`, under which NumPy's operators fail (2.11, 2.13): what a program creates would be
+    on the CPU.
+    """
+    import torch
+
+    torch._dynamo.reset()
+    tensors = {name: torch.as_tensor(array, device=device) for name, array in data.items()}
 
     def program(values: dict[str, Any]) -> tuple[Any, ...]:
-        wrapped = {name: torch_numpy.ndarray(value) for name, value in values.items()}
-        return tuple(result.tensor for result in as_tuple(workload.program(torch_numpy, wrapped)))
+        arrays = {name: tensor.numpy() for name, tensor in values.items()}  # no copy: traced
+        results = workload.program(numpy, arrays)
+        return tuple(torch.from_numpy(result) for result in as_tuple(results))
 
     compiled = torch.compile(program, fullgraph=True, dynamic=False)
 
     def call() -> tuple[Any, ...]:
-        with torch.device("cuda"):
-            results = compiled(arrays)
-        torch.cuda.synchronize()
+        results = compiled(tensors)
+        wait()
         return tuple(results)
 
     return call
