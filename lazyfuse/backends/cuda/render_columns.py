@@ -20,14 +20,13 @@ from lazyfuse.backends.cuda.accumulate import Fold
 from lazyfuse.backends.cuda.render_access import coordinates, element
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_inner import (
-    PACK_BYTES,
     InnerPhase,
     PackPlan,
-    flight_bytes,
     fold_element,
     inner_axes,
     is_cheap,
     loaded,
+    rounds_of,
     stored,
 )
 from lazyfuse.backends.cuda.render_phases import (
@@ -128,7 +127,7 @@ def _down(inner: InnerPhase, lines: Sequence[str]) -> list[str]:
 
 def _down_by_packs(inner: InnerPhase) -> list[str]:
     """Down the columns by packs. All loads of a round are under way before the first is used."""
-    rounds = max(1, flight_bytes(inner.phase) // PACK_BYTES)
+    rounds = rounds_of(inner)
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
 
     def each(lines: Sequence[str]) -> list[str]:

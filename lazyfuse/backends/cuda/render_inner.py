@@ -163,7 +163,7 @@ def _element_at_c(inner: InnerPhase) -> list[str]:
 
 def _pack_loop(inner: InnerPhase) -> list[str]:
     """Rounds of packs. All loads of a round are under way before the first is used."""
-    rounds, axes, width = _rounds(inner), inner_axes(inner.kernel), inner.packs.width
+    rounds, axes, width = rounds_of(inner), inner_axes(inner.kernel), inner.packs.width
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
     if rounds == 1:
         reads = []
@@ -194,7 +194,7 @@ def _pack_loop(inner: InnerPhase) -> list[str]:
 
 def _compute_pack(inner: InnerPhase) -> list[str]:
     """The body for all elements of a pack; those that are read lie in `L#`, or in memory yet."""
-    packs, early = inner.packs, _rounds(inner) > 1
+    packs, early = inner.packs, rounds_of(inner) > 1
     together = [arg for arg in _touched(inner.phase) if arg in packs.args or inner.is_scratch(arg)]
     stores = [arg for arg in together if arg in stored(inner.phase)]
     lines = []
@@ -213,7 +213,7 @@ def _compute_pack(inner: InnerPhase) -> list[str]:
     return lines
 
 
-def _rounds(inner: InnerPhase) -> int:
+def rounds_of(inner: InnerPhase) -> int:
     """Packs of a round."""
     reads = [arg for arg in inner.packs.args if arg in loaded(inner.phase)]
     each = inner.packs.width * sum(CTYPES[inner.kernel.args[arg].dtype].size for arg in reads)
