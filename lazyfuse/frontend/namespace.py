@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy._core import multiarray
 
+from lazyfuse import config
 from lazyfuse.frontend import (
     buffers,
     converter,
@@ -370,7 +371,12 @@ def _shortened(name: str, composed: Any) -> Any:
     @wraps(composed)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = shorter(*args, **kwargs)
-        return composed(*args, **kwargs) if found is None else found
+        if found is not None:
+            return found
+        if kwargs.get("device") is None:
+            return composed(*args, **kwargs)
+        with config.options(device=str(kwargs["device"])):  # numbers become arrays there, too
+            return composed(*args, **kwargs)
 
     return call
 
