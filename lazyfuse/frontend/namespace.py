@@ -57,6 +57,7 @@ from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.grids import Grid
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.methods import open_bounds
@@ -331,7 +332,7 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            engine = _shortened(name, _spared(name, value, HOST.function(value)))
+            engine = _shortened(name, _spared(name, value, at_home(HOST.function(value))))
             if name == "clip":
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)

@@ -43,7 +43,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     Raises: IndexError; with mode "wrap" or "clip" only for an empty axis.
     """
     try:
-        array, index = asarray(a), asarray(indices)
+        array = asarray(a)
+        index = asarray(indices, array.device)
         if out is not None or mode not in _MODES or not np.can_cast(index.dtype, np.intp):
             raise ForeignError("take")
     except ForeignError:
