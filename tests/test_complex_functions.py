@@ -64,6 +64,7 @@ def test_special_values(name: str, dtype: str) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.parametrize("eager_size", (0, 100))
 @pytest.mark.parametrize("name", NAMES)
 def test_conditions(name: str, eager_size: int) -> None:

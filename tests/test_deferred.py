@@ -672,6 +672,8 @@ def test_exit() -> None:
     script = """
 import numpy, lazyfuse as np
 from tests.deferring import deferring
+
+pytestmark = pytest.mark.cpu("small arrays that are put off")
 context = deferring()
 context.__enter__()
 a = np.asarray(numpy.linspace(1.0, 2.0, 50))

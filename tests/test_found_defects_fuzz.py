@@ -337,6 +337,7 @@ def test_results_that_are_no_longer_small_stay_read_only() -> None:
         )
 
 
+@pytest.mark.cpu("floating point flags")
 def test_casts_of_operands_to_integers_are_reported() -> None:
     """A float operand of an integer loop was cast without a word."""
 

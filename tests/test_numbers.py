@@ -142,6 +142,7 @@ def test_objects_without_axes(way: str) -> None:
             host.testing.assert_array_equal(host.asarray(given), wanted)
 
 
+@pytest.mark.cpu("numbers that are NumPy's")
 @pytest.mark.parametrize("name", ("sqrt", "exp", "sin", "tanh", "absolute", "negative", "modf"))
 def test_ufuncs_of_one_number(name: str, way: str) -> None:
     """NumPy's own answers, exactly, and of its types."""
@@ -151,6 +152,7 @@ def test_ufuncs_of_one_number(name: str, way: str) -> None:
         host.testing.assert_array_equal(given, wanted)
 
 
+@pytest.mark.cpu("numbers that are NumPy's")
 @pytest.mark.parametrize("name", ("add", "power", "arctan2", "less", "logical_and", "divmod"))
 def test_ufuncs_of_two_numbers(name: str, way: str) -> None:
     for number in NUMBERS:
@@ -171,6 +173,7 @@ def attempt(call: Callable[[], Any]) -> Any:
         return next(k.__name__ for k in type(raised).__mro__ if "_core" not in k.__module__)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_warnings_are_at_the_users_line(way: str) -> None:
     """As often as NumPy's, and errors when the user wants them."""
     with host.errstate(all="warn"), warnings.catch_warnings(record=True) as heard:
@@ -195,6 +198,7 @@ def test_keywords_and_outputs(way: str) -> None:
         lf.sqrt(1.0, 2.0, 3.0)
 
 
+@pytest.mark.cpu("machine code for numbers")
 def test_numbers_alone_bring_the_machine_code() -> None:
     """A program that calls ufuncs of nothing else."""
     program = """

@@ -23,7 +23,7 @@ from lazyfuse.backends.cpu.methods_quick_text import QUICK_MOST  # noqa: E402 - 
 from lazyfuse.frontend import deferred  # noqa: E402 - likewise
 from tests.deferring import deferring  # noqa: E402 - likewise
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.cpu("machine code for small arrays")]
 #: FE_DIVBYZERO of x86's fenv.h.
 _DIVIDED = 4
 SIZES = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 100, 127, 128, 129, 136, 137, 255, 257, 511, 999)

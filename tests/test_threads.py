@@ -205,6 +205,7 @@ def test_pending_arrays_forced_in_every_way() -> None:
             assert result == ways[k % len(ways)](wanted)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errstate_is_per_thread() -> None:
     """An errstate that raises in one thread leaves another alone, also when both wait for the same
     lock.

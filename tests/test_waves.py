@@ -96,6 +96,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = 
 }
 
 
+@pytest.mark.cpu("steps that run band by band")
 @pytest.mark.parametrize("name", CASES)
 def test_steps_run_together(name: str) -> None:
     """All steps are one wave whose later launches stay behind as far as they must."""

@@ -110,6 +110,7 @@ ROWS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", ROWS)
 def test_rows(name: str) -> None:
     """NumPy's own, and small arrays or numbers: nothing is pending."""
@@ -193,6 +194,7 @@ def test_writes(name: str) -> None:
     host.testing.assert_array_equal(lf.asnumpy(copy), part[3])
 
 
+@pytest.mark.cpu("results at once")
 def test_writes_into_settled_memory_are_at_once() -> None:
     """It stays where it is, and nothing is pending."""
     _, there = matrix()
@@ -203,6 +205,7 @@ def test_writes_into_settled_memory_are_at_once() -> None:
         assert node.buffer is not None and node.buffer.pointer == address, name
 
 
+@pytest.mark.cpu("results at once")
 def test_filters_of_what_the_mask_is_computed_from() -> None:
     """The array is stored with the mask, not computed twice; few elements are picked at once."""
     values, there = matrix()
@@ -463,6 +466,7 @@ def test_outputs_are_the_engines_memory() -> None:
     assert lf.median(row, overwrite_input=True) == host.median(values[4])
 
 
+@pytest.mark.cpu("floating point flags")
 def test_handlers_may_use_the_array() -> None:
     """What they record keeps what it reads, and no lock is held."""
     values, there = matrix()
@@ -511,6 +515,7 @@ def test_functions_of_many_writes_are_recorded() -> None:
     assert fused.replays > 0
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", ("zeros", "ones", "arange", "full"))
 def test_elements_of_what_is_filled(name: str) -> None:
     """The first one has the array written: each would be a kernel of its own else."""
@@ -536,6 +541,7 @@ PARTS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("filled", ("zeros", "ones", "full"))
 def test_parts_of_what_is_filled(filled: str, name: str) -> None:
@@ -585,6 +591,7 @@ def test_what_fuse_records_is_recorded() -> None:
     assert fused.replays > 0
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errors_and_warnings_are_at_the_users_line() -> None:
     """They are NumPy's, at the call."""
     _, there = matrix()
