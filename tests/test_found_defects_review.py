@@ -493,6 +493,7 @@ def test_tanh_of_large_halves_does_not_overflow() -> None:
     assert not heard and host.array_equal(result, expected, equal_nan=True)
 
 
+@pytest.mark.cpu("NaNs with a payload")
 def test_heaviside_of_nan_is_the_nan() -> None:
     """NumPy gives its own; the sign and the payload of the operand's were kept."""
     for dtype, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):

@@ -237,6 +237,7 @@ def test_a_mask_is_looked_at_again_after_a_write() -> None:
         expected[row, 5] = False
 
 
+SUMS = oracle.Rules(sums=True, strides=False)
 READ_ONLY: dict[str, Callable[[Any, Any], Any]] = {
     "copyto": lambda xp, row: xp.copyto(row, 1.0),
     "out": lambda xp, row: xp.add(row, 1.0, out=row),
@@ -258,7 +259,7 @@ def test_functions_that_write(name: str) -> None:
     values, there = matrix()
     READ_ONLY[name](host, values[3])
     READ_ONLY[name](lf, there[3])
-    host.testing.assert_array_equal(lf.asnumpy(there), values)
+    assert not list(oracle.compare(name, values, lf.asnumpy(there), SUMS))
 
 
 VIEWS: dict[str, Callable[[Any, Any], Any]] = {
@@ -583,7 +584,8 @@ def test_what_fuse_records_is_recorded() -> None:
             there = lf.array(values + plus)
             found = fused(there, lf.array(x))
             host.testing.assert_array_equal(lf.asnumpy(found[0]), (values + plus)[3] * x)
-            assert float(found[1]) == (values + plus)[2].sum()
+            apart = abs(float(found[1]) - (values + plus)[2].sum())
+            assert apart <= (1e-12 if oracle.ON_GPU else 0.0)
             host.testing.assert_array_equal(lf.asnumpy(found[2]), (values + plus)[1] + 1)
             found = asking(there, lf.array(x))
             expected = (values + plus)[3] * x + (values + plus)[4, 5]
@@ -777,7 +779,7 @@ def test_attributes(name: str) -> None:
     turned = found.T
     assert (turned.shape, turned.dtype) == (expected.T.shape, expected.dtype)
     assert name not in ("pending", "comparison") or found._storage.node.buffer is None
-    host.testing.assert_array_equal(lf.asnumpy(turned), expected.T)
+    assert not list(oracle.compare(name, host.asarray(expected.T), lf.asnumpy(turned), SUMS))
     if expected.shape:
         assert len(found) == len(expected)
     else:
