@@ -173,7 +173,7 @@ def test_a_process_that_finds_its_plans_imports_no_planner(folder: Path) -> None
     first, second = (run(code, LAZYFUSE_COLD_SIZE="100000", **own) for _ in range(2))
     values, counts = first.splitlines()
     built, read, has_planner = counts.split()
-    assert int(built) >= 3 and read == "0" and has_planner == "True"
+    assert int(built) >= (2 if oracle.ON_GPU else 3) and read == "0" and has_planner == "True"
     assert second.splitlines() == [values, f"0 {built} False"]
 
 

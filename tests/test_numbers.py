@@ -142,7 +142,6 @@ def test_objects_without_axes(way: str) -> None:
             host.testing.assert_array_equal(host.asarray(given), wanted)
 
 
-@pytest.mark.cpu("numbers that are NumPy's")
 @pytest.mark.parametrize("name", ("sqrt", "exp", "sin", "tanh", "absolute", "negative", "modf"))
 def test_ufuncs_of_one_number(name: str, way: str) -> None:
     """NumPy's own answers, exactly, and of its types."""
@@ -152,7 +151,6 @@ def test_ufuncs_of_one_number(name: str, way: str) -> None:
         host.testing.assert_array_equal(given, wanted)
 
 
-@pytest.mark.cpu("numbers that are NumPy's")
 @pytest.mark.parametrize("name", ("add", "power", "arctan2", "less", "logical_and", "divmod"))
 def test_ufuncs_of_two_numbers(name: str, way: str) -> None:
     for number in NUMBERS:

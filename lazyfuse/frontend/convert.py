@@ -320,6 +320,12 @@ def is_frozen(array: np.ndarray) -> bool:
     return isinstance(current, bytes)
 
 
+def are_numbers_numpys() -> bool:
+    """Whether what is asked of numbers alone is answered by NumPy: wherever arrays live, for one
+    number is no work for a GPU."""
+    return config.current().eager_size > 0
+
+
 def eager_size() -> int:
     """The largest size of an array that is computed at once; 0 where arrays live on a GPU."""
     size = config.current().eager_size
