@@ -304,6 +304,7 @@ def test_peaks() -> None:
 
 
 @pytest.mark.usefixtures("no_pool")
+@pytest.mark.cpu("memory that NumPy shares")
 def test_a_mapped_file_is_reduced_without_being_copied(tmp_path: Path) -> None:
     """A fold over a mapped file takes no memory of its own."""
     file = host.memmap(tmp_path / "big", dtype="f8", mode="w+", shape=(MEGABYTES * 125_000,))

@@ -253,6 +253,7 @@ for size in (0, 100):
 """
 
 
+@pytest.mark.cpu("machine code")
 @pytest.mark.parametrize(
     "where", (("use", "_use", "1"), ("set", "set_method", "1"), ("set", "set_method", "40"))
 )

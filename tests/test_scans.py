@@ -58,7 +58,10 @@ def test_every_axis(shape: tuple[int, ...], dtype: str) -> None:
             for axis in axes
         }
 
-    oracle.check(program, _values(dtype, *shape), sums=True)
+    array = _values(dtype, *shape)
+    if oracle.ON_GPU and dtype[0] == "c":  # in another order, products overflow elsewhere
+        array /= host.maximum(abs(array), 1.0)
+    oracle.check(program, array, sums=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -233,7 +236,9 @@ def test_threads_and_modes_keep_the_bits() -> None:
     """Large scans along both axes, on one thread and two, fused and not."""
     x = host.random.default_rng(3).normal(size=(700, 900))
     oracle.check_modes(
-        lambda np, x: (np.cumsum(x * 3 + 1, axis=0), np.cumprod(x, axis=1), np.cumsum(x[:9])), x
+        lambda np, x: (np.cumsum(x * 3 + 1, axis=0), np.cumprod(x, axis=1), np.cumsum(x[:9])),
+        x,
+        sums=True,
     )
 
 
