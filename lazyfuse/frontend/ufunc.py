@@ -27,7 +27,7 @@ from lazyfuse.frontend import (
     windows,
 )
 from lazyfuse.frontend.call_form import as_arrays, call
-from lazyfuse.frontend.convert import ForeignError, are_numbers_numpys, eager_size
+from lazyfuse.frontend.convert import ForeignError, are_numbers_numpys, device_beside, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
@@ -291,7 +291,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         try:
             if not is_plain:
                 raise ForeignError("outer")
-            left, right = asarray(args[0]), asarray(args[1])
+            home = device_beside(args)
+            left, right = asarray(args[0], home), asarray(args[1], home)
             if left.ndim + right.ndim > MOST_AXES:
                 raise ForeignError("too many axes")
         except ForeignError:
