@@ -33,6 +33,8 @@ from lazyfuse.frontend import deferred, fused, tapes  # noqa: E402 - when there 
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
 
+pytestmark = pytest.mark.cpu("small arrays that are put off")
+
 N = 50
 ROOT = Path(__file__).parent.parent
 WORTH = tapes.WORTH
@@ -672,8 +674,6 @@ def test_exit() -> None:
     script = """
 import numpy, lazyfuse as np
 from tests.deferring import deferring
-
-pytestmark = pytest.mark.cpu("small arrays that are put off")
 context = deferring()
 context.__enter__()
 a = np.asarray(numpy.linspace(1.0, 2.0, 50))

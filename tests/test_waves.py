@@ -206,6 +206,7 @@ def test_old_versions_are_kept() -> None:
     check(copied, SQUARES[0])
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_of_all_steps_are_met() -> None:
     """A division by zero in a late step of a wave warns."""
     u = lf.array(host.ones((60, 60)))
