@@ -61,7 +61,9 @@ def operands_of(values: Sequence[Any], *others: Any) -> list[Operand]:
 def device_beside(values: Sequence[Any]) -> str | None:
     """The device of the first array of ours among values, or of another library's on a GPU."""
     for value in values:
-        home = _device_of(value) if isinstance(value, Handle) else gpu_home(value)
+        if isinstance(value, Handle):
+            return _device_of(value)
+        home = None if value is None else gpu_home(value)
         if home is not None:
             return home
     return None

@@ -69,7 +69,8 @@ def apply(
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
         how: dict[str, Any] = {"types": types, "casting": casting, "order": order}
-        node, device = record(name, operands, home=device_beside((out,)), **how)
+        home = None if out is None else device_beside((out,))
+        node, device = record(name, operands, home=home, **how)
     except ForeignError:
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
