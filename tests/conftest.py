@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark and the size of the random tests."""
     config.addinivalue_line("markers", "engine: needs lazyfuse itself, not NumPy in its place")
+    config.addinivalue_line("markers", "cpu(what): is about what only the CPU backend has")
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
     # not in setup.cfg: pytest would import lazyfuse before it is told of the environment above
     config.addinivalue_line("filterwarnings", "error::lazyfuse.errors.UnfusedWarning")
@@ -58,13 +59,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what only the engine has when NumPy stands in its place."""
-    if oracle.IS_ENGINE:
-        return
-    skip = pytest.mark.skip(reason="NumPy in lazyfuse's place has no engine")
+    """Skip what only the engine has when NumPy stands in its place, and what only the CPU has when
+    a GPU is the default device.
+    """
+    no_engine = pytest.mark.skip(reason="NumPy in lazyfuse's place has no engine")
     for item in items:
-        if item.get_closest_marker("engine"):
-            item.add_marker(skip)
+        if not oracle.IS_ENGINE and item.get_closest_marker("engine"):
+            item.add_marker(no_engine)
+        cpu = item.get_closest_marker("cpu")
+        if oracle.ON_GPU and cpu:
+            item.add_marker(pytest.mark.skip(reason=f"only a CPU has {cpu.args[0]}"))
 
 
 @pytest.fixture

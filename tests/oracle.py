@@ -324,8 +324,11 @@ def _ordinal(floats: Any) -> Any:
 
 
 def _close(wanted: Any, given: Any, ulp: float) -> Any:
-    """Say which floats lie within `ulp` eps of the largest magnitude."""
+    """Say which floats lie within `ulp` eps of the largest magnitude, below which there are
+    subnormal numbers."""
     finite = host.abs(host.where(host.isfinite(wanted), wanted, 0)).astype("f8")
-    bound = ulp * float(host.finfo(wanted.dtype).eps) * float(finite.max(initial=0.0))
+    info = host.finfo(wanted.dtype)
+    largest = max(float(finite.max(initial=0.0)), float(info.smallest_normal))
+    bound = ulp * float(info.eps) * largest
     with host.errstate(all="ignore"):
         return host.abs(wanted.astype("f8") - given.astype("f8")) <= bound

@@ -205,6 +205,14 @@ def test_devices(name: str, args: Any) -> None:
         lf.materialize(find(name)(*args, device="no such device"))
 
 
+def test_numbers_go_to_the_device_that_is_asked_for() -> None:
+    """`linspace` computes with its numbers, which are arrays of the default device otherwise."""
+    with lf.options(device="no such device"):
+        made, step = lf.linspace(0, 1, 5, retstep=True, device="cpu")
+        assert made.device == "cpu" and made.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+        assert step == 0.25
+
+
 def test_questions() -> None:
     """`__array_namespace_info__` answers as NumPy does, with the devices of lazyfuse."""
     info = lf.__array_namespace_info__()

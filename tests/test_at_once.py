@@ -14,6 +14,8 @@ import pytest
 
 import lazyfuse as lf
 
+pytestmark = pytest.mark.cpu("results at once")
+
 N = 400
 
 

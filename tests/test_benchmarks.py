@@ -69,8 +69,14 @@ def _check_all(family: str) -> None:
         expected = tuple(np.array(x) for x in as_tuple(workload.program(np, workload.inputs(600))))
         lazy = {name: oracle.lf.array(x) for name, x in workload.inputs(600).items()}
         given = as_tuple(workload.program(oracle.lf, lazy))
-        worst = max(error(a, e) for a, e in zip(given, expected, strict=True))
-        assert worst <= workload.tolerance, workload.name
+        for mine, numpys in zip(given, expected, strict=True):
+            assert error(mine, numpys) <= max(workload.tolerance, _of_trees(numpys)), workload.name
+
+
+def _of_trees(result: Any) -> float:
+    """How far sums on a GPU, which are trees, may be from NumPy's, and functions likewise."""
+    is_float = oracle.ON_GPU and result.dtype.kind in "fc"
+    return oracle.GPU_SUM_EPS * float(np.finfo(result.dtype).eps) if is_float else 0.0
 
 
 def test_wrong_results_are_not_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ import pytest
 
 from lazyfuse.runtime import engine
 from tests import oracle
+from tests.environment import python_path
 
 pytestmark = pytest.mark.engine
 
 lf = oracle.lf
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def compiled(*programs: Any) -> int:
@@ -190,7 +190,7 @@ PROGRAM = textwrap.dedent(
 
 def _start(folder: Path) -> subprocess.Popen[str]:
     environment = os.environ | {
-        "LAZYFUSE_CACHE_DIR": str(folder), "LAZYFUSE_DISK_CACHE": "1", "PYTHONPATH": str(ROOT),
+        "LAZYFUSE_CACHE_DIR": str(folder), "LAZYFUSE_DISK_CACHE": "1", "PYTHONPATH": python_path(),
     }  # fmt: skip
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM],

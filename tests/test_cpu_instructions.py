@@ -139,6 +139,7 @@ def _clipped(dtype: str, target: str) -> Kernel:
     return elementwise(body, [("in", dtype, "1"), ("out", target, "1")], {1: result})
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.parametrize("target", ["u1", "i1", "u2", "i2", "i4", "u4", "i8"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_conversions_that_are_not_chosen_are_heard(dtype: str, target: str) -> None:

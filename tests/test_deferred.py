@@ -33,6 +33,8 @@ from lazyfuse.frontend import deferred, fused, tapes  # noqa: E402 - when there 
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise
 
+pytestmark = pytest.mark.cpu("small arrays that are put off")
+
 N = 50
 ROOT = Path(__file__).parent.parent
 WORTH = tapes.WORTH

@@ -13,13 +13,13 @@ import numpy as host
 import pytest
 
 from tests import oracle
+from tests.environment import python_path
 
 pytestmark = pytest.mark.engine
 
 lf = oracle.lf
 VALUES = host.arange(12.0) * 0.5
 GRID = VALUES.reshape(3, 4)
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def pending(values: Any = VALUES) -> Any:
@@ -203,7 +203,7 @@ for given, wanted in [
 def test_scipy_with_its_array_api() -> None:
     """With SCIPY_ARRAY_API=1 results stay lazy."""
     pytest.importorskip("scipy")
-    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": python_path()}
     done = subprocess.run(
         [sys.executable, "-c", _SCIPY_ARRAY_API], env=environment, capture_output=True, text=True
     )
@@ -262,7 +262,7 @@ def test_torch() -> None:
     """Tensors both ways through DLPack."""
     torch = pytest.importorskip("torch")
     for make in (torch.from_dlpack, torch.as_tensor, torch.asarray, torch.tensor):
-        assert torch.equal(make(pending(GRID)), torch.from_numpy(GRID))
+        assert torch.equal(make(pending(GRID)).cpu(), torch.from_numpy(GRID))
     tensor = torch.arange(4.0)
     x = lf.from_dlpack(tensor)
     tensor += 1

@@ -23,7 +23,7 @@ from tests import oracle
 from tests.concurrently import concurrently
 from tests.oracle import lf
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.cpu("floating point flags")]
 
 Program = Callable[..., Any]
 Heard = list[tuple[type[Warning], str, str, int]]

@@ -51,7 +51,7 @@ def test_warned_once_per_line(a: Any) -> None:
     assert [item.category for item in caught] == [lf.FallbackWarning] * 4
     assert {item.filename for item in caught} == {__file__}
     assert len({item.lineno for item in caught}) == 4
-    assert str(caught[0].message).startswith("unique runs through NumPy")
+    assert str(caught[0].message).startswith("unique runs through ")
     assert lf.stats().fallbacks == 6
 
 
@@ -91,7 +91,7 @@ def test_recorded(name: str) -> None:
         found = RECORDED[name](lf, lf.asarray(values) * 2)
         assert lf.stats().bytes_read < values.nbytes
         lf.materialize(found)
-    check(lambda np, x: RECORDED[name](np, x * 2), values)
+    check(lambda np, x: RECORDED[name](np, x * 2), values, sums=True)
 
 
 def test_numpys_code_is_fused(a: Any) -> None:
@@ -188,4 +188,5 @@ def test_report_at_exit() -> None:
         check=True,
     )
     assert done.stdout == "[2 0 1]\n"
-    assert "1 calls left the engine for NumPy\n  unique  1\n" in done.stderr
+    assert "1 calls left the engine for NumPy" in done.stderr
+    assert done.stderr.endswith("\n  unique  1\n")

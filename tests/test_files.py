@@ -81,6 +81,7 @@ def test_bytes(tmp_path: Path) -> None:
     check(program, host.arange(6.0).reshape(2, 3))
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 @needs_engine
 def test_mapped_files(tmp_path: Path) -> None:
     """A file mapped for reading is read without a copy; one mapped for writing stays NumPy's."""

@@ -300,6 +300,7 @@ def test_fused_functions_that_cannot_be_replayed_keep_nothing() -> None:
     assert fused.reason and not any(isinstance(value, BaseException) for value in kept)
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.engine
 def test_conditions_under_an_errstate_inside_a_fused_function_are_told() -> None:
     """A replay asked the caller's errstate alone."""
@@ -336,6 +337,7 @@ def test_operators_of_small_arrays_outlive_a_compiler_that_fails(
     assert len(native_methods._failures) == 1
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.engine
 def test_numpys_ufuncs_on_small_arrays_warn_at_the_users_line() -> None:
     """Once operators were machine code, `np.add(x, 1e308)` warned inside the package."""
@@ -491,6 +493,7 @@ def test_tanh_of_large_halves_does_not_overflow() -> None:
     assert not heard and host.array_equal(result, expected, equal_nan=True)
 
 
+@pytest.mark.cpu("NaNs with a payload")
 def test_heaviside_of_nan_is_the_nan() -> None:
     """NumPy gives its own; the sign and the payload of the operand's were kept."""
     for dtype, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):

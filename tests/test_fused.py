@@ -59,6 +59,7 @@ def test_replays(kind: int) -> None:
     assert (fused.recordings, fused.replays, fused.reason) == (1, 2, "")
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_what_numpy_does_faster_is_left_to_it() -> None:
     """A few operations on some thousand elements; not many, nor transcendental functions."""
     with lf.options(eager_size=30_000, native=False):
@@ -213,6 +214,7 @@ def test_results_are_arrays_of_their_own(kind: int) -> None:
     host.testing.assert_array_equal(host.asarray(again), (a + 1) * 2 + 1)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_are_told_as_ever(kind: int) -> None:
     fused = lf.fuse(lambda a, b: a / b)
     a, b = _arrays(2)

@@ -44,6 +44,7 @@ def test_programs_warn_of_nothing_that_numpy_does_not_warn_of(full: bool) -> Non
             assert not found, script(lines, mode, found)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_the_fuzzer_hears_a_false_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is planted: kernels compute what a mask leaves out, and nobody knows of masks."""
     from lazyfuse.runtime import conditions

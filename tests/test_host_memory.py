@@ -175,6 +175,7 @@ FROZEN: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 @pytest.mark.parametrize("name", FROZEN)
 def test_what_cannot_change_is_shared(name: str, tmp_path: Path) -> None:
     """Memory that nobody can write to is not copied, not written, and kept alive."""
@@ -189,6 +190,7 @@ def test_what_cannot_change_is_shared(name: str, tmp_path: Path) -> None:
     assert (host.asarray(x) == wanted + 1).all() and (host.asarray(y) == wanted * 2).all()
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 def test_borrowing() -> None:
     """`copy=False` shares writable memory: the caller promises not to write."""
     h = VALUES.copy()
@@ -197,6 +199,7 @@ def test_borrowing() -> None:
     assert address(lf.asarray(h)) != address(h)
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 def test_large_copies_are_where_kernels_like_them() -> None:
     """`array` and `asarray` copy into memory of the engine, whatever else has to change."""
     h = host.arange(60_000.0).reshape(300, 200)
@@ -219,6 +222,7 @@ def test_an_array_of_ours_is_itself() -> None:
 # ---- out
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 def test_out_without_a_copy() -> None:
     """`np.asarray(x)` and views of it share the engine's memory, read-only, for ever."""
     x = lf.array(VALUES) * 2
@@ -279,6 +283,7 @@ def no_pool() -> None:
         memory.clear()
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 @pytest.mark.usefixtures("no_pool")
 def test_peaks() -> None:
     """Frozen memory costs nothing on the way in, other memory one copy, a cast one result; the way
@@ -299,6 +304,7 @@ def test_peaks() -> None:
 
 
 @pytest.mark.usefixtures("no_pool")
+@pytest.mark.cpu("memory that NumPy shares")
 def test_a_mapped_file_is_reduced_without_being_copied(tmp_path: Path) -> None:
     """A fold over a mapped file takes no memory of its own."""
     file = host.memmap(tmp_path / "big", dtype="f8", mode="w+", shape=(MEGABYTES * 125_000,))

@@ -53,6 +53,7 @@ class Interrupted(dict):  # type: ignore[type-arg]
             raise KeyboardInterrupt
 
 
+@pytest.mark.cpu("plans that machine code replays")
 @pytest.mark.parametrize("after", ("an entry", "an exit"))
 def test_a_recording_that_is_interrupted(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was counted as under way for ever, so that no machine code ran recorded functions."""
@@ -70,6 +71,7 @@ def test_a_recording_that_is_interrupted(after: str, monkeypatch: pytest.MonkeyP
     assert fused._machine.replays
 
 
+@pytest.mark.cpu("plans that machine code replays")
 def test_recordings_keep_calls_from_machine_code() -> None:
     """While any is under way, functions are called as Python calls them; then no more."""
     fused, a, found = lf.fuse(lambda a: a * 2.0), lf.asarray(host.arange(50_000.0)), []
@@ -103,6 +105,7 @@ def after_the_call(function: Callable[..., Any]) -> Callable[..., Any]:
     return interrupted
 
 
+@pytest.mark.cpu("small arrays that are put off")
 @pytest.mark.parametrize("step", ("deferred", "settle", "release"))
 def test_settling_that_is_interrupted(
     step: str, putting_off: None, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +123,7 @@ def test_settling_that_is_interrupted(
     assert is_deferred(a * 5.0)
 
 
+@pytest.mark.cpu("small arrays that are put off")
 def test_options_after_settling_that_is_interrupted(
     putting_off: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +198,7 @@ def test_a_question_that_is_interrupted(name: str, putting_off: None) -> None:
     host.testing.assert_allclose(host.asarray(found), wanted, 1e-15)
 
 
+@pytest.mark.cpu("small arrays that are put off")
 def test_sizes_that_are_told_half(putting_off: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of one was kept for the options of another."""
     lf.zeros(3)
@@ -248,6 +253,7 @@ for size in (0, 100):
 """
 
 
+@pytest.mark.cpu("machine code")
 @pytest.mark.parametrize(
     "where", (("use", "_use", "1"), ("set", "set_method", "1"), ("set", "set_method", "40"))
 )
@@ -305,6 +311,7 @@ def interrupt() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.cpu("LLVM")
 def test_llvm_is_not_interrupted(
     interrupt: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def test_the_long_way_is_gone_once(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert calls[0] <= 2  # the first state of `o` differs from the others
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_are_told_at_the_users_line() -> None:
     """Once for each call, as NumPy does."""
     x, o = lf.array(X), lf.zeros(N)

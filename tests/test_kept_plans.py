@@ -157,6 +157,7 @@ def run(code: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.cpu("plans on disk")
 def test_a_process_that_finds_its_plans_imports_no_planner(folder: Path) -> None:
     """Neither for what is run as a whole nor for single functions."""
     code = """

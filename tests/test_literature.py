@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import types
 import warnings
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def _is_data(name: str, value: Any) -> bool:
 def test_program(name: str) -> None:
     """The program prints and computes what it does with NumPy."""
     wanted, given = run(name, "numpy"), run(name, oracle.MODULE)
-    assert given.text == wanted.text
+    assert _rounded(given.text) == _rounded(wanted.text)
     assert given.data.keys() == wanted.data.keys()
     problems = []
     for key, value in wanted.data.items():
@@ -88,12 +89,19 @@ def test_warnings(name: str) -> None:
     assert run(name, oracle.MODULE).warned == run(name, "numpy").warned
 
 
+def _rounded(text: str) -> str:
+    """The text; on a GPU, where sums are trees, with numbers of few digits."""
+    if not oracle.ON_GPU:
+        return text
+    return re.sub(r"\d+\.\d+(e[+-]\d+)?", lambda found: f"{float(found[0]):.9g}", text)
+
+
 def _differences(key: str, wanted: Any, given: Any, tolerance: float) -> list[str]:
     if not isinstance(wanted, (host.ndarray, host.generic, float)):
         return [] if wanted == given else [f"{key}: {wanted!r} against {given!r}"]
     left, right = host.asarray(wanted), host.asarray(given)
     if left.dtype.kind not in "fc" or not tolerance:
-        return list(oracle.compare(key, left, right, oracle.Rules(strides=False)))
+        return list(oracle.compare(key, left, right, oracle.Rules(strides=False, sums=True)))
     if left.dtype != right.dtype or left.shape != right.shape:
         return [f"{key}: {left.dtype} {left.shape} against {right.dtype} {right.shape}"]
     with host.errstate(all="ignore"):

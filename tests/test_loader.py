@@ -74,6 +74,7 @@ def loaded(example: Example) -> Any:
     return found, lf.stats().kernels_compiled
 
 
+@pytest.mark.cpu("object code")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_by_both(name: str, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is refused, and LLVM's linker makes the same of it."""

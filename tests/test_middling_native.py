@@ -23,6 +23,7 @@ from tests.test_middling import *  # noqa: E402, F403 - again, in machine code
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("by", ("position", "name"))
 def test_results_that_others_keep(by: str) -> None:
     """An array that a function gives, and that somebody else has, too, is copied."""
@@ -35,6 +36,7 @@ def test_results_that_others_keep(by: str) -> None:
         assert float(found[0]) == kept[0] - 1.0
 
 
+@pytest.mark.cpu("results at once")
 def test_prototypes_that_somebody_refers_to() -> None:
     """Weak references to a prototype were those of each copy: an endless loop when one went."""
     array = lf.array(host.arange(5_000.0))

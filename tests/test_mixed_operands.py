@@ -110,6 +110,7 @@ def test_another_shape_and_dtype() -> None:
     oracle.check(program, LARGE, ROW)
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_it_is_copied_once() -> None:
     """The copy is of the small array while that does not change, and goes with it."""
     x, row = lf.array(LARGE), lf.array(ROW)
@@ -127,6 +128,7 @@ def test_it_is_copied_once() -> None:
     assert gc.get_referrers(array) == []
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_views_have_their_owner_keep_the_copy() -> None:
     """Each time a new view of it is an operand."""
     x, row = lf.array(LARGE), lf.array(ROW)
@@ -144,6 +146,7 @@ def test_views_have_their_owner_keep_the_copy() -> None:
         assert host.array_equal(array, wanted)
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_another_thread_makes_a_copy_of_its_own() -> None:
     """Arrays of the engine are recorded on in one thread."""
     x, row = lf.array(LARGE), lf.array(ROW)
@@ -255,6 +258,7 @@ def test_a_small_array_by_a_pending_one(name: str) -> None:
                 assert other.dtype == one.dtype
 
 
+@pytest.mark.cpu("floating point flags")
 def test_a_small_array_by_a_division_by_zero() -> None:
     """The condition is told at the user's line; where it is an error the array keeps its values,
     as what is pending is computed first."""

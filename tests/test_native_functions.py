@@ -155,6 +155,7 @@ def test_lists() -> None:
     host.testing.assert_array_equal(host.asarray(found), [0, 1, 2, 1, 2, 3])
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_a_result_that_is_large_leaves() -> None:
     x = lf.asarray(host.arange(10.0))
     with lf.options(eager_size=20):
@@ -201,6 +202,7 @@ WARNING: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.parametrize("number", range(len(WARNING)))
 def test_warnings_are_given_at_the_users_line(number: int) -> None:
     """And where NumPy's own code gives them."""
@@ -215,6 +217,7 @@ def test_warnings_are_given_at_the_users_line(number: int) -> None:
     assert told(lf) == told(host)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errors_of_conditions() -> None:
     for program in (
         lambda x: lf.log(x), lambda x: lf.log(x, out=x), lambda x: x**-2.5,
@@ -228,6 +231,7 @@ INEXACT = ("exp", "log", "sin", "cos", "tanh", "log1p", "expm1", "arctan", "cbrt
 TWO = ("power", "arctan2", "hypot", "logaddexp")
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 @pytest.mark.parametrize("dtype", ("f8", "f4", "f2", "i4", "c16"))
 @pytest.mark.parametrize("size", (1, 7, 64, 1000, 20_000))
 def test_kernels_of_single_functions(size: int, dtype: str) -> None:
@@ -424,6 +428,7 @@ def test_small_arrays_stay_small_under_other_options(name: str) -> None:
     assert made._host is None
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 @pytest.mark.parametrize("made", [
     lambda np: np.eye(4), lambda np: np.eye(3, 5, k=1), lambda np: np.eye(100, 100),
     lambda np: np.eye(5, M=101), lambda np: np.arange(100), lambda np: np.arange(0, 100, 0.5),

@@ -50,6 +50,7 @@ def test_quotients_and_remainders(dtype: str) -> None:
         check(program, x)
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_conditions(dtype: str) -> None:
     """0, -1 and the smallest number; nothing is told of others, not even of the largest."""

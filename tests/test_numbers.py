@@ -171,6 +171,7 @@ def attempt(call: Callable[[], Any]) -> Any:
         return next(k.__name__ for k in type(raised).__mro__ if "_core" not in k.__module__)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_warnings_are_at_the_users_line(way: str) -> None:
     """As often as NumPy's, and errors when the user wants them."""
     with host.errstate(all="warn"), warnings.catch_warnings(record=True) as heard:
@@ -195,6 +196,7 @@ def test_keywords_and_outputs(way: str) -> None:
         lf.sqrt(1.0, 2.0, 3.0)
 
 
+@pytest.mark.cpu("machine code for numbers")
 def test_numbers_alone_bring_the_machine_code() -> None:
     """A program that calls ufuncs of nothing else."""
     program = """

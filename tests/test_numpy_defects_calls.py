@@ -197,6 +197,7 @@ def test_signatures_of_compiled_functions_are_numpys(name: str) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.cpu("memory that NumPy shares")
 def test_an_old_consumer_of_dlpack_gets_a_copy() -> None:
     """It cannot be told that memory is read-only; of a read-only array it gets nothing."""
     array = oracle.lf.arange(3.0) + 1

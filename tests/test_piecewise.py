@@ -51,6 +51,7 @@ def pending(values: host.ndarray) -> tuple[host.ndarray, Any]:
     return values * 2.0, there
 
 
+@pytest.mark.cpu("writes at once")
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("is_held", [False, True])
 def test_loops_write_at_once(name: str, is_held: bool) -> None:
@@ -138,6 +139,7 @@ def relaxed(xp: Any, u: Any, steps: int) -> Any:
     return u
 
 
+@pytest.mark.cpu("writes at once")
 @pytest.mark.parametrize("is_held", [False, True])
 def test_edges_of_a_grid_are_written_at_once(is_held: bool) -> None:
     """The interior is computed, with no kernel for any edge; who holds the array from before keeps

@@ -21,7 +21,11 @@ if not oracle.IS_ENGINE:
 
 from tests.test_quick import same, small, values  # noqa: E402 - with an engine
 
-pytestmark = [pytest.mark.engine, pytest.mark.usefixtures(small.__name__)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.usefixtures(small.__name__),
+    pytest.mark.cpu("machine code for small arrays"),
+]
 DTYPES = ("f8", "f4", "i8", "i4", "u1", "i2", "?", "c16", "c8", "f2")
 #: Of a small table, and of a large one, which is the engine's.
 TABLES = ((60, 50), (300, 200))

@@ -24,7 +24,11 @@ from lazyfuse.frontend import deferred  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred  # noqa: E402 - likewise
 from tests.test_quick import _DIVIDED, BINARY, UNARY, same, small, values  # noqa: E402 - likewise
 
-pytestmark = [pytest.mark.engine, pytest.mark.usefixtures(small.__name__)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.usefixtures(small.__name__),
+    pytest.mark.cpu("machine code for small arrays"),
+]
 DTYPES = ("f8", "f4", "i8")
 Pair = Callable[[Any, Any, Any], tuple[Any, Any]]
 

@@ -266,7 +266,7 @@ PROGRAMS = [*VIEWS, *WRITES]
 @pytest.mark.parametrize("program,arrays", PROGRAMS, ids=[case[0].__name__ for case in PROGRAMS])
 def test_program(program: Any, arrays: tuple[Any, ...]) -> None:
     for _ in range(2):
-        oracle.check(program, *arrays)
+        oracle.check(program, *arrays, sums=True)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -274,7 +274,8 @@ def test_values(name: str) -> None:
     """Bits of NumPy's, at sizes where machine code records; on the second and third time too."""
     inputs = [lf.asnumpy(each) for each in _inputs("f8")]
     for _ in range(3):
-        oracle.check(OPERATIONS[name], *inputs, ulp=4 if name in ("ufunc", "power") else 0)
+        ulp = 4 if name in ("ufunc", "power") else 0
+        oracle.check(OPERATIONS[name], *inputs, ulp=ulp, sums=True)
 
 
 def test_numbers_are_looked_at() -> None:
@@ -388,6 +389,7 @@ def test_parts_assigned_to_their_array() -> None:
     oracle.check(program, host.arange(400.0))
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errors_at_once() -> None:
     """Under an errstate that raises, an operation runs when it is recorded."""
     array = _inputs("f8")[0]
@@ -471,6 +473,7 @@ def test_bytes_that_no_machine_word_counts() -> None:
             assert float(x[3, 4]) == 1.0
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_orphans_are_known_and_forgotten() -> None:
     """Memory that no array holds is an orphan as long as it is needed."""
     gc.collect()
@@ -568,7 +571,7 @@ def test_complex_numbers_that_do_not_fit() -> None:
             with warnings.catch_warnings(record=True) as wanted:
                 warnings.simplefilter("always")
                 host.asarray(z) * number
-            assert len(heard) > 0 or not wanted
+            assert len(heard) > 0 or not wanted or oracle.ON_GPU
 
 
 def test_parts_are_learnt() -> None:

@@ -95,6 +95,8 @@ def test_lengths_of_a_row(dtype: str) -> None:
 def test_long_rows(length: int, dtype: str) -> None:
     """Lengths beyond NumPy's buffer and beyond one thread's share."""
     x = _values(dtype, length)
+    if oracle.ON_GPU and dtype[0] == "f":
+        x = abs(x)  # what cancels has few digits left, other ones in another order
     _check(
         lambda np, x: [np.sum(x), np.mean(x), np.sum(x[::2]), np.sum(x[::-1])], x, ulp=_ulp(dtype)
     )

@@ -109,6 +109,7 @@ def test_programs(name: str, dtype: str) -> None:
         assert_same_bits(host.asarray(one), other, (x, y))
 
 
+@pytest.mark.cpu("floating point flags")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "pair", ((1.0, 0.0), (host.inf, 2.0), (host.nan, 0.0), (0.0, 0.0), (2.0, host.inf),

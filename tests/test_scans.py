@@ -58,7 +58,10 @@ def test_every_axis(shape: tuple[int, ...], dtype: str) -> None:
             for axis in axes
         }
 
-    oracle.check(program, _values(dtype, *shape))
+    array = _values(dtype, *shape)
+    if oracle.ON_GPU and dtype[0] == "c":  # in another order, products overflow elsewhere
+        array /= host.maximum(abs(array), 1.0)
+    oracle.check(program, array, sums=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -76,7 +79,7 @@ def test_every_op(name: str, dtype: str) -> None:
             *(_attempt(lambda axis=axis: ufunc.accumulate(y, axis)) for axis in (0, 1)),
         ]
 
-    oracle.check(program, special, plain, zero_sign=not signed_zeros)
+    oracle.check(program, special, plain, zero_sign=not signed_zeros, sums=True)
 
 
 @pytest.mark.parametrize("dtype", ("f4", "f8", "i2", "?", "c8"))
@@ -93,7 +96,8 @@ def test_layouts(layout: str, dtype: str) -> None:
             f"maximum {axis}": np.maximum.accumulate(x, axis) for axis in range(x.ndim)
         }
 
-    oracle.check(program, LAYOUTS[layout].prepare(_values(dtype, 40, 133)), zero_sign=False)
+    array = LAYOUTS[layout].prepare(_values(dtype, 40, 133))
+    oracle.check(program, array, zero_sign=False, sums=True)
 
 
 @pytest.mark.parametrize("source", ("?", "i1", "u2", "i8", "f2", "f4", "f8", "c8"))
@@ -116,7 +120,7 @@ def test_dtypes_and_outputs(source: str, target: str) -> None:
     values = (abs(_values(source, 4, 9)) % 3).astype(source) if source[0] in "iuf" else (
         _values(source, 4, 9)
     )  # fmt: skip
-    oracle.check(program, values)
+    oracle.check(program, values, sums=True)
 
 
 def test_outputs_that_are_operands() -> None:
@@ -232,7 +236,9 @@ def test_threads_and_modes_keep_the_bits() -> None:
     """Large scans along both axes, on one thread and two, fused and not."""
     x = host.random.default_rng(3).normal(size=(700, 900))
     oracle.check_modes(
-        lambda np, x: (np.cumsum(x * 3 + 1, axis=0), np.cumprod(x, axis=1), np.cumsum(x[:9])), x
+        lambda np, x: (np.cumsum(x * 3 + 1, axis=0), np.cumprod(x, axis=1), np.cumsum(x[:9])),
+        x,
+        sums=True,
     )
 
 

@@ -145,6 +145,7 @@ def test_chains_run_side_by_side_in_few_registers() -> None:
     assert max(starts) < 40
 
 
+@pytest.mark.cpu("an order of instructions to choose")
 def test_a_kernel_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the instructions in the order in which they were written."""
     draw = host.random.default_rng(0)

@@ -45,6 +45,7 @@ def test_values(shape: tuple[int, ...], threads: int) -> None:
         check(lf.gcd(lx, ly).sum(), np.gcd(x, y).sum())
 
 
+@pytest.mark.cpu("threads that share a call")
 def test_threads_share_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = []
     monkeypatch.setattr(

@@ -32,7 +32,7 @@ LIMITS = (3, 7, 100_000)
 def test_program(program: Program, arrays: tuple[Any, ...], limit: int) -> None:
     """The programs of views and writes, with the same rules."""
     with oracle.options(eager_size=limit):
-        oracle.check(program, *arrays)
+        oracle.check(program, *arrays, sums=True)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -79,6 +79,7 @@ def test_same_bits_as_the_engine() -> None:
         assert (left.view("u8") == right.view("u8")).all()
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_no_kernel_runs() -> None:
     with oracle.options(eager_size=100):
         x = lf.array(host.arange(20.0))
@@ -100,6 +101,7 @@ def test_large_results_leave() -> None:
         assert lf.stats().kernels_launched <= 2 and lf.stats().copies == 0
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_numpy_is_given_the_memory() -> None:
     """`numpy.asarray` gives the memory of the array, as in NumPy: both see what is written."""
     with oracle.options(eager_size=100):
@@ -115,6 +117,7 @@ def test_numpy_is_given_the_memory() -> None:
         assert not host.asarray(x).flags.writeable
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_what_numpy_writes_is_seen_by_what_repeats() -> None:
     """Also by operations that machine code puts off."""
     with oracle.options(eager_size=30_000):
@@ -194,6 +197,7 @@ def test_transcendental_functions_have_the_bits_of_large_arrays(
     assert small.dtype == large.dtype and small.shape == large.shape
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_small_transcendental_functions_at_once() -> None:
     """Shapes, numbers beside arrays, and what the engine is left: other shapes, conditions."""
     with lf.options(eager_size=100):
@@ -211,6 +215,7 @@ def test_small_transcendental_functions_at_once() -> None:
             lf.materialize(lf.exp(x * 1e6))
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_small_operands_of_exact_functions() -> None:
     with lf.options(eager_size=100):
         x, column = lf.asarray(host.arange(50.0)), lf.asarray(host.arange(50.0)[:, None])
@@ -224,6 +229,7 @@ def test_small_operands_of_exact_functions() -> None:
             lf.sqrt(x - 10)
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_small_arrays_beside_lists_tuples_and_numpys() -> None:
     """They stayed small: what the engine computed of them made everything after it pending."""
     with lf.options(eager_size=100):
@@ -267,6 +273,7 @@ def test_small_keys_and_values() -> None:
             x[0] = x[:, 0]
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_of_what_is_written() -> None:
     """Transcendental functions with `out=` were silent, and raised nothing."""
     for into in (lambda x: x, lambda x: lf.zeros(2), lambda x: lf.zeros(4)[1:3]):

@@ -13,6 +13,7 @@ import platformdirs
 import pytest
 
 from tests import oracle
+from tests.environment import python_path
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place compiles nothing", allow_module_level=True)
@@ -32,7 +33,7 @@ def run(program: str, *arguments: str, **environment: str) -> str:
     inherited = {key: value for key, value in os.environ.items() if "LAZYFUSE" not in key}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *arguments],
-        env=inherited | {"PYTHONPATH": str(ROOT)} | environment,
+        env=inherited | {"PYTHONPATH": python_path()} | environment,
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -34,6 +34,9 @@ def in_threads(work: Callable[[int], Any], count: int = WORKERS) -> list[Any]:
         ]
 
 
+SUMS = oracle.Rules(sums=True)
+
+
 def test_a_shared_input() -> None:
     """Sixteen threads compute with one input (pitfall P47)."""
     values = corpus.random_values("f8", 20_000)
@@ -41,7 +44,7 @@ def test_a_shared_input() -> None:
     given = in_threads(lambda k: [lf.asnumpy((x * k + j).sum()) for j in range(10)])
     for k, results in enumerate(given):
         for j, result in enumerate(results):
-            assert result == (values * k + j).sum()
+            assert not list(oracle.compare("sum", (values * k + j).sum(), result[()], SUMS))
 
 
 def test_a_shared_pending_array() -> None:
@@ -205,6 +208,7 @@ def test_pending_arrays_forced_in_every_way() -> None:
             assert result == ways[k % len(ways)](wanted)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errstate_is_per_thread() -> None:
     """An errstate that raises in one thread leaves another alone, also when both wait for the same
     lock.

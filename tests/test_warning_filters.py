@@ -11,6 +11,8 @@ import pytest
 
 import lazyfuse as lf
 
+pytestmark = pytest.mark.cpu("floating point flags")
+
 SIZE = 5000
 
 

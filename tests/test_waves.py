@@ -96,6 +96,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = 
 }
 
 
+@pytest.mark.cpu("steps that run band by band")
 @pytest.mark.parametrize("name", CASES)
 def test_steps_run_together(name: str) -> None:
     """All steps are one wave whose later launches stay behind as far as they must."""
@@ -205,6 +206,7 @@ def test_old_versions_are_kept() -> None:
     check(copied, SQUARES[0])
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_of_all_steps_are_met() -> None:
     """A division by zero in a late step of a wave warns."""
     u = lf.array(host.ones((60, 60)))

@@ -110,6 +110,7 @@ ROWS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", ROWS)
 def test_rows(name: str) -> None:
     """NumPy's own, and small arrays or numbers: nothing is pending."""
@@ -193,6 +194,7 @@ def test_writes(name: str) -> None:
     host.testing.assert_array_equal(lf.asnumpy(copy), part[3])
 
 
+@pytest.mark.cpu("results at once")
 def test_writes_into_settled_memory_are_at_once() -> None:
     """It stays where it is, and nothing is pending."""
     _, there = matrix()
@@ -203,6 +205,7 @@ def test_writes_into_settled_memory_are_at_once() -> None:
         assert node.buffer is not None and node.buffer.pointer == address, name
 
 
+@pytest.mark.cpu("results at once")
 def test_filters_of_what_the_mask_is_computed_from() -> None:
     """The array is stored with the mask, not computed twice; few elements are picked at once."""
     values, there = matrix()
@@ -234,6 +237,7 @@ def test_a_mask_is_looked_at_again_after_a_write() -> None:
         expected[row, 5] = False
 
 
+SUMS = oracle.Rules(sums=True, strides=False)
 READ_ONLY: dict[str, Callable[[Any, Any], Any]] = {
     "copyto": lambda xp, row: xp.copyto(row, 1.0),
     "out": lambda xp, row: xp.add(row, 1.0, out=row),
@@ -255,7 +259,7 @@ def test_functions_that_write(name: str) -> None:
     values, there = matrix()
     READ_ONLY[name](host, values[3])
     READ_ONLY[name](lf, there[3])
-    host.testing.assert_array_equal(lf.asnumpy(there), values)
+    assert not list(oracle.compare(name, values, lf.asnumpy(there), SUMS))
 
 
 VIEWS: dict[str, Callable[[Any, Any], Any]] = {
@@ -463,6 +467,7 @@ def test_outputs_are_the_engines_memory() -> None:
     assert lf.median(row, overwrite_input=True) == host.median(values[4])
 
 
+@pytest.mark.cpu("floating point flags")
 def test_handlers_may_use_the_array() -> None:
     """What they record keeps what it reads, and no lock is held."""
     values, there = matrix()
@@ -511,6 +516,7 @@ def test_functions_of_many_writes_are_recorded() -> None:
     assert fused.replays > 0
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", ("zeros", "ones", "arange", "full"))
 def test_elements_of_what_is_filled(name: str) -> None:
     """The first one has the array written: each would be a kernel of its own else."""
@@ -536,6 +542,7 @@ PARTS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.cpu("results at once")
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("filled", ("zeros", "ones", "full"))
 def test_parts_of_what_is_filled(filled: str, name: str) -> None:
@@ -577,7 +584,8 @@ def test_what_fuse_records_is_recorded() -> None:
             there = lf.array(values + plus)
             found = fused(there, lf.array(x))
             host.testing.assert_array_equal(lf.asnumpy(found[0]), (values + plus)[3] * x)
-            assert float(found[1]) == (values + plus)[2].sum()
+            apart = abs(float(found[1]) - (values + plus)[2].sum())
+            assert apart <= (1e-12 if oracle.ON_GPU else 0.0)
             host.testing.assert_array_equal(lf.asnumpy(found[2]), (values + plus)[1] + 1)
             found = asking(there, lf.array(x))
             expected = (values + plus)[3] * x + (values + plus)[4, 5]
@@ -585,6 +593,7 @@ def test_what_fuse_records_is_recorded() -> None:
     assert fused.replays > 0
 
 
+@pytest.mark.cpu("floating point flags")
 def test_errors_and_warnings_are_at_the_users_line() -> None:
     """They are NumPy's, at the call."""
     _, there = matrix()
@@ -770,7 +779,7 @@ def test_attributes(name: str) -> None:
     turned = found.T
     assert (turned.shape, turned.dtype) == (expected.T.shape, expected.dtype)
     assert name not in ("pending", "comparison") or found._storage.node.buffer is None
-    host.testing.assert_array_equal(lf.asnumpy(turned), expected.T)
+    assert not list(oracle.compare(name, host.asarray(expected.T), lf.asnumpy(turned), SUMS))
     if expected.shape:
         assert len(found) == len(expected)
     else:

@@ -62,6 +62,7 @@ def test_no_reference_is_lost() -> None:
     )
 
 
+@pytest.mark.cpu("results at once")
 def test_an_element_costs_little() -> None:
     """Neither a node nor an array is made for it."""
     _, there = matrix()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.cpu("LLVM to do without")]
 
 PROGRAM = """
 import sys, warnings

@@ -172,6 +172,7 @@ def test_threads() -> None:
     host.testing.assert_array_equal(lf.asnumpy(there), expected)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_are_told() -> None:
     """A sum in place that overflows warns once, at the user's line, and is written."""
     _, there = matrix()

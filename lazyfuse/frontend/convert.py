@@ -8,6 +8,7 @@ because the caller writes its array later).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
 
@@ -46,12 +47,46 @@ class ForeignError(Exception):
 _WEAK: dict[type, type] = {bool: bool, int: int, float: float, complex: complex}
 
 
-def operand(value: Any) -> Operand:
-    """Convert one operand. Raises ForeignError for what only NumPy handles."""
+def operands_of(values: Sequence[Any], *others: Any) -> list[Operand]:
+    """Convert the operands of one operation. Lists and NumPy's arrays go where the arrays beside
+    them live, `others` included. Raises ForeignError for what only NumPy handles."""
+    return [
+        operand(value)
+        if type(value) in _WEAK or isinstance(value, Handle)
+        else operand(value, device_beside((*values, *others)))
+        for value in values
+    ]
+
+
+def device_beside(values: Sequence[Any]) -> str | None:
+    """The device of the first array of ours among values, or of another library's on a GPU."""
+    for value in values:
+        if isinstance(value, Handle):
+            return _device_of(value)
+        home = None if value is None else gpu_home(value)
+        if home is not None:
+            return home
+    return None
+
+
+def check_home(home: str | None, device: str) -> None:
+    """Raises: ValueError where an array, if it is one, lives on another device than this one."""
+    if home is not None and home != device:
+        raise ValueError(
+            f"operands live on different devices ({device}, {home}); move them with to_device"
+        )
+
+
+def _device_of(array: Handle) -> str:
+    return "cpu" if array._host is not None else array._storage.device
+
+
+def operand(value: Any, device: str | None = None) -> Operand:
+    """Convert one operand; what is the host's goes to the default device, or to this one.
+    Raises ForeignError for what only NumPy handles."""
     if isinstance(value, Handle):
         node = value._read()
-        device = "cpu" if value._host is not None else value._storage.device
-        return Operand(node.dtype, node, None, device)
+        return Operand(node.dtype, node, None, _device_of(value))
     kind = type(value)
     if kind in _WEAK:
         return Operand("b1" if kind is bool else kind, None, value, None)
@@ -73,9 +108,10 @@ def operand(value: Any) -> Operand:
     dtype = _known(array.dtype)
     if array.ndim == 0:
         return Operand(dtype, None, array.item(), None)
-    node = source(array, session.default_device(), owned=type(value) in _COPIED)
+    home = device or session.default_device()
+    node = source(array, home, owned=type(value) in _COPIED)
     orphaned(node)
-    return Operand(node.dtype, node, None, session.default_device())
+    return Operand(node.dtype, node, None, home)
 
 
 #: What NumPy makes a new array of; a subclass may have `__array__`.
@@ -318,6 +354,12 @@ def is_frozen(array: np.ndarray) -> bool:
     if isinstance(current, mmap):
         return memoryview(current).readonly
     return isinstance(current, bytes)
+
+
+def are_numbers_numpys() -> bool:
+    """Whether what is asked of numbers alone is answered by NumPy: wherever arrays live, for one
+    number is no work for a GPU."""
+    return config.current().eager_size > 0
 
 
 def eager_size() -> int:

@@ -19,8 +19,10 @@ from lazyfuse.frontend.convert import (
     ForeignError,
     Operand,
     check_c_integer,
+    check_home,
+    device_beside,
     integer_range,
-    operand,
+    operands_of,
     scalar,
 )
 from lazyfuse.frontend.handle import Handle, new, result
@@ -63,10 +65,12 @@ def apply(
         check_writeable(out)
     operands: list[Operand] = []
     try:
-        operands += [operand(value) for value in values]
+        operands += operands_of(values, out)
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
-        node, device = record(name, operands, types=types, casting=casting, order=order)
+        how: dict[str, Any] = {"types": types, "casting": casting, "order": order}
+        home = None if out is None else device_beside((out,))
+        node, device = record(name, operands, home=home, **how)
     except ForeignError:
         options = _given(out=out, where=where, casting=casting, types=types, order=order)
         return _foreign(name, values, options)
@@ -128,14 +132,15 @@ def record(
     types: Types | None = None,
     casting: str = "same_kind",
     order: str = "K",
+    home: str | None = None,
 ) -> tuple[Node, str]:
-    """The node of op `name` on converted operands, and its device."""
+    """The node of op `name` on converted operands, and its device; `home` is that of numbers."""
     memory = tuple(
         [None if item.node is None else (item.node.shape, item.node.strides) for item in operands]
     )
     given = tuple([item.type for item in operands])
     loop, shape, strides = _outline(name, given, memory, types, casting, order)
-    device = common_device(operands)
+    device = common_device(operands, home)
     if int in given and name in _COMPARISONS and _is_out_of_range(operands, loop):
         return Fill(shape, "b1", strides, (_constant_comparison(name, operands),)), device
     nodes = tuple(
@@ -213,19 +218,16 @@ def _loop(name: str, given: tuple[OperandType, ...], types: Types | None, castin
     return loop
 
 
-def common_device(operands: Sequence[Operand]) -> str:
-    """The device on which all operands live. Raises: ValueError when there are several."""
+def common_device(operands: Sequence[Operand], home: str | None = None) -> str:
+    """The device on which all operands live; of numbers it is `home`, or the default one.
+    Raises: ValueError when there are several."""
     found: str | None = None
     for item in operands:
-        if item.device is None or item.device == found:
-            continue
-        if found is not None:
-            raise ValueError(
-                f"operands live on different devices ({found}, {item.device}); "
-                "move them with to_device"
-            )
-        found = item.device
-    return found if found is not None else session.default_device()
+        if found is None:
+            found = item.device
+        else:
+            check_home(item.device, found)
+    return found or home or session.default_device()
 
 
 def _strides(
@@ -342,8 +344,8 @@ def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...
     try:
         if any(out is not None and not isinstance(out, Handle) for out in outs):
             raise ForeignError("out")
-        operands = [operand(value) for value in values]
-        how = {"types": types, "casting": casting, "order": order}
+        operands = operands_of(values, *outs)
+        how = {"types": types, "casting": casting, "order": order, "home": device_beside(outs)}
         recorded = [record(part, operands, **how) for part in parts]
     except ForeignError:
         given = outs if any(out is not None for out in outs) else None

@@ -24,6 +24,7 @@ from lazyfuse.frontend.exchange import on_gpu
 from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
+from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS
@@ -113,6 +114,7 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 _AROUND = frozenset(("asmatrix",))
 
 
+@at_home
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """As `call`, for what is NumPy's by nature (random numbers, files): not counted.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import registry, rerecord, small
-from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
@@ -113,7 +113,7 @@ def _on_numbers(engine: Method, plain: Method) -> Method:
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if small.are_scalars(args) and not kwargs and eager_size():
+        if small.are_scalars(args) and not kwargs and are_numbers_numpys():
             return call_as_user(plain, *args)
         return engine(*args, **kwargs)
 

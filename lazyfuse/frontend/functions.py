@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking, pieces
+from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.order import is_contiguous
@@ -86,7 +87,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write
     dst._check_writeable()
-    given = asarray(src)
+    given = asarray(src, device_beside((dst,)))
     if not np.can_cast(given.dtype, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word
         raise TypeError(
             f"Cannot cast array data from {given.dtype!r} to {np.dtype(dst._code)!r} "

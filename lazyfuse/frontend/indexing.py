@@ -13,6 +13,8 @@ from lazyfuse.frontend import export, pieces, windows
 from lazyfuse.frontend.convert import (
     ForeignError,
     assigned_scalar,
+    check_home,
+    device_beside,
     host_array,
     is_subclass,
     operand,
@@ -189,8 +191,9 @@ def _is_at_hand(value: Any) -> bool:
 
 
 def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
+    check_home(device_beside((value,)), array.device)
     try:
-        node = value_node(value, array._code, found.shape)
+        node = value_node(value, array, found.shape)
         _check_fits(node.shape, found.shape)
         if _is_mask_of(array, key) and np.ndim(value) > 1:
             raise ValueError("more than one axis")
@@ -212,7 +215,7 @@ def assign(target: Any, value: Any) -> None:
     if isinstance(value, Handle) and value.is_same_memory(target):
         return  # as `x[1:3] += y` assigns last; NumPy looks only then whether it may write
     target._check_writeable()
-    node = value_node(_packed(value, target._code), target._code, target.shape)
+    node = value_node(_packed(value, target._code), target, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
     _warn_of_value(node)
@@ -232,15 +235,17 @@ def _packed(value: Any, dtype: str) -> Any:
     return cell
 
 
-def value_node(value: Any, dtype: str, shape: tuple[int, ...]) -> Node:
-    """An assigned value as a node of the target's dtype,
+def value_node(value: Any, target: Any, shape: tuple[int, ...]) -> Node:
+    """A value that is assigned to elements of the target, in this shape, as a node of its dtype,
     without extra leading axes of length 1. Raises: what NumPy raises for an element of a list."""
+    dtype, device = target._code, target.device
     if type(value) in (list, tuple):
         value = host_array(lower(value), dtype, copy=None)
     try:
-        given = operand(value)
+        given = operand(value, device)
     except ForeignError:
-        given = operand(_converted(value, dtype, shape))
+        given = operand(_converted(value, dtype, shape), device)
+    check_home(given.device, device)
     if given.node is None:
         return assigned_scalar(given, dtype)
     node = given.node
@@ -304,9 +309,11 @@ def assign_where(array: Any, mask: Any, value: Any) -> None:
     """array[mask] = value for a mask of the array's shape and one value: recorded as a `where`."""
     array._check_writeable()
     dtype, old = array._code, array._read()
-    chosen = operand(mask).node
+    condition = operand(mask, array.device)
+    check_home(condition.device, array.device)
+    chosen = condition.node
     assert chosen is not None
-    written = value_node(value, dtype, ())
+    written = value_node(value, array, ())
     _warn_of_value(written)
     operands = (chosen, written, old)
     strides = copy_strides(old.shape, old.strides)

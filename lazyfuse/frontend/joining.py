@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, to_array
+from lazyfuse.frontend.convert import ForeignError, device_beside, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.manipulation import (
     asarray,
@@ -40,7 +40,8 @@ def concatenate(
     """
     try:
         given = list(arrays)
-        items = [asarray(item) for item in given]
+        home = device_beside(given)
+        items = [asarray(item, home) for item in given]
     except ForeignError:
         return fallback.call(np.concatenate, given, axis)
     if not items:
@@ -131,7 +132,9 @@ def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
     """Join along a new axis."""
-    items = [asarray(item) for item in arrays]
+    given = list(arrays)
+    home = device_beside(given)
+    items = [asarray(item, home) for item in given]
     if not items:
         raise ValueError("need at least one array to stack")
     if any(item.shape != items[0].shape for item in items):

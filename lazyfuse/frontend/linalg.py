@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from lazyfuse.frontend import fallback, products
 from lazyfuse.frontend.at_once import Memory, computed, product
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, check_home, device_beside
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
 from lazyfuse.frontend.operators import has_own_idea, override
@@ -67,6 +67,7 @@ def _product(function: Any, operands: tuple[Any, ...], out: Any = None) -> Any:
                 return found
             found = as_array(found)
             if (found._layout.shape, found._code) == (out._layout.shape, out._code):
+                check_home(device_beside((out,)), found.device)
                 out._write(found._read())
                 return out
         except ForeignError:

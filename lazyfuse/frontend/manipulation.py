@@ -21,9 +21,10 @@ from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
 from lazyfuse.ops.shapes import Shape, integer, integers, normalize_axis, size_of
 
 
-def asarray(value: Any) -> Any:
-    """A LazyArray of anything array-like; the object itself when it is one."""
-    return value if isinstance(value, Handle) else to_array(value)
+def asarray(value: Any, device: str | None = None) -> Any:
+    """A LazyArray of anything array-like, on the default device or this one; the object itself
+    when it is one, wherever it lives."""
+    return value if isinstance(value, Handle) else to_array(value, device=device)
 
 
 # ---- reshape

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy._core import multiarray
 
+from lazyfuse import config
 from lazyfuse.frontend import (
     buffers,
     converter,
@@ -56,6 +57,7 @@ from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.grids import Grid
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.iteration import nditer
 from lazyfuse.frontend.lib import lib
 from lazyfuse.frontend.methods import open_bounds
@@ -330,7 +332,7 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            engine = _shortened(name, _spared(name, value, HOST.function(value)))
+            engine = _shortened(name, _spared(name, value, at_home(HOST.function(value))))
             if name == "clip":
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)
@@ -370,7 +372,12 @@ def _shortened(name: str, composed: Any) -> Any:
     @wraps(composed)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = shorter(*args, **kwargs)
-        return composed(*args, **kwargs) if found is None else found
+        if found is not None:
+            return found
+        if kwargs.get("device") is None:
+            return composed(*args, **kwargs)
+        with config.options(device=str(kwargs["device"])):  # numbers become arrays there, too
+            return composed(*args, **kwargs)
 
     return call
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import operand, scalar, to_array, warn_of_cast
+from lazyfuse.frontend.convert import check_home, operand, scalar, to_array, warn_of_cast
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.ir.node import Map, Masked, Node
 from lazyfuse.ir.order import c_strides, f_strides, is_f_contiguous, result_strides
@@ -34,7 +34,8 @@ def deliver(
     """
     if out is not None:
         check_output(name, node.dtype, out, casting)
-    masks = [] if where is True else [mask_node(where)]
+        check_home(out.device, device)
+    masks = [] if where is True else [mask_node(where, device)]
     around = [mask.shape for mask in masks]
     if out is None:
         shape = broadcast([*(shapes or [node.shape]), *around])
@@ -101,12 +102,13 @@ def _check_shape(shapes: Sequence[Shape], out: Any) -> None:
         )
 
 
-def mask_node(where: Any) -> Node:
-    """What `where=` was given: numbers and sequences count as what bool makes of them.
-    Raises: TypeError for an array that is not boolean."""
+def mask_node(where: Any, device: str) -> Node:
+    """What `where=` was given, on this device: numbers and sequences count as what bool makes of
+    them. Raises: TypeError for an array that is not boolean."""
     if not isinstance(where, Handle | np.ndarray):
         where = np.asarray(where, bool)
-    found = operand(where)
+    found = operand(where, device)
+    check_home(found.device, device)
     if isinstance(where, Handle) and where._is_scalar and found.node is not None:
         return converted(found.node, "b1")
     if found.type != "b1":
@@ -170,6 +172,7 @@ def finished(node: Node, device: str, out: Any) -> Any:
     if out is None:
         return result(node, device)
     check_folded(node.shape, out)
+    check_home(out.device, device)
     check_writeable(out)
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from lazyfuse.frontend import elementwise, fallback, indexing, methods, picks, pieces, selection
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, device_beside
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.library import Call
 from lazyfuse.frontend.manipulation import asarray, ravel
@@ -43,7 +43,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     Raises: IndexError; with mode "wrap" or "clip" only for an empty axis.
     """
     try:
-        array, index = asarray(a), asarray(indices)
+        array = asarray(a)
+        index = asarray(indices, array.device)
         if out is not None or mode not in _MODES or not np.can_cast(index.dtype, np.intp):
             raise ForeignError("take")
     except ForeignError:
@@ -98,7 +99,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """The slices along an axis where the 1-d condition holds; a shorter one stands for false
     behind its end. Raises: ValueError, IndexError."""
     try:
-        mask = asarray(condition)
+        mask = asarray(condition, device_beside((a,)))
     except ForeignError:
         return fallback.call(np.compress, condition, a, axis, out=out)
     if mask.ndim != 1:
@@ -123,7 +124,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     is none, in mode "raise"."""
     try:
         number = asarray(a)
-        given = [asarray(choice) for choice in choices]
+        given = [asarray(choice, number.device) for choice in choices]
         arrays = all(isinstance(choice, Handle | np.ndarray) for choice in choices)
         plain = out is None and mode in _MODES and np.can_cast(number.dtype, np.intp)
         if not plain or not arrays or not 0 < len(given) <= 32:

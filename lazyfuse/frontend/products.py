@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, check_home
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.outputs import as_array, check_cast, converted
@@ -68,5 +68,6 @@ def _into(ufunc: np.ufunc, out: Any, found: Any, options: Mapping[str, Any]) -> 
     if out.shape != found.shape:
         raise ForeignError("an output that is broadcast or wrong")
     check_cast(ufunc, found._code, out._code, options.get("casting", "same_kind"))
+    check_home(out.device, found.device)
     out._write(converted(found._read(), out._code))
     return out

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.convert import ForeignError, operand, scalar
+from lazyfuse.frontend.convert import ForeignError, operands_of, scalar
 from lazyfuse.frontend.elementwise import OutputOf, common_device
 from lazyfuse.frontend.handle import Handle, result
 from lazyfuse.frontend.library import Call, record
@@ -66,7 +66,7 @@ def elementwise(ufunc: np.ufunc, values: Sequence[Any]) -> Any:
     if special is not ufunc or ufunc.nout != 1 or len(values) != ufunc.nin:
         return None
     try:
-        operands = [operand(value) for value in values]
+        operands = operands_of(values)
     except ForeignError:
         return None
     asked = [np.dtype(i.type) if isinstance(i.type, str) else i.type for i in operands]

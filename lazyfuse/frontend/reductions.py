@@ -63,8 +63,10 @@ def reduce(
         if loop is not None and loop.native and _computes(row, loop.operands[0], initial, where):
             if out is not None:
                 check_folded(reduced(array.shape, axes, keepdims=keep), out)
-            node = _fold(row, array._read(), axes, loop, initial=initial, where=where, keep=keep)
-            return finished(node, array._storage.device, out)
+            device = array._storage.device
+            chosen = None if where is True else mask_node(where, device)
+            node = _fold(row, array._read(), axes, loop, initial=initial, chosen=chosen, keep=keep)
+            return finished(node, device, out)
         found = recorded.reduction(
             row.ufunc, array, axis=axis, dtype=dtype, keepdims=keep, initial=initial, where=where,
             like=like if out is None else out._code,
@@ -95,14 +97,14 @@ def _fold(
     loop: Loop,
     *,
     initial: Any,
-    where: Any,
+    chosen: Node | None,
     keep: bool,
 ) -> Node:
-    """The node of a fold that kernels compute."""
+    """The node of a fold that kernels compute, of what a mask leaves where there is one."""
     accumulate = loop.operands[0]
     source = counted(source, accumulate)
-    if where is not True:
-        source = _masked(row, source, where, accumulate)
+    if chosen is not None:
+        source = _masked(row, source, chosen, accumulate)
     elif not row.empty and initial is _MISSING:
         _check_not_empty(row.name, source, axes)
     if not axes:
@@ -183,9 +185,8 @@ def _computes(row: Any, accumulate: str, initial: Any, where: Any) -> bool:
     return True
 
 
-def _masked(row: Any, source: Node, where: Any, accumulate: str) -> Node:
+def _masked(row: Any, source: Node, chosen: Node, accumulate: str) -> Node:
     """The operand with the fold's identity where the mask is false."""
-    chosen = mask_node(where)
     if broadcast([source.shape, chosen.shape]) != source.shape:
         raise ValueError(
             f"where= of shape {chosen.shape} does not broadcast to the operand's {source.shape}"

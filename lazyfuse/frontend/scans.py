@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import creation, fallback, joining, manipulation
+from lazyfuse.frontend.convert import check_home
 from lazyfuse.frontend.folds import single
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.outputs import check_array, counted
@@ -49,7 +50,7 @@ def accumulate(
         return fallback.call(ufunc.accumulate, array, number, dtype, out=out)
     node = _node(ufunc, given._read(), number, kind)
     device = given._storage.device
-    return new(node, device) if out is None else _into(out, node)
+    return new(node, device) if out is None else _into(out, node, device)
 
 
 def _node(ufunc: np.ufunc, source: Node, axis: int, dtype: str) -> Node:
@@ -109,9 +110,10 @@ def _may_raise(ufunc: np.ufunc, dtype: str) -> bool:
     return ufunc is np.power and dtype[0] == "i"
 
 
-def _into(out: Any, node: Node) -> Any:
+def _into(out: Any, node: Node, device: str) -> Any:
     """Write a scan of the dtype of `out` into it."""
     check_array(out)
+    check_home(out.device, device)
     if out.shape != node.shape:
         raise ValueError(
             "operands could not be broadcast together with remapped shapes "

@@ -27,7 +27,7 @@ from lazyfuse.frontend import (
     windows,
 )
 from lazyfuse.frontend.call_form import as_arrays, call
-from lazyfuse.frontend.convert import ForeignError, eager_size
+from lazyfuse.frontend.convert import ForeignError, are_numbers_numpys, device_beside, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
@@ -196,7 +196,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == self._short.nin:
-            if type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS and eager_size():
+            are_numbers = type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS
+            if are_numbers and are_numbers_numpys():
                 count(_OF_NUMBERS)
                 return heard(self._ufunc, *args)  # which gives numbers
             found = None if self._at_once is None else self._at_once(args)
@@ -214,7 +215,10 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
     call_as_user = __call__
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
-        at_once = self._is_exact or small.are_scalars(args)
+        are_numbers = small.are_scalars(args)
+        if are_numbers and not kwargs and are_numbers_numpys():
+            return heard(self._ufunc, *args)
+        at_once = self._is_exact or are_numbers
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is small.LARGE:
             found = self._on_parts(args, kwargs)
@@ -287,7 +291,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         try:
             if not is_plain:
                 raise ForeignError("outer")
-            left, right = asarray(args[0]), asarray(args[1])
+            home = device_beside(args)
+            left, right = asarray(args[0], home), asarray(args[1], home)
             if left.ndim + right.ndim > MOST_AXES:
                 raise ForeignError("too many axes")
         except ForeignError:

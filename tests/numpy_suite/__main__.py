@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.environment import ROOT
 from tests.numpy_suite import report
-from tests.numpy_suite.driver import ROOT, Suite, modules
+from tests.numpy_suite.driver import Suite, modules
 
 PAGE = ROOT / "docs" / "numpy-tests.md"
 

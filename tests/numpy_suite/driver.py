@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy
 
+from tests.environment import python_path
 from tests.numpy_suite.rewrite import rewrite
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 NUMPY = Path(numpy.__file__).parent
 FOLDERS = ("_core/tests", "lib/tests")
 #: Seconds for one module, and processes of one module that may crash.
@@ -126,7 +126,7 @@ class Suite:
 
     def _process(self, path: Path, out: Path, done: Path) -> str:
         target = self.folder / path.parent.parent.name / path.name
-        environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, **self.environment, "PYTHONPATH": python_path()}
         environment |= {"LAZYFUSE_SUITE_OUT": str(out), "LAZYFUSE_SUITE_SKIP": str(done)}
         environment["LAZYFUSE_SUITE_LAZY" if self.lazy else "LAZYFUSE_SUITE_PRINCIPLES"] = "1"
         # Memory that a test asks NPY_AVAILABLE_MEM for is more than a shared machine has to spare.
