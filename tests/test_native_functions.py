@@ -49,6 +49,33 @@ OUTPUTS: dict[str, Callable[..., Any]] = {
 }
 
 
+METHODS_OF_UFUNCS: dict[str, Callable[..., Any]] = {
+    "outer": lambda np, x: np.subtract.outer(x, x[0]),
+    "outer of a number": lambda np, x: np.add.outer(x, 2),
+    "outer of its own bits": lambda np, x: np.power.outer(x[0], x[1]),
+    "at": lambda np, x: np.add.at(x, ([0, 0], [1, 1]), 2.0),
+    "at of one operand": lambda np, x: np.negative.at(x, [0, 1, 0]),
+    "at of a view": lambda np, x: np.multiply.at(x[1], [2, 2], [3.0, 4.0]),
+    "at, outside": lambda np, x: np.add.at(x, [9], 1.0),
+    "a fold that no kernel does": lambda np, x: np.logaddexp.reduce(x, axis=1),
+    "another one": lambda np, x: np.hypot.reduce(x),
+}
+
+
+@pytest.mark.parametrize("name", METHODS_OF_UFUNCS)
+def test_methods_of_ufuncs(name: str) -> None:
+    """What they give and write; what is pending has what was there before."""
+
+    def program(np: Any, x: Any) -> Any:
+        part, large = np.array(x), np.arange(50_000.0)
+        pending = large[: part.size].reshape(part.shape) + part
+        return METHODS_OF_UFUNCS[name](np, part), part, pending
+
+    oracle.check(program, host.arange(6.0).reshape(2, 3) + 1)
+    kind = type(lf.add.reduce)
+    assert isinstance(lf.add.outer, kind) and isinstance(lf.add.at, kind)
+
+
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs(name: str) -> None:
     """They are given, and written."""

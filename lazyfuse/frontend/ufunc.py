@@ -37,7 +37,7 @@ from lazyfuse.frontend.shortcuts import binary, into, is_pending, number_first, 
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.rules import OF_UFUNCS, Rule, of_ufuncs
 from lazyfuse.ops.shapes import MOST_AXES
-from lazyfuse.ops.table import MULTIPLE, OPS
+from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
 from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a call on numbers (`rerecord.count`).
@@ -95,21 +95,6 @@ class UfuncType(type):
         )
 
 
-def _at_once(engine: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a ufunc that NumPy computes at once on small operands."""
-    name = engine.__name__
-
-    @wraps(engine)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._is_exact:
-            found = small.ufunc(getattr(self._ufunc, name), args, kwargs)
-            if found is not small.LARGE:
-                return found
-        return _asked(self, engine, args, kwargs)
-
-    return method
-
-
 class _Folded(Function):
     """A method of one ufunc."""
 
@@ -139,8 +124,9 @@ class _Folding:
             return _asked(ufunc, engine, args, kwargs)
 
         own = f"{ufunc.__name__}.{name}"
-        function = _Folded(own, method, getattr(ufunc._ufunc, name), OF_UFUNCS[name],
-                           larger=of_ufuncs(name), is_exact=ufunc._is_exact)  # fmt: skip
+        is_exact = ufunc._is_exact or (name == "reduce" and ufunc.__name__ not in REDUCTIONS)
+        rule, plain = OF_UFUNCS.get(name, Rule.NONE), getattr(ufunc._ufunc, name)
+        function = _Folded(own, method, plain, rule, larger=of_ufuncs(name), is_exact=is_exact)
         function.__qualname__ = f"ufunc.{name}"
         vars(function)["__self__"] = ufunc
         return vars(ufunc).setdefault(name, function)
@@ -284,7 +270,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         out = None if out is Ellipsis else out
         return folds.reduceat(self._ufunc, array, indices, axis, dtype, out)
 
-    @_at_once
+    @_Folding
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The op on all pairs: recorded through broadcasting."""
         is_plain = len(args) == self._ufunc.nin == 2 and self._ufunc.signature is None
@@ -299,7 +285,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return fallback.call(self._ufunc.outer, *args, **kwargs)
         return self(left[(..., *(None,) * right.ndim)], right, **kwargs)
 
-    @_at_once
+    @_Folding
     def at(self, a: Any, indices: Any, *values: Any) -> None:
         """Unbuffered in-place operation on indexed elements."""
         picking.at(self._ufunc, a, indices, *values)

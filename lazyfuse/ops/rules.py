@@ -64,7 +64,7 @@ METHODS = _table(
     TIMES="repeat",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate", ANY="reduceat")
+OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat")
 
 
 class Middling(NamedTuple):
