@@ -142,7 +142,10 @@ class FakeFunction:
     def __init__(self, fake: FakeCupy, module: PtxModule, name: str) -> None:
         self.fake, self.module, self.name = fake, module, name
         self.device = fake.current
-        self.most_shared = 48 * 1024
+        variables = module.code(name).function.variables.values()
+        inside = [*variables, *module.parsed.variables.values()]
+        own = sum(variable.nbytes for variable in inside if variable.space == "shared")
+        self.most_shared = 48 * 1024 - own
         self.ptr = len(fake.functions)
         fake.functions.append(self)
 

@@ -24,8 +24,9 @@ from lazyfuse.backends.cuda.program import PARAMETER_BYTES, WIDE_PARAMETER_BYTES
 
 #: Of the shared memory of a block: what the system takes, and variables of a kernel.
 RESERVED_BYTES = 4096
-#: Shared memory that a launch may ask for without telling the driver before.
-PLAIN_SHARED_BYTES = 40 * 1024
+#: Shared memory that a launch may ask for without telling the driver before: 48 KiB, of which
+#: 64 outputs take 32 for what warps exchange.
+PLAIN_SHARED_BYTES = 16 * 1024
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _MOST_SHARED = 8
 #: The context of a device that is current already.

@@ -338,14 +338,16 @@ def pack_bytes(program: Program, number: int) -> int:
 
 
 def can_pack(program: Program, layout: Layout) -> bool:
-    """Whether every pack starts at a whole number of packs from its argument's address."""
+    """Whether every pack starts at a whole number of packs from its argument's address, and from
+    the start of the rows that a kernel keeps, which follow each other without gaps."""
     kernel, pack = program.kernel, program.pack
     if pack == 1:
         return False
     columns = program.shape is Shape.COLUMNS
     fast = kernel.outer - 1 if columns else len(layout.extents) - 1
     together = kernel.inner if program.shape is Shape.ROWS else kernel.outer
-    if (columns or together > 1) and layout.extents[fast] % pack:
+    apart = program.shared_sizes and math.prod(layout.extents[: kernel.outer]) > 1
+    if (columns or together > 1 or apart) and layout.extents[fast] % pack:
         return False
     for number in program.packed_args:
         strides = layout.strides[number]

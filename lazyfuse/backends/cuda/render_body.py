@@ -18,7 +18,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
-from lazyfuse.backends.cuda.render_narrow import halves, loose
+from lazyfuse.backends.cuda.render_narrow import halves, is_extended, loose
 from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -82,6 +82,8 @@ def render_body(body: Sequence[Instr], site: Site) -> list[str]:
         if number in native:
             name, operands = native[number]
             text = f"{name}({', '.join(_half_operand(body, operand) for operand in operands)})"
+        elif number not in wide and is_extended(instr):
+            text = f"({kind})lf_whole({_expression(instr, body, site, 'unsigned int')})"
         else:
             text = _expression(instr, body, site, kind)
         if number in wide and number not in read:

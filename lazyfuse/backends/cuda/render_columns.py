@@ -30,6 +30,7 @@ from lazyfuse.backends.cuda.render_inner import (
     stored,
 )
 from lazyfuse.backends.cuda.render_phases import (
+    awaits,
     finish,
     launch_ranges,
     precedes_outer,
@@ -198,7 +199,7 @@ def _pack(inner: InnerPhase) -> list[str]:
 
 def _scratch(arg: int) -> str:
     """A row of scratch memory holds neighbouring columns."""
-    return f"a{arg}[c * slots + o[w] - moved]"
+    return f"a{arg}[(unsigned long long)c * slots + (o[w] - moved)]"
 
 
 def _outer_phase(
@@ -219,6 +220,7 @@ def _outer_phase(
     alone = " && blockIdx.y == 0" if leading else ""
     each = _each(width, ["if (o[w] < outer_total) {", *_indented(lines), "}"])
     return [
+        *awaits(kernel, number),
         f"if (first <= {number} && {number} < last && lane == 0{alone}) {{",
         *_indented(each),
         "}",

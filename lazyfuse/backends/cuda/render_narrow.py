@@ -20,6 +20,10 @@ from lazyfuse.ops.body import Instr, Literal
 #: Operations whose low bits need the low bits of their operands only.
 _MODULAR = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _NARROW = frozenset(("i1", "u1", "i2", "u2"))
+#: Of int8 that was the low byte of a word, NVRTC 13 compares sums as they are, with the bytes
+#: above, where it should extend their sign: `x + 1 > 0` was wrong for one of four elements of a
+#: pack, before sm_100.
+_UNEXTENDED = frozenset(("add", "sub", "neg", "cast", "bitcast"))
 #: What the device does on float16.
 _HALF = {"add": "lf_half_add", "sub": "lf_half_subtract", "mul": "lf_half_multiply"}
 
@@ -35,6 +39,11 @@ def loose(body: Sequence[Instr]) -> frozenset[int]:
         if number not in candidates:
             candidates -= set(instr.args)
     return frozenset(candidates)
+
+
+def is_extended(instr: Instr) -> bool:
+    """Whether a value has to be computed in a whole register, and its sign extended from there."""
+    return instr.dtype == "i1" and instr.op in _UNEXTENDED
 
 
 def halves(body: Sequence[Instr]) -> Mapping[int, tuple[str, tuple[int, ...]]]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyfuse.backends.cuda.accumulate import Fold, read, start
-from lazyfuse.ir.kernel import Kernel, Level
+from lazyfuse.backends.cuda.render_inner import loaded
+from lazyfuse.ir.kernel import FIXED, Kernel, Level, Role
 
 
 def folds_of(kernel: Kernel) -> list[list[Fold]]:
@@ -30,6 +31,23 @@ def precedes_outer(kernel: Kernel, number: int) -> bool:
     """Whether an outer phase follows phase `number`."""
     following = kernel.phases[number + 1 : number + 2]
     return bool(following) and following[0].level is Level.OUTER
+
+
+def awaits(kernel: Kernel, number: int) -> list[str]:
+    """A barrier before outer phase `number`, where what it stores may be the memory of an input
+    of which all threads of a group read one element: none may be late."""
+    inner = range(kernel.outer, kernel.outer + kernel.inner)
+    before = [phase for phase in kernel.phases[:number] if phase.level is Level.INNER]
+    read = {arg for phase in before for arg in loaded(phase)}
+    taken = {
+        kernel.args[arg].dtype
+        for arg in read
+        if kernel.args[arg].role is Role.IN
+        and all(kernel.args[arg].access[axis] == FIXED for axis in inner)
+    }
+    stored = {kernel.args[store.arg].dtype for store in kernel.phases[number].stores}
+    ran = f"first <= {number} && {number} < last"
+    return [f"if ({ran}) __syncthreads();"] if taken & stored else []
 
 
 def finish(folds: list[Fold]) -> list[str]:

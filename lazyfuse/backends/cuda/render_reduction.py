@@ -43,6 +43,7 @@ from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_columns import columns_tile
 from lazyfuse.backends.cuda.render_inner import InnerPhase, PackPlan, inner_loops, plan_packs
 from lazyfuse.backends.cuda.render_phases import (
+    awaits,
     finish,
     folds_of,
     launch_ranges,
@@ -200,7 +201,8 @@ def _outer_phase(
         acc=reader(folds),
     )
     alone = " && blockIdx.y == 0" if leading else ""
-    lines = [f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{"]
+    lines = awaits(kernel, number)
+    lines.append(f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{")
     lines += [f"  {line}" for line in render_body(phase.body, site)]
     for store in phase.stores:
         lines.append(f"  {element(store.arg, kernel.args[store.arg], axes)} = v{store.value};")

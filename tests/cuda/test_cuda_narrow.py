@@ -1,0 +1,48 @@
+"""Integers of 8 bits in packs, as NVRTC compiles them: what reads a sum sees its 8 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_check import ARCHITECTURES, needs_ptx
+
+import lazyfuse as lf
+from lazyfuse.backends.cuda_ptx import CudaPtxBackend
+from lazyfuse.runtime import session
+
+pytestmark = [pytest.mark.engine, needs_ptx]
+
+
+def program(xp: Any, x: Any, y: Any) -> dict[str, Any]:
+    made = {
+        "sum": x + y,
+        "difference": x - y,
+        "product": x * y,
+        "negative": -x,
+        "size": xp.abs(x),
+        "narrowed": (x.astype("i4") - y).astype("i1"),
+        "signed": (x.astype("u1") + y.astype("u1")).astype("i1"),
+        "both": -((x + y) ^ x),
+    }
+    return {
+        f"{name} {number}": array
+        for name, value in made.items()
+        for number, array in enumerate((value > 0, xp.maximum(value, y), value // 3))
+    }
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_reads_sums(monkeypatch: pytest.MonkeyPatch, architecture: str) -> None:
+    """Comparisons and divisions of results that may not fit, each in a kernel of its own."""
+    given = np.random.default_rng(6).integers(-128, 128, (2, 80)).astype("i1")
+    backend, normal = CudaPtxBackend(architecture=architecture), session.backend
+    monkeypatch.setattr(
+        session, "backend", lambda name: backend if name == "cuda-ptx" else normal(name)
+    )
+    with lf.options(device="cuda-ptx", disk_cache=False, eager_size=0), np.errstate(all="ignore"):
+        found = program(lf, *map(lf.array, given))
+        for name, expected in program(np, *given).items():
+            own = lf.asnumpy(found[name])
+            assert own.dtype == expected.dtype and np.array_equal(own, expected), name
