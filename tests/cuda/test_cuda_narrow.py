@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,23 @@ def program(xp: Any, x: Any, y: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_what_reads_sums(monkeypatch: pytest.MonkeyPatch, architecture: str) -> None:
+@pytest.fixture(params=ARCHITECTURES)
+def interpreter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """That of one architecture is the device; plans are bound to theirs."""
+    backend, normal = CudaPtxBackend(architecture=request.param), session.backend
+    lf.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            session, "backend", lambda name: backend if name == "cuda-ptx" else normal(name)
+        )
+        yield
+    lf.cache_clear()
+
+
+@pytest.mark.usefixtures("interpreter")
+def test_what_reads_sums() -> None:
     """Comparisons and divisions of results that may not fit, each in a kernel of its own."""
     given = np.random.default_rng(6).integers(-128, 128, (2, 80)).astype("i1")
-    backend, normal = CudaPtxBackend(architecture=architecture), session.backend
-    monkeypatch.setattr(
-        session, "backend", lambda name: backend if name == "cuda-ptx" else normal(name)
-    )
     with lf.options(device="cuda-ptx", disk_cache=False, eager_size=0), np.errstate(all="ignore"):
         found = program(lf, *map(lf.array, given))
         for name, expected in program(np, *given).items():
