@@ -1,4 +1,4 @@
-"""Integers of 8 bits in packs, as NVRTC compiles them: what reads a sum sees its 8 bits."""
+"""Narrow integers in packs, as NVRTC compiles them: what reads a sum sees its bits alone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def program(xp: Any, x: Any, y: Any) -> dict[str, Any]:
         "narrowed": (x.astype("i4") - y).astype("i1"),
         "signed": (x.astype("u1") + y.astype("u1")).astype("i1"),
         "both": -((x + y) ^ x),
+        "all": (x + y) * 3 - y,
     }
     return {
         f"{name} {number}": array
         for name, value in made.items()
         for number, array in enumerate((value > 0, xp.maximum(value, y), value // 3))
-    }
+    } | {"shifted": -xp.maximum(x & y, x ^ x) >> 5}
 
 
 @pytest.fixture(params=ARCHITECTURES)
@@ -48,9 +49,11 @@ def interpreter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("interpreter")
-def test_what_reads_sums() -> None:
+@pytest.mark.parametrize("dtype", ["i1", "i2"])
+def test_what_reads_sums(dtype: str) -> None:
     """Comparisons and divisions of results that may not fit, each in a kernel of its own."""
-    given = np.random.default_rng(6).integers(-128, 128, (2, 80)).astype("i1")
+    info = np.iinfo(dtype)
+    given = np.random.default_rng(6).integers(info.min, info.max, (2, 80), dtype)
     with lf.options(device="cuda-ptx", disk_cache=False, eager_size=0), np.errstate(all="ignore"):
         found = program(lf, *map(lf.array, given))
         for name, expected in program(np, *given).items():

@@ -18,7 +18,7 @@ import numpy as np
 
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cuda.ctype import CTYPES, PART
-from lazyfuse.backends.cuda.render_narrow import halves, is_extended, loose
+from lazyfuse.backends.cuda.render_narrow import apart, halves, loose
 from lazyfuse.ops.body import Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
 
@@ -74,7 +74,7 @@ def render_body(body: Sequence[Instr], site: Site) -> list[str]:
 
     Raises: Unsupported where a primitive has no CUDA cell for the dtype.
     """
-    wide, native = loose(body), halves(body)
+    wide, native, alone = loose(body), halves(body), apart(body)
     read = {arg for instr in body for arg in instr.args}
     lines = []
     for number, instr in enumerate(body):
@@ -82,10 +82,10 @@ def render_body(body: Sequence[Instr], site: Site) -> list[str]:
         if number in native:
             name, operands = native[number]
             text = f"{name}({', '.join(_half_operand(body, operand) for operand in operands)})"
-        elif number not in wide and is_extended(instr):
-            text = f"({kind})lf_whole({_expression(instr, body, site, 'unsigned int')})"
         else:
             text = _expression(instr, body, site, kind)
+        if number in alone:
+            text = f"({kind})lf_whole({text})"
         if number in wide and number not in read:
             text = f"lf_whole({text})"
         lines.append(f"const {kind} v{number} = {text};")

@@ -20,30 +20,34 @@ from lazyfuse.ops.body import Instr, Literal
 #: Operations whose low bits need the low bits of their operands only.
 _MODULAR = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _NARROW = frozenset(("i1", "u1", "i2", "u2"))
-#: Of int8 that was the low byte of a word, NVRTC 13 compares sums as they are, with the bytes
-#: above, where it should extend their sign: `x + 1 > 0` was wrong for one of four elements of a
-#: pack, before sm_100.
-_UNEXTENDED = frozenset(("add", "sub", "neg", "cast", "bitcast"))
 #: What the device does on float16.
 _HALF = {"add": "lf_half_add", "sub": "lf_half_subtract", "mul": "lf_half_multiply"}
 
 
 def loose(body: Sequence[Instr]) -> frozenset[int]:
     """The values that may keep bits beyond their width."""
-    candidates = {
-        number
-        for number, instr in enumerate(body)
-        if instr.op in _MODULAR and instr.dtype in _NARROW
-    }
+    candidates = {number for number, instr in enumerate(body) if _is_modular(instr)}
     for number, instr in enumerate(body):
         if number not in candidates:
             candidates -= set(instr.args)
     return frozenset(candidates)
 
 
-def is_extended(instr: Instr) -> bool:
-    """Whether a value has to be computed in a whole register, and its sign extended from there."""
-    return instr.dtype == "i1" and instr.op in _UNEXTENDED
+def apart(body: Sequence[Instr]) -> frozenset[int]:
+    """The narrow integers in memory of which more than low bits count. In a pack they are parts of
+    a word, and of the low part NVRTC 13 believes before sm_100 what is not so: `x + 1 > 0` was
+    wrong for one of four elements of int8, and `-(x & y) >> n` for one of two of int16."""
+    read: set[int] = set()
+    for number, instr in reversed(list(enumerate(body))):
+        if number in read or not _is_modular(instr):
+            read.update(instr.args)
+    return frozenset(
+        number for number in read if body[number].op == "load" and body[number].dtype in _NARROW
+    )
+
+
+def _is_modular(instr: Instr) -> bool:
+    return instr.op in _MODULAR and instr.dtype in _NARROW
 
 
 def halves(body: Sequence[Instr]) -> Mapping[int, tuple[str, tuple[int, ...]]]:
