@@ -234,6 +234,14 @@ def test_extremes_of_floats() -> None:
     assert np.isnan(got).tolist() == [False, False, True, True]
 
 
+def test_rectified_extremes() -> None:
+    """`.relu` leaves nothing below 0."""
+    a, b = np.array([[-5, 3, -1], [-7, -2, 4]], "i4")
+    for opcode, expected in (("max", [0, 3, 4]), ("min", [0, 0, 0])):
+        got = evaluate(f"{opcode}.relu.s32 d, a, b", ["s32", "s32"], "s32", a, b)
+        assert got == expected
+
+
 @pytest.mark.parametrize("source, target, value, result", [
     ("f32", "s32", math.nan, 0), ("f64", "s32", math.nan, -(2**31)),
     ("f32", "s32", 3e9, 2**31 - 1),

@@ -36,14 +36,16 @@ from lazyfuse.backends.cuda.render_phases import (
     precedes_outer,
     reader,
 )
-from lazyfuse.backends.cuda.render_shared import plan_shared
+from lazyfuse.backends.cuda.render_shared import SharedPlan
 from lazyfuse.ir.kernel import FIXED, Kernel, Level
 
 #: Rows whose loads are under way at once, where bodies are cheap.
 ROUNDS = 4
 
 
-def columns_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
+def columns_tile(
+    kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan
+) -> list[str]:
     """All phases, for the columns of a tile."""
     width = packs.width
     own = f"packed ? row * {width} + w : w * rows + row"
@@ -61,9 +63,7 @@ def columns_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> li
     for number, phase in enumerate(kernel.phases):
         if phase.level is Level.INNER:
             seen_inner = True
-            inner = InnerPhase(
-                kernel, number, folds[number], packs, reader(folds), plan_shared(kernel)
-            )
+            inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), shared)
             lines += _inner_phase(inner)
         else:
             lines += _outer_phase(kernel, number, folds, width, leading=not seen_inner)

@@ -50,7 +50,7 @@ from lazyfuse.backends.cuda.render_phases import (
     precedes_outer,
     reader,
 )
-from lazyfuse.backends.cuda.render_shared import plan_shared, row_places, shared_places
+from lazyfuse.backends.cuda.render_shared import SharedPlan, plan_shared, row_places, shared_places
 from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
 
 #: Threads per block: whole warps, and 4 blocks fill an SM. More of them have fewer rows under way
@@ -90,7 +90,7 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
     )
     text += (
         f'extern "C" __global__ void __launch_bounds__({threads}, {BLOCKS}) {name}(\n'
-        f"    {given.signature}) {{\n{given.prologue}{_entry(kernel, folds, packs)}}}\n"
+        f"    {given.signature}) {{\n{given.prologue}{_entry(kernel, folds, packs, shared)}}}\n"
     )
     return Program(
         kernel,
@@ -127,7 +127,7 @@ def _types(kernel: Kernel, folds: list[list[Fold]]) -> str:
     return text + f"struct Totals {{ {fields(every)} }};\n"
 
 
-def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
+def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan) -> str:
     columns = kernel.lanes is Lanes.OUTER
     along, across = ("y", "x") if columns else ("x", "y")
     tile, width = (columns_tile, packs.width) if columns else (_rows_tile, 1)
@@ -139,22 +139,24 @@ def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> str:
         f"const unsigned int row = threadIdx.{across}, rows = blockDim.{across};",
         f"const ux outer_total = {product(outer)}, inner_total = {product(inner)};",
         "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
-        *shared_places(kernel, plan_shared(kernel)),
+        *shared_places(kernel, shared),
         f"for (ux tile = blockIdx.x; tile * {rows} < outer_total; tile += gridDim.x) {{",
-        *[f"  {line}" for line in tile(kernel, folds, packs)],
+        *[f"  {line}" for line in tile(kernel, folds, packs, shared)],
         "}",
     ]
     return "".join(f"  {line}\n" for line in lines)
 
 
-def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list[str]:
+def _rows_tile(
+    kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan
+) -> list[str]:
     lines = [
         "const ux o = tile * rows + row;",
         "const bool live = o < outer_total;",
         *coordinates("o", range(kernel.outer)),
         "Totals t;",
     ]
-    lines += row_places(kernel, plan_shared(kernel))
+    lines += row_places(kernel, shared)
     several = len(launch_ranges(kernel)) > 1
     if several:
         lines.append("if (first > 0 && live) t = totals[o];")
@@ -162,16 +164,15 @@ def _rows_tile(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan) -> list
     for number, phase in enumerate(kernel.phases):
         if phase.level is Level.INNER:
             seen_inner = True
-            lines += _inner_phase(kernel, number, folds, packs)
+            inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), shared)
+            lines += _inner_phase(inner)
         else:
             lines += _outer_phase(kernel, number, phase, folds, leading=not seen_inner)
     return lines
 
 
-def _inner_phase(
-    kernel: Kernel, number: int, folds: list[list[Fold]], packs: PackPlan
-) -> list[str]:
-    inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), plan_shared(kernel))
+def _inner_phase(inner: InnerPhase) -> list[str]:
+    kernel, number, folds = inner.kernel, inner.number, inner.folds
     lines = [
         f"if (first <= {number} && {number} < last) {{",
         f"  State{number} a = lf_identity{number}();",
@@ -179,14 +180,14 @@ def _inner_phase(
         *[f"    {line}" for line in inner_loops(inner)],
         "  }",
     ]
-    if folds[number]:
+    if folds:
         lines.append("  lf_group(a);")
-    if folds[number] or precedes_outer(kernel, number):
+    if folds or precedes_outer(kernel, number):
         state = f"static_cast<State{number}*>(partials)"
         gather = f"lf_gather(a, lf_identity{number}(), {state}, counters, o, live)"
         lines.append(f"  if (gridDim.y > 1 && !{gather}) return;")
-    lines += [f"  {line}" for line in finish(folds[number])]
-    if len(launch_ranges(kernel)) > 1 and folds[number]:
+    lines += [f"  {line}" for line in finish(folds)]
+    if len(launch_ranges(kernel)) > 1 and folds:
         lines.append("  if (gridDim.y > 1 && live && lane == 0) totals[o] = t;")
     return [*lines, "}"]
 

@@ -78,10 +78,11 @@ def _integer(instruction: Instruction, kind: PtxType, operands: int) -> Pure:
         return _product(opcode, next(iter(modifiers), "lo"), kind)
     if opcode == "shf" and modifiers <= {"l", "r", "wrap", "clamp"}:
         return Pure(integers.funnel(instruction.modifiers), (amount,) * 3)
+    name = ".".join((opcode, *sorted(modifiers)))
+    if name in integers.SIMPLE:
+        return Pure(integers.SIMPLE[name], (kind,) * operands)
     if modifiers:
         raise UnknownInstruction(f"modifiers {sorted(modifiers)}")
-    if opcode in integers.SIMPLE:
-        return Pure(integers.SIMPLE[opcode], (kind,) * operands)
     if opcode in _BITS:
         return Pure(_BITS[opcode], (kind,) * operands)
     if opcode in ("shl", "shr"):

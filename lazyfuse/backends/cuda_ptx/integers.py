@@ -17,6 +17,8 @@ SIMPLE: Mapping[str, Compute] = {
     "sub": np.subtract,
     "min": np.minimum,
     "max": np.maximum,
+    "min.relu": lambda a, b: np.maximum(np.minimum(a, b), a.dtype.type(0)),
+    "max.relu": lambda a, b: np.maximum(np.maximum(a, b), a.dtype.type(0)),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
