@@ -28,6 +28,9 @@ from tests.test_namespace_aliasing import (  # noqa: E402
     test_in_place,  # noqa: F401 - likewise
 )
 from tests.test_native import operators, small  # noqa: E402, F401 - fixtures of this module, too
+from tests.test_small_arrays import (  # noqa: E402
+    test_arrays_in_the_middle_of_long_lists,  # noqa: F401 - likewise
+)
 
 OUTPUTS: dict[str, Callable[..., Any]] = {
     "exact": lambda np, x, o: np.add(x, 1.0, out=o),

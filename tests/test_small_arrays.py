@@ -229,6 +229,30 @@ def test_small_operands_of_exact_functions() -> None:
             lf.sqrt(x - 10)
 
 
+@pytest.mark.parametrize("make", [
+    lambda np, s, a, b: np.array([1.0] * 40 + [s] + [2.0] * 40),
+    lambda np, s, a, b: np.asarray([1] * 40 + [a[1]] + [2] * 40),
+    lambda np, s, a, b: np.array([1.0] * 40 + [b[7]] + [2.0] * 40, dtype="f4"),
+    lambda np, s, a, b: np.array([[1.0, 2.0]] * 40 + [a] + [[3.0, 4.0]]),
+    lambda np, s, a, b: np.array([[1.0, 2.0]] * 40 + [[b[3], s]] + [(3.0, 4.0)]),
+    lambda np, s, a, b: np.sum([1.0] * 40 + [s] + [2.0] * 40),
+    lambda np, s, a, b: np.concatenate([[1.0] * 50, [2.0] * 40 + [s] + [3.0]]),
+    lambda np, s, a, b: np.where([True, False] * 40, [1.0] * 40 + [s] + [2.0] * 39, 0.0),
+    lambda np, s, a, b: np.add([1.0] * 40 + [a[0]] + [2.0] * 40, 1.0),
+    lambda np, s, a, b: b[[1] * 40 + [int(s)] + [2] * 40],
+    lambda np, s, a, b: np.array([1.0] * 40 + [b[:2]] + [2.0] * 40),
+    lambda np, s, a, b: np.array([1.0] * 40 + ["x"] + [2.0] * 40),
+])  # fmt: skip
+def test_arrays_in_the_middle_of_long_lists(make: Callable[..., Any]) -> None:
+    """Of which only the ends are looked at: NumPy takes the values that it needs."""
+
+    def program(np: Any) -> Any:
+        b = np.arange(50_000.0)
+        return make(np, b[:3].sum() * 1, np.array([5.0, 6.0]), b)
+
+    oracle.check(program)
+
+
 @pytest.mark.cpu("small arrays that are NumPy's")
 def test_small_arrays_beside_lists_tuples_and_numpys() -> None:
     """They stayed small: what the engine computed of them made everything after it pending."""

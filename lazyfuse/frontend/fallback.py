@@ -27,7 +27,7 @@ from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
-from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.small import are_numbers
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
@@ -227,7 +227,7 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
         array = numpys(value)
         return array[()] if value._is_scalar else array
     if type(value) in (list, tuple):
-        if SCALARS.issuperset(map(type, value)):
+        if are_numbers(value):
             return value
         items = [lower(item, numpys) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=False))

@@ -26,6 +26,7 @@ from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import Storage
+from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import DTYPES, OPS
 from lazyfuse.ops.types import code
@@ -112,6 +113,18 @@ def root(array: np.ndarray) -> Any:
         base = further
 
 
+def are_numbers(items: Sequence[Any]) -> bool:
+    """Whether a list has numbers, or lists of numbers, and no array of ours. Of a long one the
+    ends are looked at: to look at all takes as long as NumPy takes to make an array of it, and
+    NumPy asks an array that is in the middle for its values itself."""
+    if len(items) <= LOOKED_AT:
+        return SCALARS.issuperset(map(type, items))
+    return all(
+        type(end) in SCALARS or (type(end) in (list, tuple) and are_numbers(end))
+        for end in (items[0], items[-1])
+    )
+
+
 class Large(Exception):
     """An operand belongs to the engine, or is too large to be computed at once."""
 
@@ -138,7 +151,7 @@ class Lowering:
         if kind in (list, tuple):
             if len(value) > max(self.allowed, MOST_AXES):  # a shape is never too long
                 raise Large
-            if SCALARS.issuperset(map(type, value)):
+            if are_numbers(value):
                 return value
             items = [self.lower(item) for item in value]
             return value if _are_same(items, value) else kind(items)

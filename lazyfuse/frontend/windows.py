@@ -326,6 +326,8 @@ def beside(
 
 def _may_be_joined(items: Sequence[Any], larger: Middling) -> bool:
     """Whether there are arrays of the engine among items, and these are small together."""
+    if small.are_numbers(items):
+        return False
     shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
     return bool(shapes) and sum(map(size_of, shapes)) <= _limit(larger, 1)
 

@@ -63,6 +63,62 @@ yes:
   ret i1 true
 }
 
+; whether a long list or tuple begins and ends with numbers or lists of them, as `are_numbers` of
+; `frontend/small.py` says: then nobody looks at the rest
+define internal i1 @is_of_numbers(ptr %object, i1 %is_tuple, i64 %levels) {
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
+  %is_long = icmp sgt i64 %count, LOOKED_MOST
+  br i1 %is_long, label %ends, label %no
+ends:
+  %last = sub i64 %count, 1
+  %found = call i1 @are_numeric(ptr %object, i1 %is_tuple, i64 %last, i64 %last, i64 %levels)
+  ret i1 %found
+no:
+  ret i1 false
+}
+
+; whether items, from the first to the last in these steps, are numbers, or lists of such
+define internal i1 @are_numeric(ptr %object, i1 %is_tuple, i64 %last, i64 %step, i64 %levels) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %is_over = icmp sgt i64 %i, %last
+  br i1 %is_over, label %yes, label %look
+look:
+  %item = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
+  %is_number = call i1 @is_number(ptr %item)
+  br i1 %is_number, label %more, label %inside
+inside:
+  %found = call i1 @is_list_of_numbers(ptr %item, i64 %levels)
+  br i1 %found, label %more, label %no
+more:
+  %after = add i64 %i, %step
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal i1 @is_list_of_numbers(ptr %object, i64 %levels) {
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  %is_flat = icmp sgt i64 %levels, 0
+  %can_look = and i1 %is_sequence, %is_flat
+  br i1 %can_look, label %look, label %no
+look:
+  %less = sub i64 %levels, 1
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
+  %last = sub i64 %count, 1
+  %is_long = icmp sgt i64 %count, LOOKED_MOST
+  %step = select i1 %is_long, i64 %last, i64 1
+  %found = call i1 @are_numeric(ptr %object, i1 %is_tuple, i64 %last, i64 %step, i64 %less)
+  ret i1 %found
+no:
+  ret i1 false
+}
+
 ; whether an object is a number of Python's or NumPy's
 define internal i1 @is_number(ptr %object) {
   %kind = call ptr @kind(ptr %object)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from lazyfuse.ops.rules import MADE, MOST
+from lazyfuse.ops.rules import LOOKED_AT, MADE, MOST
 from lazyfuse.ops.shapes import MOST_AXES
 
 #: The elements that a product has at most, as in `frontend/at_once.py`; those that are made of no
 #: arrays; the extents of a shape.
-SIZES = {"PRODUCT_MOST": MOST, "MADE_MOST": MADE, "SHAPE_MOST": MOST_AXES}
+SIZES = {
+    "PRODUCT_MOST": MOST,
+    "MADE_MOST": MADE,
+    "SHAPE_MOST": MOST_AXES,
+    "LOOKED_MOST": LOOKED_AT,
+}
 
 PRODUCT = """
 declare i64 @llvm.smax.i64(i64, i64)

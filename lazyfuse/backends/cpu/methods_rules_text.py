@@ -205,11 +205,14 @@ define internal i64 @joined_size(ptr %items) {
   %is_sequence = or i1 %is_tuple, %is_list
   br i1 %is_sequence, label %sequence, label %none
 sequence:
+  %has_none = call i1 @is_of_numbers(ptr %items, i1 %is_tuple, i64 SHAPE_MOST)
+  br i1 %has_none, label %none, label %count_items
+count_items:
   %count = call i64 @length_of(ptr %items, i1 %is_tuple)
   br label %next
 next:
-  %i = phi i64 [ 0, %sequence ], [ %after, %look ]
-  %size = phi i64 [ 0, %sequence ], [ %sum, %look ]
+  %i = phi i64 [ 0, %count_items ], [ %after, %look ]
+  %size = phi i64 [ 0, %count_items ], [ %sum, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %look
 look:

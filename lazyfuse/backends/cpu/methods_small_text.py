@@ -263,9 +263,12 @@ define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %l
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %most = call i64 @llvm.smax.i64(i64 %eager, i64 SHAPE_MOST)
   %is_long = icmp sgt i64 %count, %most
-  br i1 %is_long, label %no, label %scan
+  br i1 %is_long, label %no, label %look_at_ends
+look_at_ends:
+  %is_of_numbers = call i1 @is_of_numbers(ptr %object, i1 %is_tuple, i64 %levels)
+  br i1 %is_of_numbers, label %same, label %scan
 scan:
-  %i = phi i64 [ 0, %0 ], [ %i_after, %plain ]
+  %i = phi i64 [ 0, %look_at_ends ], [ %i_after, %plain ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %same, label %look
 look:

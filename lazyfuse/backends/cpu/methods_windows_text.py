@@ -364,7 +364,8 @@ no:
 define internal i1 @items_have_window(ptr %object, i1 %is_tuple, i64 %levels) {
   %one = alloca [1 x ptr]
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
-  br label %next
+  %has_none = call i1 @is_of_numbers(ptr %object, i1 %is_tuple, i64 %levels)
+  br i1 %has_none, label %no, label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %look ]
   %is_over = icmp sge i64 %i, %count
