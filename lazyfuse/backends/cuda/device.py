@@ -101,7 +101,6 @@ class Device:
         push, pop = cupy.cuda.nvtx.RangePush, cupy.cuda.nvtx.RangePop
         device_now, number = cupy.cuda.runtime.getDevice, self.number
         linear = function.linear_launch
-
         most = [PLAIN_SHARED_BYTES]
 
         def launch(

@@ -1,6 +1,7 @@
 """Extents -> grid and block: how many threads share an outer index, and how many blocks.
 
-The choice depends on the extents and the device only, never on timing, so that float sums repeat.
+The choice depends on the kernel, the extents and the device, never on timing, so that float sums
+repeat.
 Group sizes are powers of two; blocks are whole warps (`group_text.py` relies on both).
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lazyfuse.backends.cuda.program import divisors
-from lazyfuse.ir.kernel import FIXED, UNIT, Arg, Kernel, Role
+from lazyfuse.ir.kernel import FIXED, UNIT, Arg, Kernel, Phase, Role
 
 
 def index_types(kernel: Kernel) -> str:
@@ -76,3 +76,20 @@ def offset(number: int, arg: Arg, axes: Sequence[int]) -> str:
 def element(number: int, arg: Arg, axes: Sequence[int]) -> str:
     """The lvalue of argument `number` at the current positions along `axes`."""
     return f"a{number}[{offset(number, arg, axes)}]"
+
+
+def loaded(phase: Phase) -> set[int]:
+    """The arguments that a phase reads at the current position."""
+    return {
+        instr.attr for instr in phase.body if instr.op == "load" and isinstance(instr.attr, int)
+    }
+
+
+def stored(phase: Phase) -> set[int]:
+    """The arguments that it writes."""
+    return {store.arg for store in phase.stores}
+
+
+def touched(phase: Phase) -> list[int]:
+    """Both, in order."""
+    return sorted(loaded(phase) | stored(phase))

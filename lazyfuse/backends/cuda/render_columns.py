@@ -15,9 +15,9 @@ a block apart, so that loads coalesce. Either way a column is added in the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from lazyfuse.backends.cuda.accumulate import Fold
-from lazyfuse.backends.cuda.render_access import coordinates, element
+from lazyfuse.backends.cuda.render_access import coordinates, loaded, stored
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_inner import (
     InnerPhase,
@@ -25,27 +25,23 @@ from lazyfuse.backends.cuda.render_inner import (
     fold_element,
     inner_axes,
     is_cheap,
-    loaded,
     rounds_of,
-    stored,
 )
 from lazyfuse.backends.cuda.render_phases import (
-    awaits,
     finish,
     launch_ranges,
+    outer_body,
+    phase_by_phase,
     precedes_outer,
-    reader,
 )
 from lazyfuse.backends.cuda.render_shared import SharedPlan
-from lazyfuse.ir.kernel import FIXED, Kernel, Level
+from lazyfuse.ir.kernel import FIXED, Kernel
 
 #: Rows whose loads are under way at once, where bodies are cheap.
 ROUNDS = 4
 
 
-def columns_tile(
-    kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan
-) -> list[str]:
+def columns_tile(kernel: Kernel, packs: PackPlan, shared: SharedPlan) -> list[str]:
     """All phases, for the columns of a tile."""
     width = packs.width
     own = f"packed ? row * {width} + w : w * rows + row"
@@ -59,15 +55,8 @@ def columns_tile(
     ]
     if len(launch_ranges(kernel)) > 1:
         lines += _each(width, ["if (first > 0 && o[w] < outer_total) ts[w] = totals[o[w]];"])
-    seen_inner = False
-    for number, phase in enumerate(kernel.phases):
-        if phase.level is Level.INNER:
-            seen_inner = True
-            inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), shared)
-            lines += _inner_phase(inner)
-        else:
-            lines += _outer_phase(kernel, number, folds, width, leading=not seen_inner)
-    return lines
+    outer = partial(_outer_phase, kernel, width)
+    return lines + phase_by_phase(kernel, packs, shared, _inner_phase, outer)
 
 
 def _each(width: int, lines: Sequence[str]) -> list[str]:
@@ -202,25 +191,11 @@ def _scratch(arg: int) -> str:
     return f"a{arg}[(unsigned long long)c * slots + (o[w] - moved)]"
 
 
-def _outer_phase(
-    kernel: Kernel, number: int, folds: list[list[Fold]], width: int, *, leading: bool
-) -> list[str]:
-    axes, phase = range(kernel.outer), kernel.phases[number]
-    site = Site(
-        load=lambda arg: element(arg, kernel.args[arg], axes),
-        index=lambda axis: f"i{axis}",
-        acc=reader(folds),
-    )
-    lines = ["const Totals& t = ts[w];", *coordinates("o[w]", axes)]
-    lines += render_body(phase.body, site)
-    lines += [
-        f"{element(store.arg, kernel.args[store.arg], axes)} = v{store.value};"
-        for store in phase.stores
-    ]
-    alone = " && blockIdx.y == 0" if leading else ""
+def _outer_phase(kernel: Kernel, width: int, number: int, alone: str) -> list[str]:
+    lines = ["const Totals& t = ts[w];", *coordinates("o[w]", range(kernel.outer))]
+    lines += outer_body(kernel, number)
     each = _each(width, ["if (o[w] < outer_total) {", *_indented(lines), "}"])
     return [
-        *awaits(kernel, number),
         f"if (first <= {number} && {number} < last && lane == 0{alone}) {{",
         *_indented(each),
         "}",

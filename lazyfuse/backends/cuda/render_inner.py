@@ -21,7 +21,14 @@ from dataclasses import dataclass
 
 from lazyfuse.backends.cuda.accumulate import Fold, fold_function, fold_value
 from lazyfuse.backends.cuda.ctype import CTYPES
-from lazyfuse.backends.cuda.render_access import coordinates, element, offset
+from lazyfuse.backends.cuda.render_access import (
+    coordinates,
+    element,
+    loaded,
+    offset,
+    stored,
+    touched,
+)
 from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_shared import SharedPlan
 from lazyfuse.ir.kernel import FIXED, STRIDED, UNIT, Kernel, Lanes, Level, Phase, Role
@@ -56,8 +63,8 @@ def plan_packs(kernel: Kernel, state_bytes: int) -> PackPlan:
     inner one in ROWS and the last outer one in COLUMNS. There a thread has a state of
     `state_bytes` for each column of a pack."""
     phases = [phase for phase in kernel.phases if phase.level is Level.INNER]
-    touched = sorted({number for phase in phases for number in _touched(phase)})
-    memory = [n for n in touched if kernel.args[n].role is not Role.SCRATCH]
+    numbers = sorted({number for phase in phases for number in touched(phase)})
+    memory = [n for n in numbers if kernel.args[n].role is not Role.SCRATCH]
     rows = kernel.lanes is Lanes.INNER
     last = kernel.outer + kernel.inner * rows - 1
     accesses = {number: kernel.args[number].access[last] for number in memory} if last >= 0 else {}
@@ -195,7 +202,7 @@ def _pack_loop(inner: InnerPhase) -> list[str]:
 def _compute_pack(inner: InnerPhase) -> list[str]:
     """The body for all elements of a pack; those that are read lie in `L#`, or in memory yet."""
     packs, early = inner.packs, rounds_of(inner) > 1
-    together = [arg for arg in _touched(inner.phase) if arg in packs.args or inner.is_scratch(arg)]
+    together = [arg for arg in touched(inner.phase) if arg in packs.args or inner.is_scratch(arg)]
     stores = [arg for arg in together if arg in stored(inner.phase)]
     lines = []
     for arg in together:
@@ -258,20 +265,6 @@ def _axes(kernel: Kernel) -> range:
 
 def inner_axes(kernel: Kernel) -> range:
     return range(kernel.outer, kernel.outer + kernel.inner)
-
-
-def loaded(phase: Phase) -> set[int]:
-    return {
-        instr.attr for instr in phase.body if instr.op == "load" and isinstance(instr.attr, int)
-    }
-
-
-def stored(phase: Phase) -> set[int]:
-    return {store.arg for store in phase.stores}
-
-
-def _touched(phase: Phase) -> list[int]:
-    return sorted(loaded(phase) | stored(phase))
 
 
 def flight_bytes(phase: Phase) -> int:

@@ -1,5 +1,5 @@
 """What the phases of a reduction have in common, whatever the thread layout: their accumulators,
-the launches they need, and what follows an inner phase.
+the launches they need, their order, and what follows an inner phase.
 """
 
 from __future__ import annotations
@@ -7,7 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyfuse.backends.cuda.accumulate import Fold, read, start
-from lazyfuse.backends.cuda.render_inner import loaded
+from lazyfuse.backends.cuda.render_access import element, loaded
+from lazyfuse.backends.cuda.render_body import Site, render_body
+from lazyfuse.backends.cuda.render_inner import InnerPhase, PackPlan
+from lazyfuse.backends.cuda.render_shared import SharedPlan
 from lazyfuse.ir.kernel import FIXED, Kernel, Level, Role
 
 
@@ -65,3 +68,35 @@ def reader(folds: list[list[Fold]]) -> Callable[[int, str], str]:
     """The finished accumulators in the totals `t`, by number and dtype."""
     by_number = {fold.number: fold for phase in folds for fold in phase}
     return lambda number, dtype: read(by_number[number], dtype)
+
+
+def phase_by_phase(
+    kernel: Kernel,
+    packs: PackPlan,
+    shared: SharedPlan,
+    inner: Callable[[InnerPhase], list[str]],
+    outer: Callable[[int, str], list[str]],
+) -> list[str]:
+    """The lines of all phases in order, as a thread layout writes them. Of an outer phase it is
+    given the number and what else must hold: before the first inner phase one block is enough."""
+    folds = folds_of(kernel)
+    lines, alone = [], " && blockIdx.y == 0"
+    for number, phase in enumerate(kernel.phases):
+        if phase.level is Level.INNER:
+            alone = ""
+            lines += inner(InnerPhase(kernel, number, folds[number], packs, reader(folds), shared))
+        else:
+            lines += awaits(kernel, number) + outer(number, alone)
+    return lines
+
+
+def outer_body(kernel: Kernel, number: int) -> list[str]:
+    """The body of outer phase `number` at the current outer positions, and its stores."""
+    axes, phase = range(kernel.outer), kernel.phases[number]
+
+    def place(arg: int) -> str:
+        return element(arg, kernel.args[arg], axes)
+
+    site = Site(load=place, index=lambda axis: f"i{axis}", acc=reader(folds_of(kernel)))
+    stores = [f"{place(store.arg)} = v{store.value};" for store in phase.stores]
+    return render_body(phase.body, site) + stores

@@ -20,6 +20,8 @@ accumulators wait in `totals`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from lazyfuse.backends.cuda.accumulate import Fold, definitions, fields, state_bytes
 from lazyfuse.backends.cuda.group_text import group_text
 from lazyfuse.backends.cuda.prelude import with_prelude
@@ -34,24 +36,22 @@ from lazyfuse.backends.cuda.program import (
 )
 from lazyfuse.backends.cuda.render_access import (
     coordinates,
-    element,
     index_types,
     layout_constants,
     product,
 )
-from lazyfuse.backends.cuda.render_body import Site, render_body
 from lazyfuse.backends.cuda.render_columns import columns_tile
 from lazyfuse.backends.cuda.render_inner import InnerPhase, PackPlan, inner_loops, plan_packs
 from lazyfuse.backends.cuda.render_phases import (
-    awaits,
     finish,
     folds_of,
     launch_ranges,
+    outer_body,
+    phase_by_phase,
     precedes_outer,
-    reader,
 )
 from lazyfuse.backends.cuda.render_shared import SharedPlan, plan_shared, row_places, shared_places
-from lazyfuse.ir.kernel import Kernel, Lanes, Level, Phase
+from lazyfuse.ir.kernel import Kernel, Lanes, Level
 
 #: Threads per block: whole warps, and 4 blocks fill an SM. More of them have fewer rows under way
 #: at once, which caches then hold for the next phase.
@@ -90,7 +90,7 @@ def render_reduction(kernel: Kernel, name: str, limit: int = PARAMETER_BYTES) ->
     )
     text += (
         f'extern "C" __global__ void __launch_bounds__({threads}, {BLOCKS}) {name}(\n'
-        f"    {given.signature}) {{\n{given.prologue}{_entry(kernel, folds, packs, shared)}}}\n"
+        f"    {given.signature}) {{\n{given.prologue}{_entry(kernel, packs, shared)}}}\n"
     )
     return Program(
         kernel,
@@ -127,7 +127,7 @@ def _types(kernel: Kernel, folds: list[list[Fold]]) -> str:
     return text + f"struct Totals {{ {fields(every)} }};\n"
 
 
-def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan) -> str:
+def _entry(kernel: Kernel, packs: PackPlan, shared: SharedPlan) -> str:
     columns = kernel.lanes is Lanes.OUTER
     along, across = ("y", "x") if columns else ("x", "y")
     tile, width = (columns_tile, packs.width) if columns else (_rows_tile, 1)
@@ -141,15 +141,13 @@ def _entry(kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: Sha
         "const ux start = (ux)blockIdx.y * lanes + lane, step = (ux)gridDim.y * lanes;",
         *shared_places(kernel, shared),
         f"for (ux tile = blockIdx.x; tile * {rows} < outer_total; tile += gridDim.x) {{",
-        *[f"  {line}" for line in tile(kernel, folds, packs, shared)],
+        *[f"  {line}" for line in tile(kernel, packs, shared)],
         "}",
     ]
     return "".join(f"  {line}\n" for line in lines)
 
 
-def _rows_tile(
-    kernel: Kernel, folds: list[list[Fold]], packs: PackPlan, shared: SharedPlan
-) -> list[str]:
+def _rows_tile(kernel: Kernel, packs: PackPlan, shared: SharedPlan) -> list[str]:
     lines = [
         "const ux o = tile * rows + row;",
         "const bool live = o < outer_total;",
@@ -160,14 +158,7 @@ def _rows_tile(
     several = len(launch_ranges(kernel)) > 1
     if several:
         lines.append("if (first > 0 && live) t = totals[o];")
-    seen_inner = False
-    for number, phase in enumerate(kernel.phases):
-        if phase.level is Level.INNER:
-            seen_inner = True
-            inner = InnerPhase(kernel, number, folds[number], packs, reader(folds), shared)
-            lines += _inner_phase(inner)
-        else:
-            lines += _outer_phase(kernel, number, phase, folds, leading=not seen_inner)
+    lines += phase_by_phase(kernel, packs, shared, _inner_phase, partial(_outer_phase, kernel))
     return lines
 
 
@@ -192,19 +183,9 @@ def _inner_phase(inner: InnerPhase) -> list[str]:
     return [*lines, "}"]
 
 
-def _outer_phase(
-    kernel: Kernel, number: int, phase: Phase, folds: list[list[Fold]], *, leading: bool
-) -> list[str]:
-    axes = range(kernel.outer)
-    site = Site(
-        load=lambda arg: element(arg, kernel.args[arg], axes),
-        index=lambda axis: f"i{axis}",
-        acc=reader(folds),
-    )
-    alone = " && blockIdx.y == 0" if leading else ""
-    lines = awaits(kernel, number)
-    lines.append(f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{")
-    lines += [f"  {line}" for line in render_body(phase.body, site)]
-    for store in phase.stores:
-        lines.append(f"  {element(store.arg, kernel.args[store.arg], axes)} = v{store.value};")
-    return [*lines, "}"]
+def _outer_phase(kernel: Kernel, number: int, alone: str) -> list[str]:
+    return [
+        f"if (first <= {number} && {number} < last && live && lane == 0{alone}) {{",
+        *(f"  {line}" for line in outer_body(kernel, number)),
+        "}",
+    ]

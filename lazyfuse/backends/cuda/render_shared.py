@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lazyfuse.backends.cuda.ctype import CTYPES
-from lazyfuse.backends.cuda.render_access import offset
+from lazyfuse.backends.cuda.render_access import offset, touched
 from lazyfuse.ir.kernel import UNIT, Kernel, Lanes, Level, Role
 
 
@@ -63,9 +63,7 @@ def _lives(kernel: Kernel) -> dict[int, tuple[int, int]]:
     lives: dict[int, tuple[int, int]] = {}
     for number, phase in enumerate(kernel.phases):
         if phase.level is Level.INNER:
-            loaded = {instr.attr for instr in phase.body if instr.op == "load"}
-            for arg in {*loaded, *(store.arg for store in phase.stores)}:
-                assert isinstance(arg, int), phase
+            for arg in touched(phase):
                 lives[arg] = lives.get(arg, (number, 0))[0], number
     return lives
 

@@ -3,7 +3,7 @@ forces, where that can run the kernel.
 
 Through cupy runs what it computes exactly, where it is asked for: its compiler flushes float32
 denormals to 0, whatever it is told; so nothing with float32 or float16 goes there, and no function
-of float64, which compute in float32 inside. An H100 moves elements of 8 bytes as fast either way
+of float64, some of which use float32 inside. An H100 moves elements of 8 bytes as fast either way
 (3.1 TB/s), sums slower (2.8, own text 2.9), and a reduction takes cupy 1 to 4 s to compile (40
 ms). Own text costs the host half of a launch by cupy's kernels and can be part of a CUDA graph.
 """
