@@ -17,8 +17,9 @@ from lazyfuse.runtime.recorder import memory
 #: Dtypes and shapes that are remembered.
 _MOST = 1024
 
-#: Of each dtype and shape: a node, memory, an array, and its bytes.
-PROTOTYPES: dict[tuple[np.dtype, Shape], tuple[Source, Any, Handle, int]] = {}
+#: Of each dtype and shape: a node, memory, an array, and its bytes; of a dtype and a number of
+#: axes the same without what follows from the shape.
+PROTOTYPES: dict[tuple[np.dtype, Shape | int], tuple[Source, Any, Handle, int | None]] = {}
 
 
 #: Whether there is machine code that asks for them.
@@ -38,6 +39,9 @@ def learn(value: np.ndarray) -> None:
     if len(PROTOTYPES) >= _MOST:
         PROTOTYPES.clear()
     PROTOTYPES[key] = _prototypes(value)
+    node, buffer, array, _ = _prototypes(value)
+    del node.shape, node.strides, node.held, node.form, buffer.nbytes, array._layout
+    PROTOTYPES[value.dtype, value.ndim] = node, buffer, array, None
 
 
 def _prototypes(value: np.ndarray) -> tuple[Source, Any, Handle, int]:

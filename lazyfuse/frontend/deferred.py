@@ -150,9 +150,11 @@ def _tell_size() -> int:
     with _telling:
         _put("SIZE_OPTIONS", 0)
         _put("EAGER_SIZE", size)
+        _put("COLD_SIZE", options.cold_size)
         _put("HELPERS", helpers)
         _refer("SIZE_OPTIONS", options)
-        if (_word("EAGER_SIZE"), _word("HELPERS")) != (size, helpers):
+        words = (_word("EAGER_SIZE"), _word("COLD_SIZE"), _word("HELPERS"))
+        if words != (size, options.cold_size, helpers):
             _put("SIZE_OPTIONS", 0)
     return size
 

@@ -15,8 +15,8 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
-from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.windows import largest, window
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.windows import largest, made, reach, window
 from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
@@ -42,12 +42,13 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     def call(values: Sequence[Any]) -> Any:
         operands: list[Any] = []
         marks: list[Any] = []
+        limit = reach(values, largest())
         for value in values:
             kind = type(value)
             if kind is Handle._concrete:
                 host = value._host
                 if host is None:
-                    host = window(value, largest())
+                    host = window(value, limit)
                 if host is None:
                     return None
                 operands.append(host)
@@ -66,7 +67,7 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
             kernel = kernels[key] = _kernel(name, marks)
             if kernel is not None:
                 _offer(name, kernel, marks)
-        return None if kernel is None else _run(kernel, operands, *result)
+        return None if kernel is None else _run(kernel, operands, limit, *result)
 
     return call
 
@@ -102,11 +103,12 @@ def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:
     return like.shape, order
 
 
-def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) -> Any:
-    """The result for small arrays of a shape, None when somebody wants to hear of its conditions
-    or a number does not fit."""
+def _run(kernel: _Kernel, hosts: list[Any], limit: int, shape: tuple[int, ...], order: Any) -> Any:
+    """The result for arrays of a shape; None when it is too large, somebody wants to hear of its
+    conditions, or a number does not fit."""
     op, result = kernel.op, np.empty(shape, kernel.dtype, order)
-    if result.size > eager_size():
+    least = eager_size()
+    if result.size > max(limit, least):
         return None
     hosts.append(result)
     memory = [Address(hosts[place]) for place in op.arrays]
@@ -117,7 +119,7 @@ def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) 
             return None
         scalars.append(float(number) if dtype[0] == "f" else number)
     met = op.launch(result.size)(memory, scalars, threads=config.current().threads)
-    return None if met & current_modes().reported else small_array(result)
+    return None if met & current_modes().reported else made(result, least)
 
 
 def _fits(number: float, dtype: str) -> bool:

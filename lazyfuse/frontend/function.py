@@ -18,6 +18,7 @@ import numpy as np
 from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import beside
 from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling
@@ -91,10 +92,11 @@ class Function(registry.AtOnce):
         """Whether it makes a large array of no arrays."""
         if self._size is None:
             return False
-        most = eager_size()
-        if most and self._size is of_shape:
-            most = max(most, MADE)
-        return not self._size(*args, **kwargs) <= most
+        size, least = self._size(*args, **kwargs), eager_size()
+        most = max(least, MADE) if least and self._size is of_shape else least
+        if size <= most:
+            return False
+        return not (least and size <= cold_size() and is_novel(int(size)))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method of a class that has it as an attribute, where NumPy's is one."""

@@ -32,7 +32,9 @@ from lazyfuse.frontend.windows import (
     called,
     changed,
     largest,
+    made,
     operated,
+    reach,
     window,
 )
 from lazyfuse.ops.rules import METHODS, Rule, middling
@@ -129,13 +131,13 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
     def method(self: Any) -> Any:
         host = self._host
         if host is None:
-            host = window(self, largest())
+            host = window(self, reach((self,), largest()))
         if host is None or host.dtype.kind not in "biufc":
             return engine(self)
         if modulus is not None and host.dtype.kind == "c":
             found = modulus((self,))
             return engine(self) if found is None else found
-        return _value(plain(host))  # these meet no condition
+        return made(plain(host), largest())  # these meet no condition
 
     return _named(method, engine)
 
@@ -267,13 +269,13 @@ def power(engine: Method) -> Method:
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
         host = self._host
         if host is None:
-            host = window(self, largest())
+            host = window(self, reach((self,), largest()))
         if host is None or modulus:
             return engine(self, exponent, *modulus)
         kind = type(exponent)
         is_plain = kind in (int, float) and exponent in (0.5, 1, 2, -1)
         if is_plain or kind in (int, float, complex) and host.dtype.kind == "c":
-            return _value(heard(pow, host, exponent))
+            return made(heard(pow, host, exponent), largest())
         found = at_once((self, exponent))
         return engine(self, exponent) if found is None else found
 

@@ -24,6 +24,7 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, readable
+from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
@@ -42,6 +43,18 @@ _SAVED = 5
 def largest() -> int:
     """The largest size of an operand; 0 where nothing is to be computed at once."""
     return 0 if replay_code.is_recording() else eager_size()
+
+
+def reach(values: Sequence[Any], limit: int) -> int:
+    """The largest size of operands of an operation on these values, some of the engine: `limit`,
+    that of small ones, or more where they are larger, at hand, and new to the user's line."""
+    engines = [each for each in values if type(each) in ARRAYS and each._host is None]
+    size = max([size_of(each._layout.shape) for each in engines], default=0)
+    if size <= limit or not limit or size > cold_size():
+        return limit
+    if any(each._storage.node.buffer is None for each in engines):
+        return limit
+    return cold_size() if is_novel(size) else limit
 
 
 def window(array: Handle, limit: int) -> Any:
@@ -76,7 +89,8 @@ def at_hand(value: Any, limit: int) -> Any:
 def operated(plain: Method, *values: Any) -> Any:
     """The result of a ufunc or an operator of NumPy's, whose bits are the kernels', on operands
     that are at hand; None where there is none of ours, and for others. Raises: what it does."""
-    limit = largest()
+    least = largest()
+    limit = reach(values, least)
     operands: list[Any] = []
     is_ours, first = False, None
     for value in values:
@@ -86,23 +100,39 @@ def operated(plain: Method, *values: Any) -> Any:
         operands.append(operand)
         is_ours = is_ours or isinstance(value, Handle)
         if type(operand) is np.ndarray:
-            if first is not None and not small.fits(first, operand):
+            if first is not None and not _fits(first, operand, limit):
                 return None
             first = operand
     if not is_ours:
         return None
     count(_SAVED)
-    result = heard(plain, *operands)
-    return small_array(result) if type(result) is np.ndarray else result
+    return made(heard(plain, *operands), least)
+
+
+def _fits(left: np.ndarray, right: np.ndarray, limit: int) -> bool:
+    """Whether the broadcast of two operands is small as well, or no larger than `limit` where
+    that is the size of one of them, or new to the user's line."""
+    if small.fits(left, right):
+        return True
+    size = _spread_size((left, right))
+    return size <= limit or size <= cold_size() and is_novel(size)
+
+
+def made(result: Any, least: int) -> Any:
+    """A new result of NumPy's, which nobody else has, as the user's: small with at most so many
+    elements."""
+    if type(result) is not np.ndarray:
+        return result
+    return small_array(result) if result.size <= least else small.lift(result)
 
 
 def changed(plain: Method, array: Any, other: Any) -> bool:
     """Whether an operator of NumPy's in place has changed an array of the engine, at once: where
     it is settled, or is now since a loop writes it. Raises: what it does."""
-    limit = largest()
+    limit = reach((array, other), largest())
     if size_of(array._layout.shape) <= limit:
         write_out(array)
-    if not _is_ready(array, (other,)):
+    if not _is_ready(array, (other,), limit):
         return False
     theirs = at_hand(other, limit)
     if theirs is None:
@@ -128,11 +158,11 @@ def settled(plain: Any, array: Any, other: Any) -> bool:
     return True
 
 
-def _is_ready(array: Any, others: Sequence[Any]) -> bool:
-    """Whether an array of the engine may be changed at once: a small part of memory that is
-    computed, or is now with the others since a loop writes it."""
+def _is_ready(array: Any, others: Sequence[Any], limit: int) -> bool:
+    """Whether an array of the engine may be changed at once: a part of memory, of at most `limit`
+    elements, that is computed, or is now with the others since a loop writes it."""
     size = size_of(array._layout.shape)
-    if array._writeable is not True or not 0 < size <= largest():
+    if array._writeable is not True or not 0 < size <= limit:
         return False
     if array._storage.node.buffer is None:
         if not is_written_piecewise(array, size):
@@ -145,7 +175,10 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     """Whether a ufunc of NumPy's has written its result for operands at hand into an array.
     Raises: what it does."""
     limit = largest()
-    if type(out) not in ARRAYS or not limit or out._host is None and not _is_ready(out, inputs):
+    if type(out) not in ARRAYS or not limit:
+        return False
+    limit = reach((*inputs, out), limit)
+    if out._host is None and not _is_ready(out, inputs, limit):
         return False
     operands = [at_hand(value, limit) for value in inputs]
     if any(operand is None for operand in operands):
@@ -166,7 +199,8 @@ def put(result: Any, out: Any) -> bool:
         return False
     host = out._host
     if host is None:
-        return _is_ready(out, ()) and change(out, out._layout, np.ndarray.__setitem__, ..., values)
+        is_ready = _is_ready(out, (), largest())
+        return is_ready and change(out, out._layout, np.ndarray.__setitem__, ..., values)
     if host.flags.writeable:
         host[...] = values
     return bool(host.flags.writeable)
@@ -234,6 +268,7 @@ def called(
     limit = _limit(larger, len(args) + len(kwargs))
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
+    limit = reach(args[:most], limit)
     opened = _Opened(limit, writeable=larger.writes)
     try:
         given = opened.lowered(args, rule, most)

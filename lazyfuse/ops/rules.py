@@ -87,6 +87,8 @@ MOST = 1 << 20
 PICKED = 1 << 16
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 16
+#: Elements that a line computes at once of arrays of one size, however large: some milliseconds.
+ENOUGH = 1 << 22
 #: Of longer lists the ends say whether there are arrays inside.
 LOOKED_AT = 32
 #: Copies that are fused with what reads them, which is worth more than a call from there on.

@@ -16,9 +16,11 @@ from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node, Source, Update, View
+from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
+from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, session, trace
 from lazyfuse.runtime.budget import SMALL_HELD
 from lazyfuse.runtime.conditions import are_wanted
@@ -99,13 +101,18 @@ def objects(recording: Recording) -> dict[str, Any]:
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
         "MEMORY": type(memory()), "MEMORY_BLOCK": type(memory()._block), "READY": session.ready,
         "WATCH": Watch, "GONE": gone, "WANTED": _are_wanted,
-        "RUNS": session.runs,
+        "RUNS": session.runs, "FORM_OF": _form_of,
     }  # fmt: skip
 
 
 def _are_wanted(nodes: list[Node], flags: int) -> bool:
     """Whether somebody may want to hear of the CPU's flags."""
     return are_wanted(nodes, engine.machines[-1].decoded[flags])
+
+
+def _form_of(array: np.ndarray) -> Form:
+    """The form of a dense array of NumPy's in C order."""
+    return form.form_of(array.shape, code(array.dtype), c_strides(array.shape))
 
 
 def memory() -> Any:

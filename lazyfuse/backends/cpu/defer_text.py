@@ -58,10 +58,12 @@ STATE = numbered(
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
-    "SIZE_OPTIONS", "EAGER_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
+    "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
     "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
 )  # fmt: skip
-STATE_SIZE = STATE["HEAT"] + PLACES
+#: After the places: of lines and sizes, which and how many elements they have computed.
+_NOVEL, _NOVEL_BITS = STATE["HEAT"] + PLACES, 12
+STATE_SIZE = _NOVEL + (2 << _NOVEL_BITS)
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
 #: reach the result, how many references the tape has to it, and whether that array is written in
 #: place by a later row. What has its shape is an array, or of a reduction the row itself: then
@@ -76,6 +78,7 @@ _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
 #: Entries are a power of two, many more than there is on the tape; addresses are spread by 2**64
 #: divided by the golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
 _INDEX_BITS, _GOLDEN = 10, 0x9E3779B97F4A7C15
+NOVELTY = {"NOVEL": _NOVEL, "NOVEL_SHIFT": 64 - _NOVEL_BITS, "GOLDEN": _GOLDEN}
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of

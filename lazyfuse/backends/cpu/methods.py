@@ -42,6 +42,7 @@ from lazyfuse.backends.cpu import (
     methods_functions_text,
     methods_into_text,
     methods_kinds_text,
+    methods_novel_text,
     methods_parts_text,
     methods_places_text,
     methods_power_text,
@@ -62,8 +63,8 @@ from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_
 from lazyfuse.backends.cpu.launch_cut import UNIT_ELEMENTS
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.short_forms import expanded
+from lazyfuse.ops.rules import ENOUGH, WORDS, Rule, in_one, middling
 from lazyfuse.ops.rules import METHODS as RULES
-from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
 
 #: Places of the table.
 CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
@@ -222,7 +223,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
-    words |= defer_text.STATE | defer_text.ARRAY
+    words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY | {"ENOUGH": ENOUGH}
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
               "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
@@ -232,7 +233,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_functions_text.FUNCTION.format(
             defer=_at_once("quick_call") + _put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),
-        methods_windows_text.WINDOWS, methods_rules_text.RULES, methods_writes_text.WRITES,
+        methods_windows_text.WINDOWS, methods_novel_text.NOVEL, methods_rules_text.RULES,
+        methods_writes_text.WRITES,
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,

@@ -110,11 +110,23 @@ key:
   br i1 %no_pair, label %drop_shape, label %look
 look:
   call void @Py_DecRef(ptr %shape)
-  %table = call ptr @object(i64 T_ADOPTED)
-  %known = call ptr @PyDict_GetItem(ptr %table, ptr %pair)
-  call void @Py_IncRef(ptr %known)
-  call void @Py_DecRef(ptr %pair)
+  %known = call ptr @prototypes_under(ptr %pair)
+  %is_known = icmp ne ptr %known, null
+  br i1 %is_known, label %give, label %any_shape
+give:
   ret ptr %known
+any_shape:
+  %number_of_axes = call ptr @PyLong_FromLongLong(i64 %axes)
+  %no_axes = icmp eq ptr %number_of_axes, null
+  br i1 %no_axes, label %clear, label %general
+general:
+  %general_pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %dtype, ptr %number_of_axes)
+  call void @Py_DecRef(ptr %number_of_axes)
+  %no_general_pair = icmp eq ptr %general_pair, null
+  br i1 %no_general_pair, label %clear, label %look_again
+look_again:
+  %of_any_shape = call ptr @prototypes_under(ptr %general_pair)
+  ret ptr %of_any_shape
 drop_shape:
   call void @Py_DecRef(ptr %shape)
   br label %clear
@@ -123,9 +135,42 @@ clear:
   ret ptr null
 }
 
+; the prototypes under a key, whose reference it takes, with a reference; null for none
+define internal ptr @prototypes_under(ptr %key) {
+  %table = call ptr @object(i64 T_ADOPTED)
+  %known = call ptr @PyDict_GetItem(ptr %table, ptr %key)
+  call void @Py_IncRef(ptr %known)
+  call void @Py_DecRef(ptr %key)
+  ret ptr %known
+}
+
 ; the array; null without memory
 define internal ptr @adopted(ptr %value, ptr %known) {
-  %memory = call ptr @memory_of(ptr %value, ptr %known)
+  %nbytes = call ptr @tuple_item(ptr %known, i64 3)
+  %none = call ptr @none()
+  %has_shape = icmp ne ptr %nbytes, %none
+  br i1 %has_shape, label %shaped, label %ask
+shaped:
+  %alike = call ptr @adopted_as(ptr %value, ptr %known, ptr %nbytes, ptr null)
+  ret ptr %alike
+ask:
+  %question = call ptr @object(i64 T_FORM_OF)
+  %form = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %question, ptr %value, ptr null)
+  %no_form = icmp eq ptr %form, null
+  br i1 %no_form, label %fail, label %unshaped
+unshaped:
+  %own_nbytes = call ptr @get(ptr %form, i64 FORM_NBYTES)
+  %made = call ptr @adopted_as(ptr %value, ptr %known, ptr %own_nbytes, ptr %form)
+  call void @Py_DecRef(ptr %form)
+  ret ptr %made
+fail:
+  ret ptr null
+}
+
+; the same of so many bytes; `form` is null where the prototypes have the shape
+define internal ptr @adopted_as(ptr %value, ptr %known, ptr %nbytes, ptr %form) {
+  %memory = call ptr @memory_of(ptr %value, ptr %known, ptr %nbytes)
   %no_memory = icmp eq ptr %memory, null
   br i1 %no_memory, label %none, label %node
 node:
@@ -167,13 +212,27 @@ drop_storage:
   br label %none
 done:
   call void @set(ptr %array_made, i64 HANDLE_STORAGE, ptr %storage_made)
+  %has_shape = icmp eq ptr %form, null
+  br i1 %has_shape, label %give, label %shape
+shape:
+  %extents = call ptr @get(ptr %form, i64 FORM_SHAPE)
+  %strides = call ptr @get(ptr %form, i64 FORM_STRIDES)
+  %layout = call ptr @get(ptr %form, i64 FORM_LAYOUT)
+  call void @share(ptr %node_made, i64 NODE_SHAPE, ptr %extents)
+  call void @share(ptr %node_made, i64 NODE_STRIDES, ptr %strides)
+  call void @share(ptr %node_made, i64 NODE_FORM, ptr %form)
+  call void @share(ptr %node_made, i64 NODE_HELD, ptr %nbytes)
+  call void @share(ptr %memory, i64 BUFFER_NBYTES, ptr %nbytes)
+  call void @share(ptr %array_made, i64 HANDLE_LAYOUT, ptr %layout)
+  br label %give
+give:
   ret ptr %array_made
 none:
   ret ptr null
 }
 
 ; memory of the backend's, which keeps an array of NumPy's; null without memory
-define internal ptr @memory_of(ptr %value, ptr %known) {
+define internal ptr @memory_of(ptr %value, ptr %known, ptr %nbytes) {
   %memory_like = call ptr @tuple_item(ptr %known, i64 1)
   %made = call ptr @like(ptr %memory_like, i64 BUFFER_WORDS)
   %failed = icmp eq ptr %made, null
@@ -190,7 +249,6 @@ drop:
   call void @Py_DecRef(ptr %made)
   br label %none
 fill:
-  %nbytes = call ptr @tuple_item(ptr %known, i64 3)
   call void @Py_IncRef(ptr %value)
   call void @Py_IncRef(ptr %address)
   call void @Py_IncRef(ptr %nbytes)

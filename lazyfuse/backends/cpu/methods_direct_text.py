@@ -35,13 +35,14 @@ define internal ptr @direct(ptr %self, ptr %args, i64 %count) {
   br i1 %has_none, label %no, label %operands
 operands:
   put ptr null, %arrays[1]
-  %form = call i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at)
+  %most = call i64 @reach(ptr %args, i64 %count)
+  %form = call i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at, i64 %most)
   %is_known = icmp sge i64 %form, 0
   br i1 %is_known, label %look, label %drop
 look:
   %host = get ptr %arrays[0]
   %other = get ptr %arrays[1]
-  %are_dense = call i1 @are_dense(ptr %host, ptr %other)
+  %are_dense = call i1 @are_dense(ptr %host, ptr %other, i64 %most)
   br i1 %are_dense, label %find, label %drop
 find:
   %chain = call ptr @PyLong_AsVoidPtr(ptr %chain_object)
@@ -65,8 +66,7 @@ run:
   call void @drop_all(ptr %arrays, i64 2)
   br i1 %is_quiet, label %give, label %redo
 give:
-  %none = call ptr @none()
-  %made = call ptr @wrapped(ptr %result, ptr %none)
+  %made = call ptr @as_users(ptr %result)
   ret ptr %made
 redo:
   call void @Py_DecRef(ptr %result)
@@ -102,6 +102,9 @@ compute:
   br i1 %is_other, label %drop_own, label %look
 look:
   %result = call ptr @part(ptr %made, i64 T_HOST)
+  %is_engines = icmp eq ptr %result, null
+  br i1 %is_engines, label %drop, label %compare
+compare:
   %alike = call i1 @alike(ptr %own, ptr %result)
   %dtype = get ptr %own[DESCR]
   %result_dtype = get ptr %result[DESCR]
@@ -134,7 +137,7 @@ no:
 
 ; how a function is called; the arrays, each with a reference, and the number are stored. -1 for
 ; other operands
-define internal i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at) {
+define internal i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at, i64 %most) {
   store double 0.0, ptr %number_at
   put ptr null, %arrays[0]
   %has_two = icmp eq i64 %count, 2
@@ -146,7 +149,7 @@ first:
   %a_is_ours = call i1 @is(ptr %a, i64 T_CLASS)
   br i1 %a_is_ours, label %array_first, label %number_first
 array_first:
-  %a_host = call ptr @host_or_window(ptr %a)
+  %a_host = call ptr @host_or_window(ptr %a, i64 %most)
   put ptr %a_host, %arrays[0]
   %is_large = icmp eq ptr %a_host, null
   br i1 %is_large, label %no, label %second
@@ -159,7 +162,7 @@ with_b:
   %b_is_ours = call i1 @is(ptr %b, i64 T_CLASS)
   br i1 %b_is_ours, label %pair, label %number_second
 pair:
-  %b_host = call ptr @host_or_window(ptr %b)
+  %b_host = call ptr @host_or_window(ptr %b, i64 %most)
   put ptr %b_host, %arrays[1]
   %b_is_large = icmp eq ptr %b_host, null
   br i1 %b_is_large, label %no, label %both
@@ -180,7 +183,7 @@ look_second:
   %last_is_ours = call i1 @is(ptr %last, i64 T_CLASS)
   br i1 %last_is_ours, label %array_second, label %no
 array_second:
-  %last_host = call ptr @host_or_window(ptr %last)
+  %last_host = call ptr @host_or_window(ptr %last, i64 %most)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
   br i1 %last_is_large, label %no, label %give_first
@@ -216,14 +219,14 @@ no:
 
 ; whether an array is dense in C order, has elements, and not too many; and another one, where it
 ; is not null, lies alike and has its dtype
-define internal i1 @are_dense(ptr %host, ptr %other) {
-  %first = call i1 @is_dense(ptr %host)
+define internal i1 @are_dense(ptr %host, ptr %other, i64 %most) {
+  %first = call i1 @is_dense(ptr %host, i64 %most)
   %is_alone = icmp eq ptr %other, null
   br i1 %is_alone, label %one, label %two
 one:
   ret i1 %first
 two:
-  %second = call i1 @is_dense(ptr %other)
+  %second = call i1 @is_dense(ptr %other, i64 %most)
   %both = and i1 %first, %second
   %alike = call i1 @alike(ptr %host, ptr %other)
   %dtype = get ptr %host[DESCR]
@@ -234,7 +237,7 @@ two:
   ret i1 %are
 }
 
-define internal i1 @is_dense(ptr %host) {
+define internal i1 @is_dense(ptr %host, i64 %most) {
   %flags = get i32 %host[ARRAY_FLAGS]
   %plain_flags = and i32 %flags, 257
   %is_plain = icmp eq i32 %plain_flags, 257
@@ -242,8 +245,7 @@ define internal i1 @is_dense(ptr %host) {
   %has_axes = icmp sgt i32 %nd, 0
   %size = call i64 @elements(ptr %host)
   %has_elements = icmp sgt i64 %size, 0
-  %eager = call i64 @eager_size()
-  %is_small = icmp sle i64 %size, %eager
+  %is_small = icmp sle i64 %size, %most
   %lies = and i1 %is_plain, %has_axes
   %counts = and i1 %has_elements, %is_small
   %is_dense = and i1 %lies, %counts

@@ -24,7 +24,8 @@ same:
   call void @Py_IncRef(ptr %value)
   ret ptr %value
 take:
-  %taken = call ptr @taken(ptr %value)
+  %most = call i64 @eager_size()
+  %taken = call ptr @taken(ptr %value, i64 %most)
   ret ptr %taken
 }
 

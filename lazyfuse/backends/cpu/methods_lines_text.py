@@ -273,7 +273,7 @@ size:
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %take, label %no
 take:
-  %given = call ptr @host_or_window(ptr %self)
+  %given = call ptr @host_or_window(ptr %self, i64 %most)
   %is_away = icmp eq ptr %given, null
   br i1 %is_away, label %no, label %measure
 measure:

@@ -18,7 +18,8 @@ operand:
   %exponent = load ptr, ptr %args
   br i1 %is_large, label %large, label %look
 large:
-  %window = call ptr @window(ptr %self)
+  %most = call i64 @reach_of(ptr %self)
+  %window = call ptr @window(ptr %self, i64 %most)
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %square, label %at_hand
 at_hand:
@@ -28,7 +29,7 @@ power_of_window:
   %nothing = call ptr @none()
   %power_value = call ptr @PyNumber_Power(ptr %window, ptr %exponent, ptr %nothing)
   call void @Py_DecRef(ptr %window)
-  %window_made = call ptr @wrapped(ptr %power_value, ptr %nothing)
+  %window_made = call ptr @as_users(ptr %power_value)
   ret ptr %window_made
 drop_window:
   call void @Py_DecRef(ptr %window)

@@ -41,7 +41,8 @@ define internal ptr @host_or_large_window(ptr %object, i64 %most, i32 %flags) {
   %is_usual = icmp eq i64 %most, 0
   br i1 %is_usual, label %usual, label %look
 usual:
-  %found = call ptr @host_or_window(ptr %object)
+  %least_of_usual = call i64 @eager_size()
+  %found = call ptr @host_or_window(ptr %object, i64 %least_of_usual)
   ret ptr %found
 look:
   %host = call ptr @small_host(ptr %object)

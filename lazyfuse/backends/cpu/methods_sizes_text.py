@@ -4,6 +4,7 @@ see `methods.py`."""
 from __future__ import annotations
 
 SIZES = """
+declare double @llvm.ceil.f64(double)
 ; whether NumPy makes at once what a function makes of no arrays, for it is small: `size` says how
 ; large it is, null for a function of arrays. False for an exception, too
 define internal i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names) {
@@ -29,9 +30,9 @@ shape:
   %first = load ptr, ptr %args
   %elements = call i64 @elements_of_shape(ptr %first)
   %is_known = icmp sge i64 %elements, 0
-  %fits = icmp sle i64 %elements, %bound
   br i1 %is_known, label %decide, label %ask
 decide:
+  %fits = call i1 @is_size_made(i64 %elements, i64 %bound, i64 %eager)
   ret i1 %fits
 ask:
   %are_tiny = call i1 @are_tiny(ptr %args, i64 %count, ptr %names)
@@ -45,8 +46,12 @@ call:
 compare:
   %number = call double @PyFloat_AsDouble(ptr %found)
   call void @Py_DecRef(ptr %found)
-  %most = sitofp i64 %bound to double
-  %is_small = fcmp ole double %number, %most
+  %is_countable = fcmp ole double %number, 1.0e9
+  br i1 %is_countable, label %round, label %no
+round:
+  %up = call double @llvm.ceil.f64(double %number)
+  %whole = fptosi double %up to i64
+  %is_small = call i1 @is_size_made(i64 %whole, i64 %bound, i64 %eager)
   ret i1 %is_small
 no:
   ret i1 false

@@ -18,7 +18,8 @@ define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count
   %is_method = icmp ne ptr %first, null
   %one_before = zext i1 %is_method to i64
   %arguments = add i64 %in_all, %one_before
-  %most = call i64 @most_opened(i64 %sized_rule, i64 %arguments)
+  %middling = call i64 @most_opened(i64 %sized_rule, i64 %arguments)
+  %most = call i64 @most_reached(i64 %rule, i64 %middling, ptr %first, ptr %args, i64 %count)
   %writes_bit = and i64 %sized_rule, WRITES_BIT
   %writes = icmp ne i64 %writes_bit, 0
   %size_bits = mul i64 %most, OPENS_UNIT

@@ -81,9 +81,8 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
 }
 
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
-; where these are not at hand, none or many, and for an exception
-define internal ptr @window(ptr %array) {
-  %most = call i64 @eager_size()
+; where these are not at hand, none or more than so many, and for an exception
+define internal ptr @window(ptr %array, i64 %most) {
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %look, label %no
 look:
@@ -215,12 +214,12 @@ no:
 }
 
 ; the array of a small one, or a window, with a reference; null for others, and for an exception
-define internal ptr @host_or_window(ptr %object) {
+define internal ptr @host_or_window(ptr %object, i64 %most) {
   %host = call ptr @small_host(ptr %object)
   %has_none = icmp eq ptr %host, null
   br i1 %has_none, label %engines, label %give
 engines:
-  %window = call ptr @window(ptr %object)
+  %window = call ptr @window(ptr %object, i64 %most)
   ret ptr %window
 give:
   ret ptr %host
@@ -228,11 +227,11 @@ give:
 
 ; an operand as NumPy takes it, with a reference: the array of a small one, a window, a number;
 ; null for others, and for an exception
-define internal ptr @taken(ptr %object) {
+define internal ptr @taken(ptr %object, i64 %most) {
   %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
   br i1 %is_ours, label %ours, label %number
 ours:
-  %host = call ptr @host_or_window(ptr %object)
+  %host = call ptr @host_or_window(ptr %object, i64 %most)
   ret ptr %host
 number:
   %is_number = call i1 @is_number(ptr %object)
@@ -247,11 +246,14 @@ no:
 ; stores two operands, with references, where both are at hand and the result is not much larger
 ; than they are; whether it is so
 define internal i1 @taken_pair(ptr %first, ptr %second, ptr %given) {
-  %a = call ptr @taken(ptr %first)
+  put ptr %first, %given[0]
+  put ptr %second, %given[1]
+  %most = call i64 @reach(ptr %given, i64 2)
+  %a = call ptr @taken(ptr %first, i64 %most)
   %no_a = icmp eq ptr %a, null
   br i1 %no_a, label %no, label %other
 other:
-  %b = call ptr @taken(ptr %second)
+  %b = call ptr @taken(ptr %second, i64 %most)
   %no_b = icmp eq ptr %b, null
   br i1 %no_b, label %drop_a, label %shapes
 shapes:
@@ -260,7 +262,7 @@ shapes:
   %are_arrays = and i1 %a_is_array, %b_is_array
   br i1 %are_arrays, label %compare, label %yes
 compare:
-  %fits = call i1 @fits_one(ptr %a, ptr %b)
+  %fits = call i1 @fit_reach(ptr %a, ptr %b, i64 %most)
   br i1 %fits, label %yes, label %drop_both
 yes:
   put ptr %a, %given[0]
@@ -283,7 +285,8 @@ define internal ptr @at_once(ptr %function, ptr %first, ptr %second) {
   %is_alone = icmp eq ptr %second, null
   br i1 %is_alone, label %one, label %two
 one:
-  %only = call ptr @taken(ptr %first)
+  %most = call i64 @reach_of(ptr %first)
+  %only = call ptr @taken(ptr %first, i64 %most)
   %is_away = icmp eq ptr %only, null
   br i1 %is_away, label %no, label %run_one
 run_one:
@@ -301,8 +304,7 @@ run_two:
   br label %wrap
 wrap:
   %value = phi ptr [ %single, %run_one ], [ %both, %run_two ]
-  %none = call ptr @none()
-  %made = call ptr @wrapped(ptr %value, ptr %none)
+  %made = call ptr @as_users(ptr %value)
   ret ptr %made
 no:
   ret ptr null

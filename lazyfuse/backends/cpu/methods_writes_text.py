@@ -323,11 +323,14 @@ define internal i32 @changed(ptr %function, ptr %loop, ptr %self, ptr %other) {
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %failed, label %sizes
 sizes:
-  %most = call i64 @eager_size()
+  %pair = alloca [2 x ptr]
+  put ptr %self, %pair[0]
+  put ptr %other, %pair[1]
+  %most = call i64 @reach(ptr %pair, i64 2)
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %take, label %ask
 take:
-  %given = call ptr @taken(ptr %other)
+  %given = call ptr @taken(ptr %other, i64 %most)
   %is_unknown = icmp eq ptr %given, null
   br i1 %is_unknown, label %ask, label %loop_first
 loop_first:

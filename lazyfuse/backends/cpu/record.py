@@ -30,7 +30,7 @@ OBJECTS = (
     *("CONST", "VIEW", "STORAGE", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "UPDATE", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),
     *("OPTIONS", "ORPHAN_BYTES", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
-    *("MEMORY", "READY", "WATCH", "GONE", "WANTED", "RUNS"),
+    *("MEMORY", "READY", "WATCH", "GONE", "WANTED", "RUNS", "FORM_OF"),
 )
 #: Attributes of which the text has to know the place, by the class that has them.
 ATTRIBUTES: Mapping[str, str] = {
@@ -41,11 +41,11 @@ ATTRIBUTES: Mapping[str, str] = {
     "const": "value from_shape",
     "storage": "node device _thread _is_shared",
     "handle": "_storage _layout _writeable _owner _cast _host",
-    "form": "shape dtype strides layout",
+    "form": "shape dtype strides layout nbytes",
     "modes": "state filters first modes",
     "options": "max_pending_nodes max_pending_bytes",
     "watch": "node",
-    "buffer": "pointer exclusive _block",
+    "buffer": "pointer exclusive _block nbytes",
 }
 #: Their names in the text, where these are others.
 _NAMES = {

@@ -1,0 +1,181 @@
+"""What the user's line has not often done yet is computed at once, as LLVM text (see `methods.py`
+and `frontend/novel.py`, which is the same in Python)."""
+
+from __future__ import annotations
+
+NOVEL = """
+; the largest size of operands of an operation on these objects, some of the engine: that of small
+; arrays, or more where they are larger, at hand, and new to the user's line. As `eager_size` for
+; none, and an exception
+define internal i64 @reach(ptr %objects, i64 %count) {
+  %eager = call i64 @eager_size()
+  %are_any = icmp sgt i64 %eager, 0
+  br i1 %are_any, label %next, label %usual
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %measure ]
+  %largest = phi i64 [ 0, %0 ], [ %largest, %look ], [ %larger, %measure ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %compare, label %look
+look:
+  %object = get ptr %objects[%i]
+  %after = add i64 %i, 1
+  %is_engines = call i1 @is_array_of_engine(ptr %object)
+  br i1 %is_engines, label %memory, label %next
+memory:
+  %node = call ptr @memory(ptr %object)
+  %buffer = call ptr @get(ptr %node, i64 NODE_BUFFER)
+  %is_memory = call i1 @is(ptr %buffer, i64 T_MEMORY)
+  br i1 %is_memory, label %measure, label %usual
+measure:
+  %layout = call ptr @get(ptr %object, i64 HANDLE_LAYOUT)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %own = call i64 @count_in(ptr %shape)
+  %larger = call i64 @llvm.smax.i64(i64 %own, i64 %largest)
+  br label %next
+compare:
+  %is_small = icmp sle i64 %largest, %eager
+  br i1 %is_small, label %usual, label %ask
+ask:
+  %is_new = call i1 @is_novel(i64 %largest)
+  %cold = get i64 @state[COLD_SIZE]
+  %reach = select i1 %is_new, i64 %cold, i64 %eager
+  ret i64 %reach
+usual:
+  ret i64 %eager
+}
+
+; the same of one
+define internal i64 @reach_of(ptr %object) {
+  %objects = alloca [1 x ptr]
+  store ptr %object, ptr %objects
+  %reach = call i64 @reach(ptr %objects, i64 1)
+  ret i64 %reach
+}
+
+; whether an object, or null, is an array of the engine
+define internal i1 @is_array_of_engine(ptr %object) {
+  %is_nothing = icmp eq ptr %object, null
+  br i1 %is_nothing, label %no, label %look
+look:
+  %is_engines = call i1 @is_engines(ptr %object)
+  ret i1 %is_engines
+no:
+  ret i1 false
+}
+
+; whether so many elements may be computed at once, and the user's line has not done much yet with
+; arrays of that size: it does now, then. `eager_size` has been asked before
+define internal i1 @is_novel(i64 %size) {
+  %cold = get i64 @state[COLD_SIZE]
+  %is_large = icmp sgt i64 %size, %cold
+  br i1 %is_large, label %no, label %place
+place:
+  %origin = call ptr @origin()
+  %nowhere = icmp eq ptr %origin, null
+  br i1 %nowhere, label %no, label %find
+find:
+  %code = call ptr @tuple_item(ptr %origin, i64 0)
+  %instruction = call i64 @number_at(ptr %origin, i64 1)
+  %address = ptrtoint ptr %code to i64
+  call void @Py_DecRef(ptr %origin)
+  %with_instruction = xor i64 %address, %instruction
+  %spread = mul i64 %with_instruction, GOLDEN
+  %with_size = add i64 %spread, %size
+  %key = mul i64 %with_size, GOLDEN
+  %entry = lshr i64 %key, NOVEL_SHIFT
+  %words = mul i64 %entry, 2
+  %key_at = add i64 %words, NOVEL
+  %known = get i64 @state[%key_at]
+  %is_known = icmp eq i64 %known, %key
+  %done_at = add i64 %key_at, 1
+  %done = get i64 @state[%done_at]
+  %before = select i1 %is_known, i64 %done, i64 0
+  %is_enough = icmp sge i64 %before, ENOUGH
+  br i1 %is_enough, label %no, label %count
+count:
+  %now = add i64 %before, %size
+  put i64 %key, @state[%key_at]
+  put i64 %now, @state[%done_at]
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; how many elements larger parts may have of a function that has a rule, `middling` or more; 0
+; where they have to be small. `first` comes before the arguments by position where it is not null
+define internal i64 @most_reached(i64 %rule, i64 %middling, ptr %first, ptr %args, i64 %count) {
+  %has_none = icmp eq i64 %rule, RULE_NONE
+  br i1 %has_none, label %usual, label %look
+look:
+  %eager = call i64 @eager_size()
+  %own = call i64 @reach_of(ptr %first)
+  %is_reached = icmp sgt i64 %own, %eager
+  br i1 %is_reached, label %more, label %others
+others:
+  %few = call i64 @llvm.smin.i64(i64 %count, i64 3)
+  %theirs = call i64 @reach(ptr %args, i64 %few)
+  %are_reached = icmp sgt i64 %theirs, %eager
+  br i1 %are_reached, label %more, label %usual
+more:
+  %reach = phi i64 [ %own, %look ], [ %theirs, %others ]
+  %most = call i64 @llvm.smax.i64(i64 %reach, i64 %middling)
+  ret i64 %most
+usual:
+  ret i64 %middling
+}
+
+; whether a function of no arrays makes so many elements at once: `bound`, or what is new to the
+; user's line. `eager`: elements of small arrays
+define internal i1 @is_size_made(i64 %size, i64 %bound, i64 %eager) {
+  %fits = icmp sle i64 %size, %bound
+  %are_any = icmp sgt i64 %eager, 0
+  %is_large = xor i1 %fits, true
+  %is_asked = and i1 %is_large, %are_any
+  br i1 %is_asked, label %ask, label %give
+ask:
+  %is_new = call i1 @is_novel(i64 %size)
+  ret i1 %is_new
+give:
+  ret i1 %fits
+}
+
+; whether two arrays of NumPy's are broadcast to as many elements as one of them has, to `most`, or
+; to so many as are new to the user's line
+define internal i1 @fit_reach(ptr %a, ptr %b, i64 %most) {
+  %given = alloca [2 x ptr]
+  %fits = call i1 @fits_one(ptr %a, ptr %b)
+  br i1 %fits, label %yes, label %spread
+spread:
+  put ptr %a, %given[0]
+  put ptr %b, %given[1]
+  %size = call i64 @spread_size(ptr %given, i64 2)
+  %is_within = icmp sle i64 %size, %most
+  br i1 %is_within, label %yes, label %ask
+ask:
+  %is_new = call i1 @is_novel(i64 %size)
+  ret i1 %is_new
+yes:
+  ret i1 true
+}
+
+; a new result of NumPy's, which nobody else has, as the user's: an array of the engine where it is
+; not small. Takes the reference
+define internal ptr @as_users(ptr %value) {
+  %raised = icmp eq ptr %value, null
+  br i1 %raised, label %same, label %look
+same:
+  ret ptr %value
+look:
+  %size = call i64 @size_of_array(ptr %value)
+  %eager = call i64 @eager_size()
+  %is_large = icmp sgt i64 %size, %eager
+  br i1 %is_large, label %adopt, label %wrap
+adopt:
+  %adopted = call ptr @adopted_or_lifted(ptr %value, ptr null, i64 0)
+  ret ptr %adopted
+wrap:
+  %none = call ptr @none()
+  %wrapped = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %wrapped
+}
+"""
