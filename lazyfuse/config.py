@@ -34,9 +34,9 @@ class Options:
         "kernel when they are asked for",
     )
     cold_size: int = _option(
-        100_000,
-        "a structure on at most so many elements is run by NumPy, not compiled, until that has "
-        "taken as long as compiling; 0 means never",
+        400_000,
+        "what is new on arrays of at most so many elements is run by NumPy, not compiled, until "
+        "that has taken as long as compiling; 0 means never",
     )
     fusion: bool = _option(True, "fuse; when off, every operation is a kernel of its own")
     threads: int = _option(0, "CPU threads per kernel; 0 means all that the process may use")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.frontend import registry
+from lazyfuse.frontend import novel, registry
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.tapes import Program, Step, Telling
@@ -80,6 +80,7 @@ def use(code: Code) -> None:
     for name, address in zip(_ROWS, code.rows, strict=True):
         _put(name, address)
     tune(SMALLEST, HOT)
+    novel.share(code.state, code.places["NOVEL"])
     for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
         _refer(f"DTYPE_{name}", np.dtype(dtype))  # last: other threads put off from here on
     atexit.register(_stop)

@@ -18,9 +18,8 @@ import numpy as np
 from lazyfuse.frontend import registry, rerecord, small
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.shortcuts import is_pending
-from lazyfuse.frontend.windows import beside
+from lazyfuse.frontend.windows import beside, is_new
 from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling
 from lazyfuse.runtime.caller import call_as_user
 
@@ -96,7 +95,7 @@ class Function(registry.AtOnce):
         most = max(least, MADE) if least and self._size is of_shape else least
         if size <= most:
             return False
-        return not (least and size <= cold_size() and is_novel(int(size)))
+        return not (least and is_new(size))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method of a class that has it as an attribute, where NumPy's is one."""

@@ -1,25 +1,73 @@
 """What lines of the user's have not often done yet, which is computed at once.
 
 A plan and a kernel cost milliseconds, a recorded run of what has no plan yet some hundred
-microseconds: what runs once or twice on less than a hundred thousand elements, or each time on
+microseconds: what runs once or twice on less than some hundred thousand elements, or each time on
 others, NumPy has done by then. So an operation on arrays that are at hand is computed at once, as
 on small ones (`windows.py`), until its line has computed as much of arrays of that size as takes
-the time of planning; then it is recorded. Machine code counts for itself
-(`backends/cpu/methods_novel_text.py`).
+the time of planning. From then on all that its function does with such arrays is recorded, so that
+a loop records all of its body at once, not one more line each time.
+
+Machine code asks for itself, of the same table (`backends/cpu/methods_novel_text.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+
 from lazyfuse import config
-from lazyfuse.ops.rules import ENOUGH
+from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS, SPREAD
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import is_users, user_frame
 
-#: Lines and sizes that are remembered.
-_MOST = 4096
-#: Elements by the user's code, which is not held, its instruction and the size.
-_done: dict[tuple[int, int, int], int] = {}
-session.on_clear(_done.clear)
+#: In the place of an instruction: all of them.
+_ALL = -1
+_WORD = 1 << 64
+
+
+class _Table:
+    """Of lines and sizes by a hash: what is kept there, and how many elements it has computed; of
+    all lines of a function, where one has computed enough. Others may take their place."""
+
+    def __init__(self) -> None:
+        self.words: MutableSequence[int] = [0] * (2 << NOVEL_BITS)
+        self.first = 0
+
+    def place(self, code: int, instruction: int, size: int) -> tuple[int, int]:
+        """The word of what is kept of an instruction and a size, and what says that it is that."""
+        key = (((code ^ instruction) * SPREAD + size) * SPREAD) % _WORD
+        signed = key - _WORD if key >= _WORD >> 1 else key
+        return self.first + 2 * (key >> 64 - NOVEL_BITS), signed
+
+    def done(self, place: tuple[int, int]) -> int:
+        """How many elements it has computed."""
+        word, key = place
+        return self.words[word + 1] if self.words[word] == key else 0
+
+    def note(self, place: tuple[int, int], elements: int) -> None:
+        word, key = place
+        self.words[word], self.words[word + 1] = key, elements
+
+    def clear(self) -> None:
+        for word in range(self.first, self.first + (2 << NOVEL_BITS)):
+            self.words[word] = 0
+
+
+_table = _Table()
+
+
+def forget() -> None:
+    """Everything is new again."""
+    _table.clear()
+
+
+session.on_clear(forget)
+
+
+def share(words: MutableSequence[int], first: int) -> None:
+    """Keep the table where machine code has it, from a word on."""
+    for number, word in enumerate(_table.words[_table.first :][: 2 << NOVEL_BITS]):
+        words[first + number] = word
+    _table.words, _table.first = words, first
 
 
 def cold_size() -> int:
@@ -28,16 +76,20 @@ def cold_size() -> int:
 
 
 def is_novel(size: int) -> bool:
-    """Whether the user's line has not done much yet with so many elements; it does now, then."""
+    """Whether the user's line, and each other one of its function, has not done much yet with so
+    many elements; it does now, then."""
     frame = user_frame(0)
     if frame is None:
         return False
     is_users(frame.f_globals)  # known from now on, to machine code
-    place = id(frame.f_code), frame.f_lasti, size
-    before = _done.get(place, 0)
-    if before >= ENOUGH:
+    code = id(frame.f_code)
+    everywhere = _table.place(code, _ALL, size)
+    if _table.done(everywhere):
         return False
-    if len(_done) >= _MOST:
-        _done.clear()
-    _done[place] = before + size
+    here = _table.place(code, frame.f_lasti, size)
+    before = _table.done(here)
+    if before >= ENOUGH:
+        _table.note(everywhere, before)
+        return False
+    _table.note(here, before + size)
     return True

@@ -16,7 +16,7 @@ from lazyfuse.frontend.memory import change, give_zeros, is_filled, is_many_zero
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
-from lazyfuse.frontend.windows import at_hand, largest, window
+from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
 from lazyfuse.ops.rules import PICKED
@@ -50,7 +50,7 @@ def picked(array: Any, key: Any) -> Any:
         return None
     shape = array._layout.shape
     count = _count(shape, parts)
-    if count > most:
+    if count > most and not is_new(count):
         return None
     write_out(array, int(count))
     memory = window(array, max(most, size_of(shape)))
@@ -107,7 +107,7 @@ def _filtered(array: Any, mask: Any, limit: int) -> Any:
     if values is None:
         return None
     count = int(np.count_nonzero(values))
-    if count > max(limit, _MOST_FILTERED):
+    if count > max(limit, _MOST_FILTERED) and not is_new(count):
         return None
     return to_array(filtered(memory, values, count), owned=True)
 
@@ -211,6 +211,8 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
         return False
     if any(map(_is_index, key)) if type(key) is tuple else _is_index(key):
         return _are_assigned(array, key, value)
+    if type(key) in ARRAYS and key._code == "b1":
+        return _are_chosen(array, key, value)
     found = _target(array, key, value)
     if found is None:
         return False
@@ -235,7 +237,8 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
     if given is None and not is_loop:
         return None
     layout = basic_layout(array._layout, key)
-    if layout is None or not 0 < size_of(layout.shape) <= AT_ONCE:
+    size = 0 if layout is None else size_of(layout.shape)
+    if layout is None or not size or size > AT_ONCE and not is_new(size):
         return None
     if not is_loop:
         return layout, given
@@ -263,6 +266,18 @@ def _are_assigned(array: Any, key: Any, value: Any) -> bool:
     count(_SAVED)
     where = tuple(parts) if type(key) is tuple else parts[0]
     return change(array, array._layout, np.ndarray.__setitem__, where, given)
+
+
+def _are_chosen(array: Any, mask: Any, value: Any) -> bool:
+    """Whether array[mask] = value is done for a number, and a mask of all of the array."""
+    limit = largest()
+    if type(value) not in _SIMPLE or not limit or mask.shape != array._layout.shape:
+        return False
+    where = at_hand(mask, reach((array, mask), limit))
+    if not isinstance(where, np.ndarray) or not _settles(array):
+        return False
+    count(_SAVED)
+    return change(array, array._layout, np.ndarray.__setitem__, where, value)
 
 
 def _is_scattered(node: Node) -> bool:
@@ -308,6 +323,6 @@ def _given(array: Any, value: Any) -> Any:
         return value if is_known else None
     if type(value) not in ARRAYS and type(value) is not np.ndarray:
         return None
-    given = at_hand(value, largest())
+    given = at_hand(value, reach((value,), largest()))
     is_known = given is not None and np.can_cast(given.dtype, array._code, "same_kind")
     return given if is_known else None

@@ -45,6 +45,12 @@ def largest() -> int:
     return 0 if replay_code.is_recording() else eager_size()
 
 
+def is_new(size: float) -> bool:
+    """Whether so many elements are computed, picked or written at once, for the user's line has
+    not often done so."""
+    return bool(largest()) and size <= cold_size() and is_novel(int(size))
+
+
 def reach(values: Sequence[Any], limit: int) -> int:
     """The largest size of operands of an operation on these values, some of the engine: `limit`,
     that of small ones, or more where they are larger, at hand, and new to the user's line."""
@@ -52,8 +58,8 @@ def reach(values: Sequence[Any], limit: int) -> int:
     size = max([size_of(each._layout.shape) for each in engines], default=0)
     if size <= limit or not limit or size > cold_size():
         return limit
-    if any(each._storage.node.buffer is None for each in engines):
-        return limit
+    if any(each._storage.node.buffer is None or each._code == "f2" for each in engines):
+        return limit  # half precision is the kernels', for NumPy has no fast code for it
     return cold_size() if is_novel(size) else limit
 
 
@@ -115,7 +121,7 @@ def _fits(left: np.ndarray, right: np.ndarray, limit: int) -> bool:
     if small.fits(left, right):
         return True
     size = _spread_size((left, right))
-    return size <= limit or size <= cold_size() and is_novel(size)
+    return size <= limit or is_new(size)
 
 
 def made(result: Any, least: int) -> Any:
@@ -191,15 +197,17 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
 
 
 def put(result: Any, out: Any) -> bool:
-    """Whether a small array has been written into one of its shape and dtype, at once."""
-    values = result._host
+    """Whether an array that is at hand has been written into one of its shape and dtype, at
+    once."""
+    size = size_of(result.shape)
+    values = at_hand(result, size)
     if values is None or type(out) not in ARRAYS:
         return False
     if (out.shape, out.dtype) != (values.shape, values.dtype):
         return False
     host = out._host
     if host is None:
-        is_ready = _is_ready(out, (), largest())
+        is_ready = _is_ready(out, (), max(largest(), size))
         return is_ready and change(out, out._layout, np.ndarray.__setitem__, ..., values)
     if host.flags.writeable:
         host[...] = values

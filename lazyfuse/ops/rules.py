@@ -89,6 +89,9 @@ PICKED = 1 << 16
 MADE = 1 << 16
 #: Elements that a line computes at once of arrays of one size, however large: some milliseconds.
 ENOUGH = 1 << 22
+#: How many bits of a hash say where that is counted; addresses are spread by 2**64 divided by the
+#: golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
+NOVEL_BITS, SPREAD = 12, 0x9E3779B97F4A7C15
 #: Of longer lists the ends say whether there are arrays inside.
 LOOKED_AT = 32
 #: Copies that are fused with what reads them, which is worth more than a call from there on.

@@ -7,7 +7,7 @@ depending on what else lies there. The limit grows with the largest piece that w
 freed; in programs of NumPy's that is soon a large array. Here large arrays come from a pool, so
 such a piece is freed once.
 
-Arrays of NumPy's of 128 KiB to 2 MB come from the heap then, too, for the whole process:
+Arrays of NumPy's of 128 KiB to 8 MB come from the heap then, too, for the whole process:
 `np.zeros` clears memory that is there instead of getting new pages.
 
 Source: glibc's manual, `mallopt`, M_MMAP_THRESHOLD ("dynamic"); malloc/malloc.c: `__libc_free`
@@ -19,8 +19,8 @@ from __future__ import annotations
 import ctypes
 import sys
 
-#: Bytes: more than an array of `eager_size` elements has. Twice as many may stay in the heap.
-_PIECE = 2 << 20
+#: Bytes: more than an array of `cold_size` elements has. Twice as many may stay in the heap.
+_PIECE = 8 << 20
 
 
 def keep() -> None:

@@ -94,7 +94,21 @@ def _first_met(pending: Trace, options: Options, device: str) -> Met | None:
         and (not has_own_bits(node) or op_kernel(node, device) is not None)
         for node in pending.nodes
     )
-    return Met(_cost_ns(pending), _family(pending)) if is_fine else None
+    if not is_fine:
+        return None
+    met = Met(_cost_ns(pending), _family(pending))
+    if _was_computed(pending, options):
+        met.spent = PLAN_NS - _NEXT_NS
+    return met
+
+
+def _was_computed(pending: Trace, options: Options) -> bool:
+    """Whether all operations are of lines that have computed as much at once as planning takes
+    (`frontend/novel.py`): of arrays that are not small, and were at hand."""
+    least = options.eager_size
+    return least > 0 and all(
+        _elements(node) > least for node in pending.nodes if node.buffer is None and node.srcs
+    )
 
 
 def _family(pending: Trace) -> Family:

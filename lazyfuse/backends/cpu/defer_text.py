@@ -35,6 +35,7 @@ from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
 from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
+from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS, SPREAD
 
 #: The most operations and operands on the tape, and places whose heat is counted.
 MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
@@ -62,8 +63,8 @@ STATE = numbered(
     "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
 )  # fmt: skip
 #: After the places: of lines and sizes, which and how many elements they have computed.
-_NOVEL, _NOVEL_BITS = STATE["HEAT"] + PLACES, 12
-STATE_SIZE = _NOVEL + (2 << _NOVEL_BITS)
+STATE["NOVEL"] = STATE["HEAT"] + PLACES
+STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
 #: reach the result, how many references the tape has to it, and whether that array is written in
 #: place by a later row. What has its shape is an array, or of a reduction the row itself: then
@@ -75,10 +76,9 @@ _ROW = numbered(
 )  # fmt: skip
 #: An entry of the index: what is on the tape by its address; of which tape it is.
 _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
-#: Entries are a power of two, many more than there is on the tape; addresses are spread by 2**64
-#: divided by the golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
-_INDEX_BITS, _GOLDEN = 10, 0x9E3779B97F4A7C15
-NOVELTY = {"NOVEL": _NOVEL, "NOVEL_SHIFT": 64 - _NOVEL_BITS, "GOLDEN": _GOLDEN}
+#: Entries are a power of two, many more than there is on the tape.
+_INDEX_BITS = 10
+NOVELTY = {"NOVEL_SHIFT": 64 - NOVEL_BITS, "GOLDEN": SPREAD, "ENOUGH": ENOUGH}
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
@@ -129,7 +129,7 @@ def text(places: Mapping[str, int]) -> str:
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
         "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
-        "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": _GOLDEN,
+        "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
     }  # fmt: skip
     sizes = {
         "ALL_STATE": STATE_SIZE,

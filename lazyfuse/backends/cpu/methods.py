@@ -63,8 +63,8 @@ from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_
 from lazyfuse.backends.cpu.launch_cut import UNIT_ELEMENTS
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.short_forms import expanded
-from lazyfuse.ops.rules import ENOUGH, WORDS, Rule, in_one, middling
 from lazyfuse.ops.rules import METHODS as RULES
+from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
 
 #: Places of the table.
 CLASS, NDARRAY, NONE, HOST, OWNER, UFUNC, RECIPES, CODE = range(8)
@@ -218,12 +218,13 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         **WORDS,
-        **{"LETTER_C": ord("c"), "QUICK_MOST": methods_quick_text.QUICK_MOST, "T_SLICE": SLICE},
+        **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
+        "QUICK_MOST": methods_quick_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
-    words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY | {"ENOUGH": ENOUGH}
+    words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
               "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip

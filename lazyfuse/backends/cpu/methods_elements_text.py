@@ -24,7 +24,7 @@ same:
   call void @Py_IncRef(ptr %value)
   ret ptr %value
 take:
-  %most = call i64 @eager_size()
+  %most = call i64 @reach_of(ptr %value)
   %taken = call ptr @taken(ptr %value, i64 %most)
   ret ptr %taken
 }

@@ -44,7 +44,11 @@ compare:
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %elements = call i64 @count_in(ptr %shape)
   %is_large = icmp sgt i64 %elements, %eager
-  br i1 %is_large, label %begin, label %no
+  br i1 %is_large, label %novel, label %no
+novel:
+  %most = call i64 @reach_of(ptr %out)
+  %is_at_once = icmp sgt i64 %most, %eager
+  br i1 %is_at_once, label %no, label %begin
 begin:
   put ptr %out, %operands[0]
   br label %next

@@ -12,8 +12,8 @@ define internal i64 @reach(ptr %objects, i64 %count) {
   %are_any = icmp sgt i64 %eager, 0
   br i1 %are_any, label %next, label %usual
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %measure ]
-  %largest = phi i64 [ 0, %0 ], [ %largest, %look ], [ %larger, %measure ]
+  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %sum ]
+  %largest = phi i64 [ 0, %0 ], [ %largest, %look ], [ %larger, %sum ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %compare, label %look
 look:
@@ -27,6 +27,10 @@ memory:
   %is_memory = call i1 @is(ptr %buffer, i64 T_MEMORY)
   br i1 %is_memory, label %measure, label %usual
 measure:
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %is_half = call i1 @is_half(ptr %code)
+  br i1 %is_half, label %usual, label %sum
+sum:
   %layout = call ptr @get(ptr %object, i64 HANDLE_LAYOUT)
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %own = call i64 @count_in(ptr %shape)
@@ -52,6 +56,16 @@ define internal i64 @reach_of(ptr %object) {
   ret i64 %reach
 }
 
+; whether the code of a dtype is that of half precision, for which NumPy has no fast code
+define internal i1 @is_half(ptr %code) {
+  %kind = call i32 @PyUnicode_ReadChar(ptr %code, i64 0)
+  %bytes = call i32 @PyUnicode_ReadChar(ptr %code, i64 1)
+  %is_float = icmp eq i32 %kind, LETTER_F
+  %is_two = icmp eq i32 %bytes, 50
+  %is_half = and i1 %is_float, %is_two
+  ret i1 %is_half
+}
+
 ; whether an object, or null, is an array of the engine
 define internal i1 @is_array_of_engine(ptr %object) {
   %is_nothing = icmp eq ptr %object, null
@@ -63,14 +77,15 @@ no:
   ret i1 false
 }
 
-; whether so many elements may be computed at once, and the user's line has not done much yet with
-; arrays of that size: it does now, then. `eager_size` has been asked before
+; whether so many elements may be computed at once, and the user's line, and each other one of its
+; function, has not done much yet with arrays of that size: it does now, then. `eager_size` has
+; been asked before
 define internal i1 @is_novel(i64 %size) {
   %cold = get i64 @state[COLD_SIZE]
   %is_large = icmp sgt i64 %size, %cold
   br i1 %is_large, label %no, label %place
 place:
-  %origin = call ptr @origin()
+  %origin = call ptr @origin_looked_for()
   %nowhere = icmp eq ptr %origin, null
   br i1 %nowhere, label %no, label %find
 find:
@@ -78,27 +93,84 @@ find:
   %instruction = call i64 @number_at(ptr %origin, i64 1)
   %address = ptrtoint ptr %code to i64
   call void @Py_DecRef(ptr %origin)
+  %all_key = call i64 @novel_key(i64 %address, i64 -1, i64 %size)
+  %all_done = call i64 @done_before(i64 %all_key)
+  %is_recorded = icmp sgt i64 %all_done, 0
+  br i1 %is_recorded, label %no, label %line
+line:
+  %key = call i64 @novel_key(i64 %address, i64 %instruction, i64 %size)
+  %before = call i64 @done_before(i64 %key)
+  %is_enough = icmp sge i64 %before, ENOUGH
+  br i1 %is_enough, label %enough, label %count
+enough:
+  call void @note_done(i64 %all_key, i64 %before)
+  br label %no
+count:
+  %now = add i64 %before, %size
+  call void @note_done(i64 %key, i64 %now)
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; the origin of what the user does; looks around where that is not known. Null for none, and for an
+; exception
+define internal ptr @origin_looked_for() {
+  %known = call ptr @origin()
+  %is_known = icmp ne ptr %known, null
+  br i1 %is_known, label %give, label %ask
+give:
+  ret ptr %known
+ask:
+  %finder = get ptr @state[LOST]
+  %can_ask = icmp ne ptr %finder, null
+  br i1 %can_ask, label %find, label %no
+find:
+  call void @ask(ptr %finder)
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %again, label %no
+again:
+  %found = call ptr @origin()
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; what an instruction of code, or all of it (-1), has computed of a size is kept under
+define internal i64 @novel_key(i64 %address, i64 %instruction, i64 %size) {
   %with_instruction = xor i64 %address, %instruction
   %spread = mul i64 %with_instruction, GOLDEN
   %with_size = add i64 %spread, %size
   %key = mul i64 %with_size, GOLDEN
+  ret i64 %key
+}
+
+; the word of the state where that is: the key, and the elements after it
+define internal i64 @novel_word(i64 %key) {
   %entry = lshr i64 %key, NOVEL_SHIFT
   %words = mul i64 %entry, 2
-  %key_at = add i64 %words, NOVEL
-  %known = get i64 @state[%key_at]
+  %word = add i64 %words, NOVEL
+  ret i64 %word
+}
+
+; how many elements it has computed
+define internal i64 @done_before(i64 %key) {
+  %word = call i64 @novel_word(i64 %key)
+  %known = get i64 @state[%word]
   %is_known = icmp eq i64 %known, %key
-  %done_at = add i64 %key_at, 1
+  %done_at = add i64 %word, 1
   %done = get i64 @state[%done_at]
   %before = select i1 %is_known, i64 %done, i64 0
-  %is_enough = icmp sge i64 %before, ENOUGH
-  br i1 %is_enough, label %no, label %count
-count:
-  %now = add i64 %before, %size
-  put i64 %key, @state[%key_at]
-  put i64 %now, @state[%done_at]
-  ret i1 true
-no:
-  ret i1 false
+  ret i64 %before
+}
+
+define internal void @note_done(i64 %key, i64 %elements) {
+  %word = call i64 @novel_word(i64 %key)
+  %done_at = add i64 %word, 1
+  put i64 %key, @state[%word]
+  put i64 %elements, @state[%done_at]
+  ret void
 }
 
 ; how many elements larger parts may have of a function that has a rule, `middling` or more; 0

@@ -262,7 +262,13 @@ region:
   %count = call i64 @elements(ptr %part)
   %less = sub i64 %count, 1
   %is_small = icmp ult i64 %less, AT_ONCE
-  br i1 %is_small, label %compare, label %drop
+  br i1 %is_small, label %compare, label %ask_new
+ask_new:
+  %is_empty = icmp eq i64 %count, 0
+  br i1 %is_empty, label %drop, label %novel
+novel:
+  %is_new = call i1 @is_novel(i64 %count)
+  br i1 %is_new, label %compare, label %drop
 compare:
   br i1 %is_array, label %dtypes, label %write_region
 dtypes:
@@ -282,8 +288,8 @@ write_region:
   %all = call ptr @object(i64 T_ALL)
   br i1 %is_quiet, label %renew, label %listen
 renew:
-  %is_new = call i1 @renewed(ptr %self)
-  br i1 %is_new, label %set_quietly, label %drop_part
+  %is_renewed = call i1 @renewed(ptr %self)
+  br i1 %is_renewed, label %set_quietly, label %drop_part
 set_quietly:
   %quiet_status = call i32 @PyObject_SetItem(ptr %part, ptr %all, ptr %given)
   br label %drop_part

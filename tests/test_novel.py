@@ -1,0 +1,218 @@
+"""What a line has not often done yet is computed at once, on arrays of the engine that are at hand
+and not small: all is as it is with small arrays, and with NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
+from lazyfuse.ops.rules import ENOUGH  # noqa: E402 - likewise
+from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
+from tests.test_namespace_aliasing import (  # noqa: E402
+    test_aliasing,  # noqa: F401 - likewise
+    test_in_place,  # noqa: F401 - likewise
+)
+from tests.test_native import test_fault, test_program  # noqa: E402, F401 - likewise
+from tests.test_windows import in_the_engine  # noqa: E402
+
+pytestmark = pytest.mark.cpu("what is computed at once")
+
+SMALL, COLD, SIZE = 3, 100_000, 5_000
+
+
+@pytest.fixture(autouse=True)
+def cold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Inputs are parts of computed memory of the engine; hardly an array is small."""
+    monkeypatch.setattr(oracle, "to_lazy", in_the_engine)
+    novel.forget()  # code that is gone may have been where that of a test is
+    with lf.options(eager_size=SMALL, cold_size=COLD):
+        yield
+
+
+def made(values: Any) -> Any:
+    """An array of the engine, computed."""
+    array = lf.array(values)
+    lf.materialize(array)
+    assert array._host is None
+    return array
+
+
+def is_at_hand(value: Any) -> bool:
+    """Whether nothing is pending, also in tuples; the array is no small one."""
+    if isinstance(value, tuple | list):
+        return all(map(is_at_hand, value))
+    if type(value) is not lf.LazyArray:
+        return not isinstance(value, lf.LazyScalar)
+    return value._host is None and value._storage.node.buffer is not None
+
+
+_VALUES = host.random.default_rng(0).uniform(0.5, 2.0, (50, 100))
+VALUES: dict[str, Any] = {
+    "x": _VALUES, "y": _VALUES[::-1].copy(),
+    "row": _VALUES[:1].copy(), "column": _VALUES[:, :1].copy(),
+    "single": _VALUES.astype("f4"), "z": _VALUES * (1 + 2j), "mask": _VALUES > 1.0,
+    "i": host.arange(5_000).reshape(50, 100),
+    "line": _VALUES.ravel().copy(), "places": host.arange(5_000)[::-1].copy(),
+}  # fmt: skip
+AT_ONCE = """x + y; x * 2.0; 2.0 - x; -x; abs(x); x ** 2; x ** 1.5; x > 1.0; x == y
+x % 0.3; x // y; np.sqrt(x); np.exp(x); np.log1p(single); np.sin(x); np.hypot(x, y)
+np.arctan2(x, 2.0); np.power(x, y); np.maximum(x, y); np.where(mask, x, y); np.clip(x, 0.7, 1.0)
+x.sum(); x.mean(); x.std(axis=0)
+x.sum(axis=1); x - x.mean(axis=0); x / x.sum(axis=1, keepdims=True); row * column; column - row
+x.T + 1.0; x[1:-1, 1:-1] * 2.0; x[:, ::2] + x[:, 1::2]; line[mask.ravel()]; line[places]
+np.cumsum(x); np.diff(line); x.astype("f4"); x.astype(int); i + 1; i / 3; i % 7; ~mask; mask & mask
+z * z; z.real + 1.0; np.isnan(x); np.round(x, 1); x.copy(); x.argmax(axis=1); np.sort(x)
+np.linspace(0.0, 1.0, 5_001); np.arange(5_000.0); np.isfinite(x).all(); np.roll(line, 1)"""
+EXPRESSIONS = [each.strip() for each in AT_ONCE.replace("\n", ";").split(";")]
+
+
+def evaluated(source: str, np: Any, values: dict[str, Any]) -> Any:
+    """An expression; each is a line of its own."""
+    return eval(compile(source, f"<{source}>", "eval"), globals(), {"np": np, **values})
+
+
+@pytest.mark.parametrize("source", EXPRESSIONS)
+def test_at_once(source: str) -> None:
+    """Nothing is pending afterwards, the values are NumPy's or the kernels'; when the line has
+    done it often it is recorded, with the same bits."""
+    ours = {name: made(value) for name, value in VALUES.items()}
+    found = evaluated(source, lf, ours)
+    assert is_at_hand(found)
+    with lf.options(cold_size=0):
+        recorded = evaluated(source, lf, ours)
+    wanted = evaluated(source, host, VALUES)
+    assert not list(oracle.compare(source, host.asarray(recorded), host.asarray(found)))
+    assert host.asarray(found).dtype == host.asarray(wanted).dtype
+    host.testing.assert_allclose(host.asarray(found), wanted, rtol=1e-6)
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "region": lambda x, y: x.__setitem__((slice(1, None), slice(None)), y[1:]),
+    "number": lambda x, y: x.__setitem__((slice(None), slice(1, None)), 2.0),
+    "mask": lambda x, y: x.__setitem__(x > 1.0, 0.0),
+    "in place": lambda x, y: x.__iadd__(y),
+    "part in place": lambda x, y: x[1:, 1:].__isub__(x[1:, :1] * y[:1, 1:]),
+    "out": lambda x, y: lf.multiply(x, y, out=x),
+    "own out": lambda x, y: lf.exp(y, out=x),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes(name: str) -> None:
+    """Views see what is written, results from before keep what they read."""
+    ours = made(_VALUES)
+    view, before = ours[2:4], ours + 1.0
+    values = _VALUES.copy()
+    WRITES[name](ours, made(VALUES["y"]))
+    assert is_at_hand(ours)
+    with lf.options(cold_size=0):
+        again = made(_VALUES)
+        WRITES[name](again, made(VALUES["y"]))
+        wanted = host.asarray(again)
+    host.testing.assert_array_equal(host.asarray(ours), wanted)
+    host.testing.assert_array_equal(host.asarray(view), wanted[2:4])
+    host.testing.assert_array_equal(host.asarray(before), values + 1.0)
+
+
+def test_results_have_memory_of_their_own() -> None:
+    x = made(_VALUES)
+    y = +x
+    z = x.copy()
+    y[0, 0], z[1, 1] = 7.0, 8.0
+    x *= 2.0
+    host.testing.assert_array_equal(host.asarray(x), _VALUES * 2.0)
+    assert float(y[0, 0]) == 7.0 and float(z[1, 1]) == 8.0 and float(y[1, 1]) == _VALUES[1, 1]
+
+
+def test_new_lengths_stay_at_once() -> None:
+    """A loop over ever new lengths records nothing."""
+    x = made(VALUES["line"])
+    lf.reset_stats()
+    for length in range(1_000, 1_400):
+        part = x[:length]
+        assert is_at_hand(part * part + 1.0)
+    assert lf.stats().cold_runs == lf.stats().kernels_launched == 0
+
+
+def test_what_comes_often_is_recorded() -> None:
+    """A line that has computed enough records, and so does the rest of its function; another size
+    is new to it."""
+    x = made(VALUES["line"])
+
+    def often(x: Any) -> tuple[bool, bool]:
+        first = x * 2.0
+        return is_at_hand(first), is_at_hand(x + 1.0)
+
+    times = -(-ENOUGH // x.size)
+    assert all(often(x) == (True, True) for _ in range(times))
+    assert often(x) == (False, False)
+    assert often(x[1:]) == (True, True)
+    assert is_at_hand(x * 2.0)  # another function
+
+
+def test_pending_operands_are_recorded() -> None:
+    x = made(VALUES["line"])
+    with lf.options(cold_size=0):
+        pending = x + 1.0
+    assert not is_at_hand(pending * x)
+
+
+@pytest.mark.parametrize("options", ({"cold_size": 0}, {"eager_size": 0}, {"cold_size": 1_000}))
+def test_options(options: dict[str, Any]) -> None:
+    """Larger arrays are recorded, and all under options that say so."""
+    x = made(VALUES["line"])
+    with lf.options(**options):
+        assert not is_at_hand(x + 1.0)
+        assert not is_at_hand(lf.exp(x))
+
+
+def test_half_precision_is_recorded() -> None:
+    """NumPy has no fast code for it."""
+    x = made(VALUES["line"].astype("f2"))
+    assert not is_at_hand(x * x)
+
+
+def test_recordings_see_everything() -> None:
+    """What `fuse` records is not computed at once."""
+
+    @lf.fuse
+    def step(x: Any) -> Any:
+        return x * 2.0 + 1.0
+
+    x = made(VALUES["line"])
+    for _ in range(4):
+        found = step(x)
+    assert step.recordings == 1
+    host.testing.assert_array_equal(host.asarray(found), VALUES["line"] * 2.0 + 1.0)
+
+
+def test_warnings_are_of_the_line() -> None:
+    x = made(host.zeros(SIZE))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        x / x
+    assert [str(each.message) for each in given] == ["invalid value encountered in divide"]
+    assert given[0].filename == __file__
+    with host.errstate(all="raise"), pytest.raises(FloatingPointError):
+        1.0 / x
+
+
+def test_cache_clear_forgets() -> None:
+    """After `cache_clear` a line is new again."""
+    x = made(VALUES["line"])
+    lines = [lambda: is_at_hand(x - 0.5)]
+    while lines[0]():
+        pass
+    lf.cache_clear()
+    assert lines[0]()
