@@ -53,6 +53,7 @@ def modes(seed: str) -> tuple[Mode, ...]:
         Mode("again", soon=True, level=level),
         Mode("at once by NumPy", {"eager_size": 10_000, "defer": False}, level=level),
         Mode("at once in the engine's memory", {"eager_size": 10_000}, large=True, level=level),
+        Mode("at once what is new", {"eager_size": 3, "cold_size": 10_000}, large=True),
         *_deferring(rng, level),
         Mode(
             "random budgets",
