@@ -17,6 +17,7 @@ SIDES = {
     "indexing": "Indexing",
     "scans": "Scans",
     "everyday": "Everyday programs",
+    "lengths": "Ever new lengths",
     "calls": "Single calls",
     "ufuncs": "Single ufuncs",
 }

@@ -169,7 +169,7 @@ def overhead(results: Results) -> str:
 def losses(results: Results) -> str:
     """List where lazyfuse is slower than NumPy, and than the fastest peer."""
     rows = []
-    sides = ("dtypes", "layouts", "indexing", "scans", "everyday", "calls", "ufuncs")
+    sides = ("dtypes", "layouts", "indexing", "scans", "everyday", "lengths", "calls", "ufuncs")
     for question in ("uses", *sides, "overhead"):
         for entry in results.of(question):
             if entry["peer"] in OWN:

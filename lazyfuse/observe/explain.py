@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse import config
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.node import Node
@@ -25,10 +26,22 @@ def explain(*arrays: Any) -> str:
     nodes = [storage.current() for storage in storages]
     pending = [node for node in dict.fromkeys(nodes) if node.buffer is None]
     if not pending:
-        return "nothing is pending"
+        return "\n".join(["nothing is pending", *_why_not()])
     device = storages[0].device
     plan = engine.plan_for(pending, device)
     return plan_text(plan, device)
+
+
+def _why_not() -> list[str]:
+    """What is not recorded under the options in force."""
+    options = config.current()
+    if not options.eager_size or session.default_device() != "cpu":
+        return []
+    return [
+        f"computed at once: arrays of up to {options.eager_size} elements, and what is new on up "
+        f"to {options.cold_size};",
+        "`with lazyfuse.options(eager_size=0, cold_size=0):` records everything",
+    ]
 
 
 def plan_text(plan: Plan, device: str) -> str:

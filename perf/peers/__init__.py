@@ -62,8 +62,11 @@ def lazyfuse_call(workload: Workload, data: Data) -> Call:
     """Record the program with lazyfuse and wait for its results."""
     import lazyfuse
 
-    lazy = {name: lazyfuse.array(array) for name, array in data.items()}
-    lazyfuse.materialize(*lazy.values())
+    lazy = {
+        name: lazyfuse.array(value) if isinstance(value, numpy.ndarray) else value
+        for name, value in data.items()
+    }
+    lazyfuse.materialize(*[lazy[name] for name in lazy if lazy[name] is not data[name]])
 
     def call() -> tuple[Any, ...]:
         results = as_tuple(workload.program(lazyfuse, lazy))
