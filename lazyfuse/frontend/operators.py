@@ -13,7 +13,8 @@ from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.frontend.varying import asked, is_varying
-from lazyfuse.frontend.windows import settled
+from lazyfuse.frontend.windows import called, delivered, settled
+from lazyfuse.ops.rules import Rule
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.gpu_arrays import is_cupy
 
@@ -168,6 +169,8 @@ def in_place_power(self: Any, exponent: Any) -> Any:
     shortcut = _power_shortcut(self, exponent)
     if shortcut is None:
         return apply("power", (self, exponent), out=self)
+    if delivered(getattr(np, shortcut), (self,), self):
+        return self
     return apply(shortcut, (self,), out=self)
 
 
@@ -195,10 +198,16 @@ _power = operator("power")
 def divmod_operator(self: Any, other: Any) -> Any:
     if has_own_idea(other):
         return override(np.divmod, (self, other), other)
-    return multiple("divmod", (self, other))
+    return _divided(self, other)
 
 
 def reflected_divmod(self: Any, other: Any) -> Any:
     if has_own_idea(other):
         return override(np.divmod, (other, self), other)
-    return multiple("divmod", (other, self))
+    return _divided(other, self)
+
+
+def _divided(left: Any, right: Any) -> Any:
+    """Quotients and remainders: at once where the operands are at hand, and small or new."""
+    found = called(np.divmod, (left, right), {}, Rule.SPREAD, 2)
+    return multiple("divmod", (left, right)) if found is small.LARGE else found
