@@ -7,7 +7,8 @@ are read-only (but for functions of which NumPy would make copies), and nobody k
 functions that are known to read their operands, that call nobody back, and whose results are no
 larger than a rule says (`ops/rules.py`) are given some, and where the result of one lies in a
 window all the same, the engine is asked instead. What `fuse` records is left to the engine, and so
-is what is pending.
+is what is pending. Of larger arrays there are windows where that is new to the user's line
+(`novel.py`).
 """
 
 from __future__ import annotations
