@@ -23,7 +23,7 @@ from perf.workloads import BY_NAME, START
 #: A process may take so long.
 LIMIT_SECONDS = 150
 #: Elements of the operation that starts a library: so many that lazyfuse compiles it.
-STARTED = 200_000
+STARTED = 500_000
 #: Memory is measured at this multiple of the size: buffers that were kept count little then.
 GROWTH = 10
 

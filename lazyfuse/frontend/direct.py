@@ -23,6 +23,8 @@ from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 
+#: Calls after which machine code is told of a kernel: that takes a millisecond once.
+_OFFERED_AFTER = 8
 #: Elements of the arrays that stand for the operands of an op.
 _SAMPLE = 64
 
@@ -38,38 +40,49 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     """A function of the operands of op `name`: a small array, or None where the engine is better
     asked: other operands, memory orders that are not dense, conditions to be told of."""
     kernels: dict[Any, _Kernel | None] = {}
+    uses: dict[Any, int] = {}
 
     def call(values: Sequence[Any]) -> Any:
-        operands: list[Any] = []
-        marks: list[Any] = []
         limit = reach(values, largest())
-        for value in values:
-            kind = type(value)
-            if kind is Handle._concrete:
-                host = value._host
-                if host is None:
-                    host = window(value, limit)
-                if host is None:
-                    return None
-                operands.append(host)
-                marks.append(host.dtype)
-            elif kind is float or kind is int:
-                operands.append(value)
-                marks.append(kind)
-            else:
-                return None
-        result = _aligned(operands)
-        if result is None:
+        found = _operands(values, limit)
+        result = None if found is None else _aligned(found[0])
+        if found is None or result is None:
             return None
+        operands, marks = found
         key = tuple(marks)
         kernel = kernels.get(key)
         if kernel is None and key not in kernels:
             kernel = kernels[key] = _kernel(name, marks)
-            if kernel is not None:
-                _offer(name, kernel, marks)
-        return None if kernel is None else _run(kernel, operands, limit, *result)
+        if kernel is None:
+            return None
+        uses[key] = used = uses.get(key, 0) + 1
+        if used == _OFFERED_AFTER:
+            _offer(name, kernel, marks)
+        return _run(kernel, operands, limit, *result)
 
     return call
+
+
+def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] | None:
+    """Operands as a kernel takes them, and of each its dtype or type; None for others."""
+    operands: list[Any] = []
+    marks: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind is Handle._concrete:
+            host = value._host
+            if host is None:
+                host = window(value, limit)
+            if host is None:
+                return None
+            operands.append(host)
+            marks.append(host.dtype)
+        elif kind is float or kind is int:
+            operands.append(value)
+            marks.append(kind)
+        else:
+            return None
+    return operands, marks
 
 
 def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
