@@ -473,3 +473,51 @@ def test_sizes_of_ints(made: Callable[[Any], Any]) -> None:
         assert (found._host is None) == (expected.size > 30_000)
         assert found.dtype == expected.dtype
         host.testing.assert_array_equal(lf.asnumpy(found), expected)
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "dense": lambda x: x,
+    "column": lambda x: x[:, 1],
+    "row": lambda x: x[1],
+    "reversed": lambda x: x[2, ::-1],
+    "steps": lambda x: x[0, ::3],
+    "transposed": lambda x: x.T,
+    "part": lambda x: x[1:, 2:],
+    "repeated": lambda x: x[1, None, :],
+    "element": lambda x: x[1, 1:2],
+    "empty": lambda x: x[1, :0],
+}
+_NUMBERS = host.linspace(0.1, 2.0, 35).reshape(5, 7)
+OF_NUMBERS: dict[str, Any] = {
+    "float64": _NUMBERS,
+    "float32": _NUMBERS.astype("f4"),
+    "int64": host.arange(-3, 32).reshape(5, 7),
+    "large": host.array([[2**53 + 1, -(2**62) - 1, 2**63 - 1]] * 3).repeat(3, axis=1),
+    "int32": host.arange(35, dtype="i4").reshape(5, 7),
+    "uint64": host.arange(35, dtype="u8").reshape(5, 7) << host.uint64(40),
+    "bool": _NUMBERS > 1.0,
+}
+
+
+@pytest.mark.parametrize("kind", OF_NUMBERS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_functions_of_any_layout(kind: str, layout: str) -> None:
+    """The kernels' bits, NumPy's dtype and memory order, and what is read is as it was; often, so
+    that machine code knows the kernels."""
+    ours = lf.array(OF_NUMBERS[kind])
+    wanted_of = LAYOUTS[layout](OF_NUMBERS[kind])
+    for function in ("sin", "cbrt", "arctan", "exp2"):
+        wanted = getattr(host, function)(wanted_of)
+        with lf.options(eager_size=0):
+            recorded = host.asarray(getattr(lf, function)(LAYOUTS[layout](lf.array(ours))))
+        for _ in range(12):
+            found = host.asarray(getattr(lf, function)(LAYOUTS[layout](ours)))
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        assert found.strides == wanted.strides or found.size < 2
+        assert found.tobytes() == recorded.tobytes()
+    assert host.asarray(ours).tobytes() == OF_NUMBERS[kind].tobytes()
+    powers = [host.asarray(LAYOUTS[layout](ours) ** 1.5) for _ in range(12)]
+    with lf.options(eager_size=0):
+        again = host.asarray(LAYOUTS[layout](lf.array(ours)) ** 1.5)
+    host.testing.assert_array_equal(powers[-1], again)
+    assert powers[-1].dtype == (wanted_of**1.5).dtype

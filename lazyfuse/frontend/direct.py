@@ -75,6 +75,8 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
                 host = window(value, limit)
             if host is None:
                 return None
+            if host.dtype == np.int64 and len(values) == 1:  # as every such function takes it
+                host = host.astype(np.float64)
             operands.append(host)
             marks.append(host.dtype)
         elif kind is float or kind is int:

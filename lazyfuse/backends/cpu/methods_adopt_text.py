@@ -6,9 +6,10 @@ which are known by dtype and shape (`frontend/adopting.py`), and what differs is
 
 from __future__ import annotations
 
-#: Of NPY_ARRAY_*: C_CONTIGUOUS, ALIGNED, WRITEABLE; OWNDATA. NPY_KEEPORDER of copies.
+#: Of NPY_ARRAY_*: C_CONTIGUOUS, ALIGNED, WRITEABLE; OWNDATA; C_CONTIGUOUS and F_CONTIGUOUS.
+#: NPY_KEEPORDER of copies.
 FLAGS = {"ADOPTED_FLAGS": 0x1 | 0x100 | 0x400, "OWNS_FLAG": 0x4,
-         "DENSE_FLAGS": 0x1 | 0x100, "KEEP_ORDER": 2}  # fmt: skip
+         "DENSE_FLAGS": 0x1 | 0x100, "DENSE_ORDERS": 0x1 | 0x2, "KEEP_ORDER": 2}  # fmt: skip
 
 ADOPT = """
 ; an array of the engine's that has the memory of a new one of NumPy's, a result that is not small

@@ -149,7 +149,8 @@ first:
   %a_is_ours = call i1 @is(ptr %a, i64 T_CLASS)
   br i1 %a_is_ours, label %array_first, label %number_first
 array_first:
-  %a_host = call ptr @host_or_window(ptr %a, i64 %most)
+  %a_own = call ptr @host_or_window(ptr %a, i64 %most)
+  %a_host = call ptr @dense(ptr %a_own, i1 %is_one, i64 %most)
   put ptr %a_host, %arrays[0]
   %is_large = icmp eq ptr %a_host, null
   br i1 %is_large, label %no, label %second
@@ -183,7 +184,8 @@ look_second:
   %last_is_ours = call i1 @is(ptr %last, i64 T_CLASS)
   br i1 %last_is_ours, label %array_second, label %no
 array_second:
-  %last_host = call ptr @host_or_window(ptr %last, i64 %most)
+  %last_own = call ptr @host_or_window(ptr %last, i64 %most)
+  %last_host = call ptr @dense(ptr %last_own, i1 false, i64 %most)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
   br i1 %last_is_large, label %no, label %give_first
@@ -191,6 +193,58 @@ give_first:
   ret i64 NUMBER_FIRST
 no:
   ret i64 -1
+}
+
+; an array of one axis that has gaps as a copy without; of int64, where `converts`, as float64,
+; which is what functions of one argument take of it. Others, and null, as they are. Takes the
+; reference; null for an exception
+define internal ptr @dense(ptr %host, i1 %converts, i64 %most) {
+  %is_away = icmp eq ptr %host, null
+  br i1 %is_away, label %same, label %look
+same:
+  ret ptr %host
+look:
+  %nd = get i32 %host[ND]
+  %is_line = icmp eq i32 %nd, 1
+  %size = call i64 @elements(ptr %host)
+  %less = sub i64 %size, 1
+  %is_within = icmp ult i64 %less, %most
+  %number = call i32 @dtype_number(ptr %host)
+  %is_long = icmp eq i32 %number, 7
+  %is_whole = call i1 @is_dense(ptr %host, i64 %most, i32 DENSE_ORDERS)
+  %is_single = icmp eq i32 %number, 11
+  %is_double = icmp eq i32 %number, 12
+  %is_float = or i1 %is_single, %is_double
+  %may_convert = and i1 %is_long, %converts
+  %is_simple = or i1 %is_line, %is_whole
+  %can_convert = and i1 %may_convert, %is_simple
+  %can = and i1 %can_convert, %is_within
+  br i1 %can, label %convert, label %copies
+convert:
+  %one = call ptr @PyFloat_FromDouble(double 1.0)
+  %no_one = icmp eq ptr %one, null
+  br i1 %no_one, label %fail, label %multiply
+multiply:
+  %floats = call ptr @PyNumber_Multiply(ptr %host, ptr %one)
+  call void @Py_DecRef(ptr %one)
+  call void @Py_DecRef(ptr %host)
+  ret ptr %floats
+copies:
+  %has_gaps = xor i1 %is_whole, true
+  %is_strided = and i1 %has_gaps, %is_line
+  %is_copied = and i1 %is_strided, %is_float
+  %can_copy = and i1 %is_copied, %is_within
+  br i1 %can_copy, label %copy, label %as_it_is
+copy:
+  %copier = call ptr @object(i64 T_NEW_COPY)
+  %copied = call ptr %copier(ptr %host, i32 0)
+  call void @Py_DecRef(ptr %host)
+  ret ptr %copied
+as_it_is:
+  ret ptr %host
+fail:
+  call void @Py_DecRef(ptr %host)
+  ret ptr null
 }
 
 ; stores the value of a float or of an int that a float holds; false for others
@@ -217,16 +271,17 @@ no:
   ret i1 false
 }
 
-; whether an array is dense in C order, has elements, and not too many; and another one, where it
-; is not null, lies alike and has its dtype
+; whether an array is dense, has elements, and not too many; and another one, where it is not null,
+; lies alike, both in C order, and has its dtype
 define internal i1 @are_dense(ptr %host, ptr %other, i64 %most) {
-  %first = call i1 @is_dense(ptr %host, i64 %most)
   %is_alone = icmp eq ptr %other, null
   br i1 %is_alone, label %one, label %two
 one:
-  ret i1 %first
+  %is_alone_dense = call i1 @is_dense(ptr %host, i64 %most, i32 DENSE_ORDERS)
+  ret i1 %is_alone_dense
 two:
-  %second = call i1 @is_dense(ptr %other, i64 %most)
+  %first = call i1 @is_dense(ptr %host, i64 %most, i32 1)
+  %second = call i1 @is_dense(ptr %other, i64 %most, i32 1)
   %both = and i1 %first, %second
   %alike = call i1 @alike(ptr %host, ptr %other)
   %dtype = get ptr %host[DESCR]
@@ -237,10 +292,14 @@ two:
   ret i1 %are
 }
 
-define internal i1 @is_dense(ptr %host, i64 %most) {
+; `orders`: the flags of the orders in which it may lie
+define internal i1 @is_dense(ptr %host, i64 %most, i32 %orders) {
   %flags = get i32 %host[ARRAY_FLAGS]
-  %plain_flags = and i32 %flags, 257
-  %is_plain = icmp eq i32 %plain_flags, 257
+  %aligned = and i32 %flags, 256
+  %is_aligned = icmp ne i32 %aligned, 0
+  %order = and i32 %flags, %orders
+  %has_order = icmp ne i32 %order, 0
+  %is_plain = and i1 %is_aligned, %has_order
   %nd = get i32 %host[ND]
   %has_axes = icmp sgt i32 %nd, 0
   %size = call i64 @elements(ptr %host)
