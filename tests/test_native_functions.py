@@ -516,8 +516,14 @@ def test_functions_of_any_layout(kind: str, layout: str) -> None:
         assert found.strides == wanted.strides or found.size < 2
         assert found.tobytes() == recorded.tobytes()
     assert host.asarray(ours).tobytes() == OF_NUMBERS[kind].tobytes()
-    powers = [host.asarray(LAYOUTS[layout](ours) ** 1.5) for _ in range(12)]
-    with lf.options(eager_size=0):
-        again = host.asarray(LAYOUTS[layout](lf.array(ours)) ** 1.5)
-    host.testing.assert_array_equal(powers[-1], again)
-    assert powers[-1].dtype == (wanted_of**1.5).dtype
+    for power in (
+        lambda x: x**1.5,
+        lambda x: 1.5**x,
+        lambda x: 3 ** (x * x % 4),
+        lambda x: host.hypot(x, 2.5),
+    ):
+        powers = [host.asarray(power(LAYOUTS[layout](ours))) for _ in range(12)]
+        with lf.options(eager_size=0):
+            again = host.asarray(power(LAYOUTS[layout](lf.array(ours))))
+        host.testing.assert_array_equal(powers[-1], again)
+        assert powers[-1].dtype == power(wanted_of).dtype

@@ -67,6 +67,7 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
     """Operands as a kernel takes them, and of each its dtype or type; None for others."""
     operands: list[Any] = []
     marks: list[Any] = []
+    is_of_floats = len(values) == 1 or float in map(type, values)
     for value in values:
         kind = type(value)
         if kind is Handle._concrete:
@@ -75,8 +76,8 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
                 host = window(value, limit)
             if host is None:
                 return None
-            if host.dtype == np.int64 and len(values) == 1:  # as every such function takes it
-                host = host.astype(np.float64)
+            if host.dtype == np.int64 and is_of_floats:
+                host = host.astype(np.float64)  # as every such function takes it
             operands.append(host)
             marks.append(host.dtype)
         elif kind is float or kind is int:

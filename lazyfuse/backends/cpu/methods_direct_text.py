@@ -150,7 +150,11 @@ first:
   br i1 %a_is_ours, label %array_first, label %number_first
 array_first:
   %a_own = call ptr @host_or_window(ptr %a, i64 %most)
-  %a_host = call ptr @dense(ptr %a_own, i1 %is_one, i64 %most)
+  %last_place = sub i64 %count, 1
+  %last_argument = get ptr %args[%last_place]
+  %is_beside_float = call i1 @is(ptr %last_argument, i64 T_FLOAT)
+  %is_of_floats = or i1 %is_one, %is_beside_float
+  %a_host = call ptr @dense(ptr %a_own, i1 %is_of_floats, i64 %most)
   put ptr %a_host, %arrays[0]
   %is_large = icmp eq ptr %a_host, null
   br i1 %is_large, label %no, label %second
@@ -185,7 +189,8 @@ look_second:
   br i1 %last_is_ours, label %array_second, label %no
 array_second:
   %last_own = call ptr @host_or_window(ptr %last, i64 %most)
-  %last_host = call ptr @dense(ptr %last_own, i1 false, i64 %most)
+  %is_after_float = call i1 @is(ptr %a, i64 T_FLOAT)
+  %last_host = call ptr @dense(ptr %last_own, i1 %is_after_float, i64 %most)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
   br i1 %last_is_large, label %no, label %give_first
@@ -196,8 +201,8 @@ no:
 }
 
 ; an array of one axis that has gaps as a copy without; of int64, where `converts`, as float64,
-; which is what functions of one argument take of it. Others, and null, as they are. Takes the
-; reference; null for an exception
+; which is what functions of it alone, or of it and a Python float, take. Others, and null, as they
+; are. Takes the reference; null for an exception
 define internal ptr @dense(ptr %host, i1 %converts, i64 %most) {
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %same, label %look
