@@ -16,7 +16,7 @@ from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.windows import largest, made, reach, window
+from lazyfuse.frontend.windows import largest, made, operated, reach, window
 from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
@@ -43,6 +43,8 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     uses: dict[Any, int] = {}
 
     def call(values: Sequence[Any]) -> Any:
+        if name == "power" and all(map(_is_integer, values)):
+            return operated(np.power, *values)  # which is exact, and NumPy's in any case
         limit = reach(values, largest())
         found = _operands(values, limit)
         result = None if found is None else _aligned(found[0])
@@ -61,6 +63,15 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         return _run(kernel, operands, limit, *result)
 
     return call
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer or an array of them, which bools are not."""
+    if type(value) is Handle._concrete:
+        return (
+            bool(value._code[0] in "iu") if value._host is None else value._host.dtype.kind in "iu"
+        )
+    return type(value) is int
 
 
 def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] | None:
