@@ -100,12 +100,14 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
 
 
 def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
-    """Let machine code call a kernel that gives what the arrays are."""
+    """Let machine code call a kernel: it does not tell integers from floats beside an array, which
+    only arrays of floats do not mind."""
     function = registry.NATIVE.get(name)
-    if isinstance(function, registry.AtOnce) and all(
-        mark == kernel.dtype for mark in marks if isinstance(mark, np.dtype)
-    ):
-        function._kernels = chained(function._kernels or 0, kernel.op, marks) or None
+    has_number = any(isinstance(mark, type) for mark in marks)
+    of_floats = all(mark.kind in "fc" for mark in marks if isinstance(mark, np.dtype))
+    if isinstance(function, registry.AtOnce) and (of_floats or not has_number):
+        chain = function._kernels or 0
+        function._kernels = chained(chain, kernel.op, marks, kernel.dtype) or None
 
 
 def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:

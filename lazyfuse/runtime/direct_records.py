@@ -17,9 +17,10 @@ _SAMPLE = 64
 _kept: list[Any] = []
 
 
-def chained(chain: int, op: OpKernel, marks: Sequence[Any]) -> int:
+def chained(chain: int, op: OpKernel, marks: Sequence[Any], result: np.dtype) -> int:
     """The address of a record of a kernel before others; these alone where machine code cannot
-    call it. `marks`: the dtype of each operand, of a number its Python type."""
+    call it. `marks`: the dtype of each operand, of a number its Python type; `result`: that of
+    what it gives."""
     from lazyfuse.backends.cpu.methods_direct_text import DIRECT, FORMS  # there are kernels
 
     arrays = [mark for mark in marks if isinstance(mark, np.dtype)]
@@ -40,7 +41,8 @@ def chained(chain: int, op: OpKernel, marks: Sequence[Any]) -> int:
     first = next(place for place, mark in enumerate(marks) if isinstance(mark, np.dtype))
     second = 1 - first if len(marks) == 2 else first
     values = {
-        "NEXT_RECORD": chain, "OF_DTYPE": id(arrays[0]), "FORM": form, "KERNEL": prepared.kernel,
+        "NEXT_RECORD": chain, "OF_DTYPE": id(arrays[0]), "RESULT_DTYPE": id(result),
+        "FORM": form, "KERNEL": prepared.kernel,
         "BLOCK": ctypes.addressof(prepared.block), "BLOCK_BYTES": ctypes.sizeof(prepared.block),
         "EXTENT_SLOT": extents[0], "FIRST_SLOT": slots[first], "SECOND_SLOT": slots[second],
         "RESULT_SLOT": slots[len(marks)],
@@ -50,7 +52,7 @@ def chained(chain: int, op: OpKernel, marks: Sequence[Any]) -> int:
     record = (ctypes.c_int64 * DIRECT["DIRECT_WORDS"])()
     for name, value in values.items():
         record[DIRECT[name]] = value
-    _kept.append((record, prepared, arrays[0]))
+    _kept.append((record, prepared, arrays[0], result))
     return ctypes.addressof(record)
 
 

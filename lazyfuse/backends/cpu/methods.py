@@ -57,6 +57,7 @@ from lazyfuse.backends.cpu import (
     methods_writes_text,
     record,
 )
+from lazyfuse.backends.cpu import methods_operators_text as of_operators
 from lazyfuse.backends.cpu import methods_text as templates
 from lazyfuse.backends.cpu.defer import CODES
 from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_NS
@@ -167,19 +168,20 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         parts += _arithmetic(name, function)
     for name, number in COMPARISONS.items():
         call = f"@refused_{name}(ptr %host, ptr %operand)"
-        parts.append(templates.COMPARISON.format(name=name, number=number))
+        parts.append(of_operators.COMPARISON.format(name=name, number=number))
         engine = _record(name, f"numpys_{name}")
-        parts.append(_binary(name, call, templates.WRAP, engine, _deferred(name), _quick(name)))
+        parts.append(_binary(name, call, of_operators.WRAP, engine, _deferred(name), _quick(name)))
     for name, function in UNARY.items():
         parts.append(f"declare ptr @{function}(ptr)")
         at_once = _numpys(name, function)
         engine = _record(name, at_once, second="null", other="null")
         parts.append(
-            templates.UNARY.format(
+            of_operators.UNARY.format(
                 name=name, function=function, host=HOST, record=engine, method=_method(name),
                 defer=_deferred(name, second="null"),
                 quick=_quick(name, second="%self"),
                 is_other="call i1 @is_complex(ptr %host)" if name == "abs" else "or i1 0, 0",
+                other_way="@modulus(ptr %self)" if name == "abs" else "@nothing()",
             )
         )  # fmt: skip
     parts.append(templates.ITEM.format(method=_method("item"), **places))
@@ -279,7 +281,7 @@ def _deferred_method(name: str) -> str:
 def _at_once(function: str) -> str:
     """What calls a function of `methods_quick_text.py` with all arguments."""
     call = f"@{function}(ptr %self, ptr %args, i64 %count, ptr %names)"
-    return templates.QUICK.format(call=call)
+    return of_operators.QUICK.format(call=call)
 
 
 def _folded(name: str) -> str:
@@ -290,7 +292,7 @@ def _folded(name: str) -> str:
     if fold not in methods_folds_text.FOLDS:
         return ""
     call = f"@quick_fold(ptr @fold_{fold}, ptr %self, i64 %count, ptr %names)"
-    return templates.QUICK.format(call=call)
+    return of_operators.QUICK.format(call=call)
 
 
 #: What puts a function off.
@@ -299,7 +301,7 @@ _CALL = "@deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)"
 
 def _put_off(call: str) -> str:
     """What gives the result of a call that puts an operation off, where it does."""
-    return templates.DEFER.format(call=call)
+    return of_operators.DEFER.format(call=call)
 
 
 def _method(name: str) -> int:
@@ -316,11 +318,11 @@ def _arithmetic(name: str, function: str) -> list[str]:
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
-        _binary(name, f"@{late}(ptr %host, ptr %operand)", templates.WRAP,
+        _binary(name, f"@{late}(ptr %host, ptr %operand)", of_operators.WRAP,
                 _record(name, at_once), _deferred(name), _quick(name)),
-        _binary(f"r{name}", f"@{late}(ptr %operand, ptr %host)", templates.WRAP, reflected,
+        _binary(f"r{name}", f"@{late}(ptr %operand, ptr %host)", of_operators.WRAP, reflected,
                 _deferred(name, "%other", "%self"), _quick(name, "%other", "%self")),
-        _binary(f"i{name}", f"@{changes_late}(ptr %host, ptr %operand)", templates.SAME,
+        _binary(f"i{name}", f"@{changes_late}(ptr %host, ptr %operand)", of_operators.SAME,
                 f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{changes}, "
                 f"{within})", _deferred(name, function="defer_in_place"),
                 _quick(name, function="quick_i"), any_shape="true"),
@@ -333,7 +335,7 @@ def _binary(
 ) -> str:  # fmt: skip
     is_in_place = engine.startswith("@large_write")
     mixed = engine.replace("@large_write", "@small_write") if is_in_place else engine
-    return templates.BINARY.format(
+    return of_operators.BINARY.format(
         name=name, call=call, done=done, any_shape=any_shape, record=engine, defer=defer,
         mixed=mixed, host=HOST, quick=quick,
     )  # fmt: skip
@@ -371,7 +373,7 @@ def _quick(
     own = methods_quick_text.CHANGING if function == "quick_i" else methods_quick_text.OPERATORS
     if name not in own:
         return ""
-    return templates.QUICK.format(call=f"@{function}{name}(ptr {first}, ptr {second})")
+    return of_operators.QUICK.format(call=f"@{function}{name}(ptr {first}, ptr {second})")
 
 
 def _record(

@@ -1,0 +1,100 @@
+"""Operators of small arrays as LLVM text, of each a template; see `methods.py`."""
+
+from __future__ import annotations
+
+DEFER = """
+  %deferred = call ptr {call}
+  %is_deferred = icmp ne ptr %deferred, null
+  br i1 %is_deferred, label %later, label %now
+later:
+  %has_raised = icmp eq ptr %deferred, inttoptr (i64 1 to ptr)
+  %given_later = select i1 %has_raised, ptr null, ptr %deferred
+  ret ptr %given_later
+now:"""
+
+QUICK = """
+  %quick = call ptr {call}
+  %is_quick = icmp ne ptr %quick, null
+  br i1 %is_quick, label %at_once, label %not_at_once
+at_once:
+  ret ptr %quick
+not_at_once:"""
+
+BINARY = """
+define ptr @lf_{name}(ptr %self, ptr %other) {{{quick}{defer}
+  %host = call ptr @part(ptr %self, i64 {host})
+  %large = icmp eq ptr %host, null
+  br i1 %large, label %engine, label %small
+engine:
+  %recorded = call ptr {record}
+  ret ptr %recorded
+small:
+  %operand = call ptr @operand(ptr %other, ptr %host, i1 {any_shape})
+  %unknown = icmp eq ptr %operand, null
+  br i1 %unknown, label %slow, label %run
+run:
+  call void @Py_IncRef(ptr %host)
+  call void @Py_IncRef(ptr %operand)
+  %value = call ptr {call}
+  call void @Py_DecRef(ptr %operand)
+  call void @Py_DecRef(ptr %host)
+{done}
+slow:
+  %result = call ptr {mixed}
+  ret ptr %result
+}}
+"""
+COMPARISON = """
+define internal ptr @compare_{name}(ptr %a, ptr %b) {{
+  %answer = call ptr @PyObject_RichCompare(ptr %a, ptr %b, i32 {number})
+  ret ptr %answer
+}}
+"""
+WRAP = """\
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made"""
+SAME = """\
+  %failed = icmp eq ptr %value, null
+  br i1 %failed, label %fail, label %done
+fail:
+  ret ptr null
+done:
+  call void @Py_DecRef(ptr %value)
+  call void @Py_IncRef(ptr %self)
+  ret ptr %self"""
+
+UNARY = """
+define ptr @lf_{name}(ptr %self, ptr %nothing) {{{quick}{defer}
+  %host = call ptr @part(ptr %self, i64 {host})
+  %large = icmp eq ptr %host, null
+  br i1 %large, label %engine, label %small
+engine:
+  %recorded = call ptr {record}
+  ret ptr %recorded
+small:
+  %is_other = {is_other}
+  br i1 %is_other, label %slow, label %run
+run:
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @{function}(ptr %host)
+  call void @Py_DecRef(ptr %host)
+  %none = call ptr @none()
+  %made = call ptr @wrapped(ptr %value, ptr %none)
+  ret ptr %made
+slow:
+  %computed = call ptr {other_way}
+  %is_computed = icmp ne ptr %computed, null
+  %slow_error = call ptr @PyErr_Occurred()
+  %is_error = icmp ne ptr %slow_error, null
+  %is_done = or i1 %is_computed, %is_error
+  br i1 %is_done, label %give, label %ask
+give:
+  ret ptr %computed
+ask:
+  %python = call ptr @object(i64 {method})
+  %result = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
+  ret ptr %result
+}}
+"""
