@@ -21,7 +21,11 @@ large:
   %most = call i64 @reach_of(ptr %self)
   %window = call ptr @window(ptr %self, i64 %most)
   %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %square, label %at_hand
+  br i1 %is_away, label %away, label %at_hand
+away:
+  %large_error = call ptr @PyErr_Occurred()
+  %has_large_error = icmp ne ptr %large_error, null
+  br i1 %has_large_error, label %python, label %square
 at_hand:
   %is_easy = call i1 @is_easy_exponent(ptr %exponent)
   br i1 %is_easy, label %power_of_window, label %drop_window
