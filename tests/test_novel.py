@@ -177,6 +177,18 @@ def test_options(options: dict[str, Any]) -> None:
         assert not is_at_hand(lf.exp(x))
 
 
+@pytest.mark.parametrize("options", ({"cold_size": 0}, {"eager_size": 0}, {"cold_size": 1_000}))
+def test_options_of_writes(options: dict[str, Any]) -> None:
+    """Likewise writes of more than are written at once anyway."""
+    x = made(host.zeros((700, 100)))
+    x[:] = True
+    assert is_at_hand(x)
+    with lf.options(**options):
+        x[:, 1:] = host.int64(2)
+        assert not is_at_hand(x)
+    assert float(x.sum()) == 700 + 2 * 700 * 99
+
+
 def test_half_precision_is_recorded() -> None:
     """NumPy has no fast code for it."""
     x = made(VALUES["line"].astype("f2"))

@@ -267,7 +267,8 @@ ask_new:
   %is_empty = icmp eq i64 %count, 0
   br i1 %is_empty, label %drop, label %novel
 novel:
-  %is_new = call i1 @is_novel(i64 %count)
+  %eager = call i64 @eager_size()
+  %is_new = call i1 @is_size_made(i64 %count, i64 AT_ONCE, i64 %eager)
   br i1 %is_new, label %compare, label %drop
 compare:
   br i1 %is_array, label %dtypes, label %write_region
