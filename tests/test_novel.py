@@ -209,6 +209,20 @@ def test_recordings_see_everything() -> None:
     host.testing.assert_array_equal(host.asarray(found), VALUES["line"] * 2.0 + 1.0)
 
 
+@pytest.mark.parametrize("make", (
+    lambda x: lf.linspace(0.0, 1.0, x.size), lambda x: lf.arange(x.size),
+))  # fmt: skip
+def test_recordings_see_what_is_made(make: Callable[[Any], Any]) -> None:
+    """Nor is what functions make of no arrays."""
+    step = lf.fuse(lambda x: make(x) + x)
+    x = made(VALUES["line"])
+    for _ in range(4):
+        found = step(x)
+    assert step.recordings == 1
+    with lf.options(cold_size=0):
+        host.testing.assert_array_equal(host.asarray(found), host.asarray(make(x) + x))
+
+
 def test_warnings_are_of_the_line() -> None:
     x = made(host.zeros(SIZE))
     with warnings.catch_warnings(record=True) as given:

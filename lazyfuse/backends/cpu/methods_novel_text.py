@@ -84,12 +84,16 @@ no:
 }
 
 ; whether so many elements may be computed at once, and the user's line, and each other one of its
-; function, has not done much yet with arrays of that size: it does now, then. `eager_size` has
-; been asked before
+; function, has not done much yet with arrays of that size: it does now, then. What is recorded by
+; `fuse` is not. `eager_size` has been asked before
 define internal i1 @is_novel(i64 %size) {
   %cold = get i64 @state[COLD_SIZE]
   %is_large = icmp sgt i64 %size, %cold
-  br i1 %is_large, label %no, label %place
+  %recordings = call ptr @object(i64 T_RECORDINGS)
+  %under_way = call i64 @PyDict_Size(ptr %recordings)
+  %is_recorded_now = icmp ne i64 %under_way, 0
+  %is_none = or i1 %is_large, %is_recorded_now
+  br i1 %is_none, label %no, label %place
 place:
   %origin = call ptr @origin_looked_for()
   %nowhere = icmp eq ptr %origin, null
