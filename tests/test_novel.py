@@ -234,6 +234,25 @@ def test_warnings_are_of_the_line() -> None:
         1.0 / x
 
 
+BEYOND: dict[str, Callable[[Any, Any], Any]] = {
+    "float": lambda np, x: x.__iadd__(1e300),
+    "int": lambda np, x: x.__imul__(10**50),
+    "out": lambda np, x: np.add(x, 1e300, out=x),
+    "part": lambda np, x: x[1:].__isub__(1e300),
+}
+
+
+@pytest.mark.parametrize("dtype", ("f4", "c8"))
+@pytest.mark.parametrize("name", BEYOND)
+def test_numbers_that_do_not_fit(name: str, dtype: str) -> None:
+    """Nothing is written when the conversion of a number is an error."""
+    x, wanted = made(VALUES["single"].astype(dtype)), VALUES["single"].astype(dtype)
+    for np, array in ((lf, x), (host, wanted)):
+        with host.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+            BEYOND[name](np, array)
+    host.testing.assert_array_equal(host.asarray(x), wanted)
+
+
 def test_cache_clear_forgets() -> None:
     """After `cache_clear` a line is new again."""
     x = made(VALUES["line"])

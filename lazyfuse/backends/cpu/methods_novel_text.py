@@ -210,8 +210,8 @@ usual:
   ret i64 %middling
 }
 
-; whether so many elements are made of no arrays at once, or written: `bound`, or what is new to the
-; user's line. `eager`: elements of small arrays
+; whether so many elements are made of no arrays at once, or written: `bound`, or what is new to
+; the user's line. `eager`: elements of small arrays
 define internal i1 @is_size_made(i64 %size, i64 %bound, i64 %eager) {
   %fits = icmp sle i64 %size, %bound
   %are_any = icmp sgt i64 %eager, 0

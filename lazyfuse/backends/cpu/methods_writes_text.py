@@ -342,7 +342,13 @@ take:
   br i1 %is_unknown, label %ask, label %loop_first
 loop_first:
   %is_changed = call i1 @changed_within(ptr %loop, ptr %self, ptr %given)
-  br i1 %is_changed, label %changed, label %lock
+  br i1 %is_changed, label %changed, label %number
+number:
+  %is_told_first = call i1 @is_beyond_singles(ptr %given)
+  br i1 %is_told_first, label %leave, label %lock
+leave:
+  call void @Py_DecRef(ptr %given)
+  br label %ask
 changed:
   call void @Py_DecRef(ptr %given)
   ret i32 1
