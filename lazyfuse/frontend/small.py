@@ -302,7 +302,7 @@ def hold(dtypes: Sequence[np.dtype], values: Sequence[Any]) -> bool:
     beyond = [size for size in sizes if _MOST["f2"] < size != inf]
     if not beyond or not dtypes:
         return True
-    return max(beyond) <= _MOST.get(np.result_type(*dtypes).str[1:], inf)
+    return bool(max(beyond) <= _MOST.get(np.result_type(*dtypes).str[1:], inf))
 
 
 _MOST = {"f2": 65000.0, "f4": 1e38, "c8": 1e38}
