@@ -17,7 +17,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
 from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
-from lazyfuse.ops.rules import ENOUGH  # noqa: E402 - likewise
+from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS  # noqa: E402 - likewise
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
 from tests.test_namespace_aliasing import (  # noqa: E402
     test_aliasing,  # noqa: F401 - likewise
@@ -159,6 +159,22 @@ def test_what_comes_often_is_recorded() -> None:
     assert often(x) == (False, False)
     assert often(x[1:]) == (True, True)
     assert is_at_hand(x * 2.0)  # another function
+
+
+@pytest.mark.parametrize("source", ("x ** 1.5", "x ** 2", "x ** -1", "x * y", "np.exp(x)"))
+def test_all_is_counted_once(source: str) -> None:
+    """Each operation is counted as one, also where Python or machine code tries several ways."""
+    ours = {name: made(value) for name, value in VALUES.items()}
+    code = compile(source, f"<{source}>", "eval")
+
+    def counted() -> int:
+        assert is_at_hand(eval(code, globals(), {"np": lf, **ours}))
+        table = novel._table
+        return sum(table.words[table.first + 1 : table.first + (2 << NOVEL_BITS) : 2])
+
+    counted()
+    before = counted()
+    assert counted() - before == SIZE
 
 
 def test_pending_operands_are_recorded() -> None:
