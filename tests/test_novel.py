@@ -17,7 +17,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
 from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
-from lazyfuse.ops.rules import ENOUGH  # noqa: E402 - likewise
+from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS  # noqa: E402 - likewise
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
 from tests.test_namespace_aliasing import (  # noqa: E402
     test_aliasing,  # noqa: F401 - likewise
@@ -162,6 +162,22 @@ def test_what_comes_often_is_recorded() -> None:
     assert is_at_hand(x * 2.0)  # another function
 
 
+@pytest.mark.parametrize("source", ("x ** 1.5", "x ** 2", "x ** -1", "x * y", "np.exp(x)"))
+def test_all_is_counted_once(source: str) -> None:
+    """Each operation is counted as one, also where Python or machine code tries several ways."""
+    ours = {name: made(value) for name, value in VALUES.items()}
+    code = compile(source, f"<{source}>", "eval")
+
+    def counted() -> int:
+        assert is_at_hand(eval(code, globals(), {"np": lf, **ours}))
+        table = novel._table
+        return sum(table.words[table.first + 1 : table.first + (2 << NOVEL_BITS) : 2])
+
+    counted()
+    before = counted()
+    assert counted() - before == SIZE
+
+
 def test_pending_operands_are_recorded() -> None:
     x = made(VALUES["line"])
     with lf.options(cold_size=0):
@@ -176,6 +192,18 @@ def test_options(options: dict[str, Any]) -> None:
     with lf.options(**options):
         assert not is_at_hand(x + 1.0)
         assert not is_at_hand(lf.exp(x))
+
+
+@pytest.mark.parametrize("options", ({"cold_size": 0}, {"eager_size": 0}, {"cold_size": 1_000}))
+def test_options_of_writes(options: dict[str, Any]) -> None:
+    """Likewise writes of more than are written at once anyway."""
+    x = made(host.zeros((700, 100)))
+    x[:] = True
+    assert is_at_hand(x)
+    with lf.options(**options):
+        x[:, 1:] = host.int64(2)
+        assert not is_at_hand(x)
+    assert float(x.sum()) == 700 + 2 * 700 * 99
 
 
 def test_half_precision_is_recorded() -> None:
@@ -198,6 +226,20 @@ def test_recordings_see_everything() -> None:
     host.testing.assert_array_equal(host.asarray(found), VALUES["line"] * 2.0 + 1.0)
 
 
+@pytest.mark.parametrize("make", (
+    lambda x: lf.linspace(0.0, 1.0, x.size), lambda x: lf.arange(x.size),
+))  # fmt: skip
+def test_recordings_see_what_is_made(make: Callable[[Any], Any]) -> None:
+    """Nor is what functions make of no arrays."""
+    step = lf.fuse(lambda x: make(x) + x)
+    x = made(VALUES["line"])
+    for _ in range(4):
+        found = step(x)
+    assert step.recordings == 1
+    with lf.options(cold_size=0):
+        host.testing.assert_array_equal(host.asarray(found), host.asarray(make(x) + x))
+
+
 def test_warnings_are_of_the_line() -> None:
     x = made(host.zeros(SIZE))
     with warnings.catch_warnings(record=True) as given:
@@ -207,6 +249,25 @@ def test_warnings_are_of_the_line() -> None:
     assert given[0].filename == __file__
     with host.errstate(all="raise"), pytest.raises(FloatingPointError):
         1.0 / x
+
+
+BEYOND: dict[str, Callable[[Any, Any], Any]] = {
+    "float": lambda np, x: x.__iadd__(1e300),
+    "int": lambda np, x: x.__imul__(10**50),
+    "out": lambda np, x: np.add(x, 1e300, out=x),
+    "part": lambda np, x: x[1:].__isub__(1e300),
+}
+
+
+@pytest.mark.parametrize("dtype", ("f4", "c8"))
+@pytest.mark.parametrize("name", BEYOND)
+def test_numbers_that_do_not_fit(name: str, dtype: str) -> None:
+    """Nothing is written when the conversion of a number is an error."""
+    x, wanted = made(VALUES["single"].astype(dtype)), VALUES["single"].astype(dtype)
+    for np, array in ((lf, x), (host, wanted)):
+        with host.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+            BEYOND[name](np, array)
+    host.testing.assert_array_equal(host.asarray(x), wanted)
 
 
 def test_cache_clear_forgets() -> None:

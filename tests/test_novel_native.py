@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from typing import Any
 
 import numpy as host
 import pytest
@@ -15,6 +16,8 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
+from lazyfuse.frontend import deferred, novel  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import recorder  # noqa: E402 - likewise
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 from tests.test_novel import *  # noqa: E402, F403 - again, in machine code
 from tests.test_novel import EXPRESSIONS, VALUES, WRITES, evaluated, made  # noqa: E402
@@ -46,3 +49,56 @@ def test_no_reference_is_lost() -> None:
         before,
         after,
     )
+
+
+class Interrupt(Exception):
+    """What a handler of a signal raises."""
+
+
+def raises_once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    """A function of the package's, as it is where a handler raises in the middle of it."""
+    function = getattr(module, name)
+    done: list[bool] = []
+
+    def interrupted(*args: Any) -> Any:
+        value = function(*args)
+        if not done:
+            done.append(True)
+            raise Interrupt
+        return value
+
+    monkeypatch.setattr(module, name, interrupted)
+
+
+INTERRUPTED = """x + y; -x; x ** 2; x ** 1.5; np.exp(x); np.add(x, y, out=x); np.exp(y, out=x)
+x.sum(); np.where(mask, x, y); x.__imul__(2.0); x.__iadd__(y); x[1:].__isub__(1)
+np.linspace(0.0, 1.0, 5_001)"""
+
+
+@pytest.mark.parametrize(
+    "source", [each.strip() for each in INTERRUPTED.replace("\n", ";").split(";")]
+)
+def test_interrupts_of_the_question(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises while it is asked whose line that is, reaches the user, also where all
+    is known that recording needs."""
+    known = {name: made(value) for name, value in VALUES.items()}
+    with lf.options(cold_size=0):
+        evaluated(source, lf, known)
+    ours = {name: made(value) for name, value in VALUES.items()}
+    novel.forget()
+    raises_once(monkeypatch, deferred, "is_users")
+    globals_of_nobody = {"np": lf, "__name__": "nobody", **ours}
+    with pytest.raises(Interrupt):
+        eval(compile(source, "<nobody>", "eval"), globals_of_nobody)
+    evaluated(source, lf, ours)
+
+
+def test_interrupts_of_adopting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is one lost in the middle of making an array of a new shape."""
+    ours = {name: made(value) for name, value in VALUES.items()}
+    ours["line"][:4_031] * 2.0
+    part = ours["line"][:4_037]
+    raises_once(monkeypatch, recorder, "c_strides")
+    with pytest.raises(Interrupt):
+        part * 2.0
+    host.testing.assert_array_equal(host.asarray(part * 2.0), VALUES["line"][:4_037] * 2.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -290,6 +291,21 @@ def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:
         for repeat, stride in zip(repeats, storage.layout.strides, strict=True)
     )
     return storage, Layout(host.shape, strides, 0)
+
+
+def hold(dtypes: Sequence[np.dtype], values: Sequence[Any]) -> bool:
+    """Whether floats of the dtype that all these are promoted to hold the Python numbers among
+    values. NumPy says that they do not before it writes anything; who hears of it afterwards has
+    written."""
+    numbers = [value for value in values if type(value) in (int, float, complex)]
+    sizes = [abs(part) for number in numbers for part in (number.real, number.imag)]
+    beyond = [size for size in sizes if _MOST["f2"] < size != inf]
+    if not beyond or not dtypes:
+        return True
+    return bool(max(beyond) <= _MOST.get(np.result_type(*dtypes).str[1:], inf))
+
+
+_MOST = {"f2": 65000.0, "f4": 1e38, "c8": 1e38}
 
 
 def is_output(result: Any, given: Sequence[Any]) -> bool:

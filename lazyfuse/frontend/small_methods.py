@@ -130,16 +130,21 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
 
     def method(self: Any) -> Any:
         host = self._host
+        if modulus is not None and _is_complex(self):
+            found = modulus((self,))
+            return engine(self) if found is None else found
         if host is None:
             host = window(self, reach((self,), largest()))
         if host is None or host.dtype.kind not in "biufc":
             return engine(self)
-        if modulus is not None and host.dtype.kind == "c":
-            found = modulus((self,))
-            return engine(self) if found is None else found
         return made(plain(host), largest())  # these meet no condition
 
     return _named(method, engine)
+
+
+def _is_complex(array: Any) -> bool:
+    host = array._host
+    return bool(array._code[0] == "c" if host is None else host.dtype.kind == "c")
 
 
 def method(name: str, engine: Method) -> Method:
@@ -267,17 +272,18 @@ def power(engine: Method) -> Method:
     at_once = direct("power")
 
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
-        host = self._host
+        host, kind = self._host, type(exponent)
+        if modulus:
+            return engine(self, exponent, *modulus)
+        is_plain = kind in (int, float) and exponent in (0.5, 1, 2, -1)
+        if not is_plain and (kind not in (int, float, complex) or not _is_complex(self)):
+            found = at_once((self, exponent))
+            return engine(self, exponent) if found is None else found
         if host is None:
             host = window(self, reach((self,), largest()))
-        if host is None or modulus:
-            return engine(self, exponent, *modulus)
-        kind = type(exponent)
-        is_plain = kind in (int, float) and exponent in (0.5, 1, 2, -1)
-        if is_plain or kind in (int, float, complex) and host.dtype.kind == "c":
-            return made(heard(pow, host, exponent), largest())
-        found = at_once((self, exponent))
-        return engine(self, exponent) if found is None else found
+        if host is None:
+            return engine(self, exponent)
+        return made(heard(pow, host, exponent), largest())
 
     return _named(call, engine)
 

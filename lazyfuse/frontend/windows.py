@@ -142,7 +142,7 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
     if not _is_ready(array, (other,), limit):
         return False
     theirs = at_hand(other, limit)
-    if theirs is None:
+    if theirs is None or not small.hold([np.dtype(array._code)], [other]):
         return False
     count(_SAVED)
     return change(array, array._layout, plain, theirs)
@@ -194,6 +194,9 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     if out._host is not None:
         heard(plain, *operands, out=out._host)
         return True
+    theirs = [each.dtype for each in operands if isinstance(each, np.ndarray | np.generic)]
+    if not small.hold(theirs, inputs):
+        return False
     return change(out, out._layout, lambda target: plain(*operands, out=target))
 
 

@@ -14,7 +14,7 @@ FLAGS = {"ADOPTED_FLAGS": 0x1 | 0x100 | 0x400, "OWNS_FLAG": 0x4,
 ADOPT = """
 ; an array of the engine's that has the memory of a new one of NumPy's, a result that is not small
 ; and that is none of the arguments; what Python makes of it (`lifted`) where there is no
-; prototype. Takes the reference
+; prototype. Null for an exception. Takes the reference
 define internal ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 %count) {
   %raised = icmp eq ptr %value, null
   br i1 %raised, label %fail, label %look
@@ -39,13 +39,17 @@ make:
   %made = call ptr @adopted(ptr %value, ptr %known)
   call void @Py_DecRef(ptr %known)
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %clear, label %done
+  br i1 %failed, label %error, label %done
 done:
   call void @Py_DecRef(ptr %value)
   ret ptr %made
-clear:
-  call void @PyErr_Clear()
-  br label %lift
+error:
+  %exception = call ptr @PyErr_Occurred()
+  %is_quiet = icmp eq ptr %exception, null
+  br i1 %is_quiet, label %lift, label %drop
+drop:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
 lift:
   %lifted = call ptr @lifted(ptr %value, ptr %objects, i64 %count)
   ret ptr %lifted
@@ -145,7 +149,7 @@ define internal ptr @prototypes_under(ptr %key) {
   ret ptr %known
 }
 
-; the array; null without memory
+; the array; null without memory, and for an exception: a handler of a signal may have raised it
 define internal ptr @adopted(ptr %value, ptr %known) {
   %nbytes = call ptr @tuple_item(ptr %known, i64 3)
   %none = call ptr @none()
@@ -263,7 +267,8 @@ none:
 }
 
 ; a copy of a dense array, and an array of the engine's that reads it and never writes, as
-; `frontend/small.py` makes them (`enter`): a pair; null and no exception where that is to be asked
+; `frontend/small.py` makes them (`enter`): a pair; null where that is to be asked, and for an
+; exception
 define internal ptr @adopted_copy(ptr %host) {
   %flags = get i32 %host[ARRAY_FLAGS]
   %wanted = and i32 %flags, DENSE_FLAGS
@@ -301,13 +306,7 @@ drop_values:
 drop_known:
   %made = phi ptr [ null, %copy ], [ %from_values, %drop_values ]
   call void @Py_DecRef(ptr %known)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %clear, label %done
-done:
   ret ptr %made
-clear:
-  call void @PyErr_Clear()
-  br label %none
 none:
   ret ptr null
 }

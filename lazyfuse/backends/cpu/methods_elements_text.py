@@ -167,6 +167,29 @@ no:
   ret i1 false
 }
 
+; whether an object is a float, an int or a complex number that singles do not hold: Python is
+; asked for those, since NumPy says so before it writes anything
+define internal i1 @is_beyond_singles(ptr %object) {
+  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
+  %is_int = call i1 @is(ptr %object, i64 T_INT)
+  %is_complex = call i1 @is_complex_number(ptr %object)
+  %is_real = or i1 %is_float, %is_int
+  %is_number = or i1 %is_real, %is_complex
+  br i1 %is_number, label %measure, label %no
+measure:
+  %real = call double @PyComplex_RealAsDouble(ptr %object)
+  call void @PyErr_Clear()
+  %imaginary = call double @PyComplex_ImagAsDouble(ptr %object)
+  %real_size = call double @llvm.fabs.f64(double %real)
+  %imaginary_size = call double @llvm.fabs.f64(double %imaginary)
+  %is_real_large = fcmp ogt double %real_size, 1.0e38
+  %is_imaginary_large = fcmp ogt double %imaginary_size, 1.0e38
+  %is_beyond = or i1 %is_real_large, %is_imaginary_large
+  ret i1 %is_beyond
+no:
+  ret i1 false
+}
+
 ; whether NumPy has nothing to say of what is assigned: an array of the same dtype, or a number
 ; that the dtype holds
 define internal i1 @is_quiet(ptr %self, ptr %given) {

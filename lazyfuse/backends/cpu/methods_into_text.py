@@ -47,6 +47,9 @@ compare:
   br i1 %is_large, label %novel, label %no
 novel:
   %most = call i64 @reach_of(ptr %out)
+  %is_lost_then = icmp slt i64 %most, 0
+  br i1 %is_lost_then, label %fail, label %asked
+asked:
   %is_at_once = icmp sgt i64 %most, %eager
   br i1 %is_at_once, label %no, label %begin
 begin:

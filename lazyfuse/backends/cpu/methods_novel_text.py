@@ -5,8 +5,7 @@ from __future__ import annotations
 
 NOVEL = """
 ; the largest size of operands of an operation on these objects, some of the engine: that of small
-; arrays, or more where they are larger, at hand, and new to the user's line. As `eager_size` for
-; none, and an exception
+; arrays, or more where they are larger, at hand, and new to the user's line. -1 for an exception
 define internal i64 @reach(ptr %objects, i64 %count) {
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
@@ -41,9 +40,16 @@ compare:
   br i1 %is_small, label %usual, label %ask
 ask:
   %is_new = call i1 @is_novel(i64 %largest)
+  br i1 %is_new, label %more, label %quiet
+more:
   %cold = get i64 @state[COLD_SIZE]
-  %reach = select i1 %is_new, i64 %cold, i64 %eager
-  ret i64 %reach
+  ret i64 %cold
+quiet:
+  %error = call ptr @PyErr_Occurred()
+  %is_quiet = icmp eq ptr %error, null
+  br i1 %is_quiet, label %usual, label %raised
+raised:
+  ret i64 -1
 usual:
   ret i64 %eager
 }
@@ -78,12 +84,16 @@ no:
 }
 
 ; whether so many elements may be computed at once, and the user's line, and each other one of its
-; function, has not done much yet with arrays of that size: it does now, then. `eager_size` has
-; been asked before
+; function, has not done much yet with arrays of that size: it does now, then. What is recorded by
+; `fuse` is not. `eager_size` has been asked before
 define internal i1 @is_novel(i64 %size) {
   %cold = get i64 @state[COLD_SIZE]
   %is_large = icmp sgt i64 %size, %cold
-  br i1 %is_large, label %no, label %place
+  %recordings = call ptr @object(i64 T_RECORDINGS)
+  %under_way = call i64 @PyDict_Size(ptr %recordings)
+  %is_recorded_now = icmp ne i64 %under_way, 0
+  %is_none = or i1 %is_large, %is_recorded_now
+  br i1 %is_none, label %no, label %place
 place:
   %origin = call ptr @origin_looked_for()
   %nowhere = icmp eq ptr %origin, null
@@ -174,7 +184,8 @@ define internal void @note_done(i64 %key, i64 %elements) {
 }
 
 ; how many elements larger parts may have of a function that has a rule, `middling` or more; 0
-; where they have to be small. `first` comes before the arguments by position where it is not null
+; where they have to be small; `middling` for an exception. `first` comes before the arguments by
+; position where it is not null
 define internal i64 @most_reached(i64 %rule, i64 %middling, ptr %first, ptr %args, i64 %count) {
   %has_none = icmp eq i64 %rule, RULE_NONE
   br i1 %has_none, label %usual, label %look
@@ -182,7 +193,10 @@ look:
   %eager = call i64 @eager_size()
   %own = call i64 @reach_of(ptr %first)
   %is_reached = icmp sgt i64 %own, %eager
-  br i1 %is_reached, label %more, label %others
+  br i1 %is_reached, label %more, label %quiet
+quiet:
+  %has_raised = icmp slt i64 %own, 0
+  br i1 %has_raised, label %usual, label %others
 others:
   %few = call i64 @llvm.smin.i64(i64 %count, i64 3)
   %theirs = call i64 @reach(ptr %args, i64 %few)
@@ -196,8 +210,8 @@ usual:
   ret i64 %middling
 }
 
-; whether a function of no arrays makes so many elements at once: `bound`, or what is new to the
-; user's line. `eager`: elements of small arrays
+; whether so many elements are made of no arrays at once, or written: `bound`, or what is new to
+; the user's line. `eager`: elements of small arrays
 define internal i1 @is_size_made(i64 %size, i64 %bound, i64 %eager) {
   %fits = icmp sle i64 %size, %bound
   %are_any = icmp sgt i64 %eager, 0

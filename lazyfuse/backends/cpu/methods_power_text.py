@@ -18,22 +18,23 @@ operand:
   %exponent = load ptr, ptr %args
   br i1 %is_large, label %large, label %look
 large:
+  %is_easy = call i1 @is_easy_exponent(ptr %exponent)
+  br i1 %is_easy, label %open, label %general
+open:
   %most = call i64 @reach_of(ptr %self)
   %window = call ptr @window(ptr %self, i64 %most)
   %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %square, label %at_hand
-at_hand:
-  %is_easy = call i1 @is_easy_exponent(ptr %exponent)
-  br i1 %is_easy, label %power_of_window, label %drop_window
+  br i1 %is_away, label %away, label %power_of_window
+away:
+  %large_error = call ptr @PyErr_Occurred()
+  %has_large_error = icmp ne ptr %large_error, null
+  br i1 %has_large_error, label %python, label %square
 power_of_window:
   %nothing = call ptr @none()
   %power_value = call ptr @PyNumber_Power(ptr %window, ptr %exponent, ptr %nothing)
   call void @Py_DecRef(ptr %window)
   %window_made = call ptr @as_users(ptr %power_value)
   ret ptr %window_made
-drop_window:
-  call void @Py_DecRef(ptr %window)
-  br label %general
 square:
   %squared = call ptr @squared(ptr %self, ptr %exponent)
   %is_unsquared = icmp eq ptr %squared, null

@@ -148,7 +148,11 @@ let_go:
 enter:
   %quick = call ptr @adopted_copy(ptr %host)
   %is_slow = icmp eq ptr %quick, null
-  br i1 %is_slow, label %ask, label %keep
+  br i1 %is_slow, label %quiet, label %keep
+quiet:
+  %exception = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %exception, null
+  br i1 %has_raised, label %fail, label %ask
 ask:
   %enterer = call ptr @object(i64 T_ENTER)
   %asked = call ptr (ptr, ...)

@@ -267,7 +267,8 @@ ask_new:
   %is_empty = icmp eq i64 %count, 0
   br i1 %is_empty, label %drop, label %novel
 novel:
-  %is_new = call i1 @is_novel(i64 %count)
+  %eager = call i64 @eager_size()
+  %is_new = call i1 @is_size_made(i64 %count, i64 AT_ONCE, i64 %eager)
   br i1 %is_new, label %compare, label %drop
 compare:
   br i1 %is_array, label %dtypes, label %write_region
@@ -341,7 +342,13 @@ take:
   br i1 %is_unknown, label %ask, label %loop_first
 loop_first:
   %is_changed = call i1 @changed_within(ptr %loop, ptr %self, ptr %given)
-  br i1 %is_changed, label %changed, label %lock
+  br i1 %is_changed, label %changed, label %number
+number:
+  %is_told_first = call i1 @is_beyond_singles(ptr %given)
+  br i1 %is_told_first, label %leave, label %lock
+leave:
+  call void @Py_DecRef(ptr %given)
+  br label %ask
 changed:
   call void @Py_DecRef(ptr %given)
   ret i32 1
