@@ -173,7 +173,8 @@ def test_all_is_counted_once(source: str) -> None:
         table = novel._table
         return sum(table.words[table.first + 1 : table.first + (2 << NOVEL_BITS) : 2])
 
-    counted()
+    for _ in range(10):  # machine code knows the kernel then
+        counted()
     before = counted()
     assert counted() - before == SIZE
 

@@ -12,7 +12,7 @@ from lazyfuse.ir.node import Source
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.types import code
-from lazyfuse.runtime.recorder import memory
+from lazyfuse.runtime.recorder import come_again, memory
 
 #: Dtypes and shapes that are remembered.
 _MOST = 1024
@@ -29,6 +29,7 @@ _is_asked = [False]
 def begin() -> None:
     """There is machine code from now on."""
     _is_asked[0] = True
+    come_again[:] = [learn]
 
 
 def learn(value: np.ndarray) -> None:

@@ -85,7 +85,16 @@ give_written:
 direct:
   %computed_here = call ptr @direct(ptr %self, ptr %args, i64 %count)
   %is_not_direct = icmp eq ptr %computed_here, null
-  br i1 %is_not_direct, label %ask_error, label %give_direct
+  br i1 %is_not_direct, label %undirect, label %give_direct
+undirect:
+  %direct_error = call ptr @PyErr_Occurred()
+  %has_direct_error = icmp ne ptr %direct_error, null
+  br i1 %has_direct_error, label %fail, label %look_for_new
+look_for_new:
+  %eager = call i64 @eager_size()
+  %most = call i64 @reach(ptr %args, i64 %count)
+  %is_new = icmp sgt i64 %most, %eager
+  br i1 %is_new, label %copy, label %ask_error
 give_direct:
   ret ptr %computed_here
 small:
