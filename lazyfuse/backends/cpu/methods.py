@@ -114,12 +114,12 @@ FUNCTIONS = (
     *(f"i{name}" for name in BINARY),
     *COMPARISONS,
     *UNARY,
-    *"item missing set_item len array_ufunc power call function product".split(),
+    *"item missing set_item len iter array_ufunc power call function product".split(),
     *OPERATORS,
     *NAMED,
 )
 #: The C functions that take no arguments.
-WITHOUT_ARGUMENTS = frozenset((*UNARY, "len"))
+WITHOUT_ARGUMENTS = frozenset((*UNARY, "len", "iter"))
 #: The C functions that take positional arguments and keywords.
 WITH_KEYWORDS = frozenset(
     ("set_item", "array_ufunc", "power", "call", "function", "product", *NAMED)
@@ -212,7 +212,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
-              "T_LEN": _method("len")}  # fmt: skip
+              "T_LEN": _method("len"), "T_ITER": _method("iter")}  # fmt: skip
     words |= {
         **_KINDS,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
