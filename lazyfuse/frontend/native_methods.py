@@ -113,6 +113,7 @@ def native_sample() -> native.Sample:
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         replay_code.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
+        walking.Steps, walking.leave,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ array are views, made by a function over what differs between them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain, cycle, repeat
@@ -56,19 +57,42 @@ def row_of(array: Any, *layout: Any) -> Any:
     return view(array, Layout(shape, strides, offset))
 
 
-def opened(array: Any) -> Any:
-    """The elements of an array of the engine for NumPy to read; None where that is not sure."""
-    return None
-
-
 #: Machine code does so for arrays that are not recast.
 _row: Callable[..., Any] = row_of
-_opened: Callable[[Any], Any] = opened
 
 
 def use(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Take functions of machine code for `row_of` and `opened`."""
-    globals().update(_row=functions["row"], _opened=functions["opened"])
+    """Take a function of machine code for `row_of`."""
+    globals()["_row"] = functions["row"]
+
+
+class Steps:
+    """Machine code's iterator over an array of the engine of one axis that is computed: `line` is
+    NumPy's array of the elements to come. From the first write on by which `array` has another
+    memory, `rest` has them."""
+
+    __slots__ = ("array", "line", "rest")
+    array: Any
+    line: Any
+    rest: Iterator[Any]
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self)  # machine code is there, else there would be no such iterator
+
+
+def leave(steps: Steps) -> None:
+    """Go on with the memory that the array has now."""
+    walk = Walk()
+    walk.before = steps.array.size - len(steps.line)
+    steps.rest = chain.from_iterable(pieces(steps.array, walk))
+    del steps.line
+
+
+#: The position of an iterator that ends at the next step.
+_PAST_END = sys.maxsize - 1
 
 
 class Walk:
@@ -96,7 +120,7 @@ class Walk:
         """The memory is none of the array's any more: the piece ends here."""
         piece = self.piece
         # in one step, or another thread might take an element in between
-        state, _ = map(call, (piece.__reduce__, partial(piece.__setstate__, self.count)))
+        state, _ = map(call, (piece.__reduce__, partial(piece.__setstate__, _PAST_END)))
         self.count = self._read(state)
 
 
@@ -120,17 +144,12 @@ def pieces(array: Any, walk: Walk | None = None) -> Iterator[Iterator[Any]]:
 
 def _found(array: Any, position: int) -> Any:
     """Some elements from a position on."""
-    layout = array._layout
-    if not position and len(layout.shape) == 1:
-        found = _opened(array)
-        if found is not None:
-            return found
     storage = array._storage
     node = storage.current()
     engine.flush([node], storage.device)
     if storage.device != "cpu":
         return to_array(array).reshape(-1)[position:]
-    return in_place(node, array._reading, line_from(layout, position))
+    return in_place(node, array._reading, line_from(array._layout, position))
 
 
 def line_from(layout: Layout, position: int) -> Layout:

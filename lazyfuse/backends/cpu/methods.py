@@ -53,6 +53,7 @@ from lazyfuse.backends.cpu import (
     methods_rules_text,
     methods_sizes_text,
     methods_small_text,
+    methods_steps_text,
     methods_windows_text,
     methods_writes_text,
     record,
@@ -137,6 +138,7 @@ OBJECTS = (
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
     *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
+    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -239,6 +241,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
+        methods_steps_text.STEPS,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -12,7 +12,6 @@ VIEWS = frozenset(("T",))
 
 HEAD = """
 declare ptr @PyObject_GenericGetAttr(ptr, ptr)
-declare ptr @PyObject_GetIter(ptr)
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 
 ; the shape of an array of the engine
@@ -179,25 +178,6 @@ give:
   ret ptr %number
 slow:
   %python = call ptr @object(i64 T_LEN)
-  %result = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
-  ret ptr %result
-}
-
-; iter(self): NumPy's own over the elements of a small array of one axis
-define ptr @lf_iter(ptr %self, ptr %nothing) {
-  %host = call ptr @part(ptr %self, i64 HOST_PLACE)
-  %is_away = icmp eq ptr %host, null
-  br i1 %is_away, label %slow, label %look
-look:
-  %axes = get i32 %host[ND]
-  %is_line = icmp eq i32 %axes, 1
-  br i1 %is_line, label %line, label %slow
-line:
-  %found = call ptr @PyObject_GetIter(ptr %host)
-  ret ptr %found
-slow:
-  %python = call ptr @object(i64 T_ITER)
   %result = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
   ret ptr %result

@@ -54,7 +54,7 @@ _NAMES = {
     "options_max_pending_nodes": "options_nodes",
     "options_max_pending_bytes": "options_bytes",
 }
-FUNCTIONS = ("recorded", "written", "traced", "flushed", "row", "opened")
+FUNCTIONS = ("recorded", "written", "traced", "flushed", "row")
 
 
 def place_name(kind: str, attribute: str) -> str:

@@ -112,30 +112,5 @@ axes:
 no:
   ret i1 false
 }}
-
-; the elements of an array of the engine as an array of NumPy's, which only reads; None where they
-; are not at hand
-define ptr @lf_opened(ptr %self, ptr %args, i64 %count) {{
-  %array = load ptr, ptr %args
-  %buffer = call ptr @settled_memory(ptr %array)
-  %is_away = icmp eq ptr %buffer, null
-  br i1 %is_away, label %no, label %make
-make:
-  %made = call ptr @elements_in(ptr %array, ptr %buffer, i64 9223372036854775807, i32 0)
-  %has_none = icmp eq ptr %made, null
-  br i1 %has_none, label %ask, label %give
-give:
-  ret ptr %made
-ask:
-  %error = call ptr @PyErr_Occurred()
-  %raised = icmp ne ptr %error, null
-  br i1 %raised, label %fail, label %no
-fail:
-  ret ptr null
-no:
-  %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
-  ret ptr %none
-}}
 """
 )
