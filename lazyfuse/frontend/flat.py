@@ -29,15 +29,15 @@ class FlatIterator(chain[Any]):
     _walk: Any
 
     def __new__(cls, array: Any) -> Any:
-        host, walk = array._host, Walk()
+        host = array._host
         if host is None and array.ndim > cls._AXES:
             raise RuntimeError(
                 f"this function only supports up to {cls._AXES} dimensions but the array has "
                 f"{array.ndim}."
             )
-        small = None if host is None else host.flat
-        made: Any = cls.from_iterable(pieces(array, walk) if small is None else (small,))
-        made.base, made._walk = array, walk if small is None else small
+        walk: Any = Walk() if host is None else host.flat
+        made: Any = cls.from_iterable(pieces(array, walk) if host is None else (walk,))
+        made.base, made._walk = array, walk
         return made
 
     @property

@@ -34,6 +34,8 @@ class nditer(metaclass=_Kind):  # noqa: N801 - NumPy's name
     def __new__(cls, op: Any, flags: Any = None, op_flags: Any = None, *rest: Any,
                 **options: Any) -> Any:  # fmt: skip
         several = isinstance(op, list | tuple)
+        if cls is nditer and not several and not _is_engines(op):
+            return np.nditer(_lowered(op), flags, op_flags, *rest, **options)
         operands = list(op) if several else [op]
         each = _flags_of_each(op_flags, len(operands))
         written: dict[int, tuple[Handle, np.ndarray]] = {}

@@ -18,10 +18,14 @@ from typing import Any
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.handle import small_array, view
 from lazyfuse.frontend.memory import in_place
+from lazyfuse.frontend.rerecord import count
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.orphans import follow, unfollow
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, session
+
+#: What machine code saves of a row, and of an iteration over elements (`rerecord.count`).
+_ROW_SAVED, _SAVED = 1, 5
 
 
 def iterate(array: Any) -> Iterator[Any]:
@@ -34,7 +38,7 @@ def iterate(array: Any) -> Iterator[Any]:
         if host.ndim == 1:
             return iter(host)
         owner = array._owner
-        return map(_row, host, repeat(array if owner is None else owner))
+        return map(small_array, host, repeat(array if owner is None else owner))
     shape, strides, offset = array._layout
     if len(shape) == 1:
         return chain.from_iterable(pieces(array))
@@ -47,13 +51,10 @@ def iterate(array: Any) -> Iterator[Any]:
     return map(row, repeat(array), repeat(shape[1:]), repeat(strides[1:]), kept, places)
 
 
-def row_of(array: Any, *layout: Any) -> Any:
-    """A row of NumPy's of a small array and the owner of its memory as the user's; a row of an
-    array of the engine, of its shape, strides, a list, and offset. Machine code keeps the row
-    there, and gives it again as another one when nobody else has it any more."""
-    if len(layout) == 1:
-        return small_array(array, *layout)
-    shape, strides, _, offset = layout
+def row_of(array: Any, shape: Any, strides: Any, _: list[Any], offset: int) -> Any:
+    """A row of an array of the engine. Machine code keeps it in the list, and gives it again as
+    another one when nobody else has it any more."""
+    count(_ROW_SAVED)
     return view(array, Layout(shape, strides, offset))
 
 
@@ -69,7 +70,8 @@ def use(functions: Mapping[str, Callable[..., Any]]) -> None:
 class Steps:
     """Machine code's iterator over an array of the engine of one axis that is computed: `line` is
     NumPy's array of the elements to come. From the first write on by which `array` has another
-    memory, `rest` has them."""
+    memory, `rest` has them. Or that over a small array: `rest` has its rows, and `array` the
+    memory."""
 
     __slots__ = ("array", "line", "rest")
     array: Any
@@ -127,6 +129,7 @@ class Walk:
 def pieces(array: Any, walk: Walk | None = None) -> Iterator[Iterator[Any]]:
     """Iterators over all elements of an array of the engine in C order. Each ends where another
     memory begins."""
+    count(_SAVED)
     walk = Walk() if walk is None else walk
     size, leave = size_of(array._layout.shape), walk.leave
     while walk.before < size:

@@ -224,7 +224,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "QUICK_MOST": methods_quick_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
-        **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
+        **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS

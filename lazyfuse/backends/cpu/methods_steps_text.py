@@ -9,7 +9,7 @@ STEPS = """
 declare ptr @PyObject_GetIter(ptr)
 declare ptr @PyIter_Next(ptr)
 
-; iter(self): NumPy's own over a small array
+; iter(self): NumPy's own over a small array of one axis
 define ptr @lf_iter(ptr %self, ptr %nothing) {
   %is_engines = call i1 @is_engines(ptr %self)
   br i1 %is_engines, label %engine, label %find
@@ -30,17 +30,42 @@ find:
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %slow, label %look
 look:
+  %found = call ptr @PyObject_GetIter(ptr %host)
+  %is_none = icmp eq ptr %found, null
   %axes = get i32 %host[ND]
   %is_line = icmp eq i32 %axes, 1
-  br i1 %is_line, label %line, label %slow
-line:
-  %found = call ptr @PyObject_GetIter(ptr %host)
+  %is_all = or i1 %is_none, %is_line
+  br i1 %is_all, label %numpys, label %rows
+numpys:
   ret ptr %found
+rows:
+  %rows_found = call ptr @rows_by(ptr %self, ptr %found)
+  ret ptr %rows_found
 slow:
   %python = call ptr @object(i64 T_ITER)
   %result = call ptr (ptr, ...)
     @PyObject_CallFunctionObjArgs(ptr %python, ptr %self, ptr null)
   ret ptr %result
+}
+
+; an iterator over the rows of a small array by that of NumPy's, which it takes
+define internal ptr @rows_by(ptr %self, ptr %rest) {
+  %owner = call ptr @part(ptr %self, i64 OWNER_PLACE)
+  %is_own = icmp eq ptr %owner, null
+  %base = select i1 %is_own, ptr %self, ptr %owner
+  %kind = call ptr @object(i64 T_STEPS)
+  %made = call ptr @PyType_GenericAlloc(ptr %kind, i64 0)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %drop, label %fill
+fill:
+  %array_place = call i64 @entry(i64 T_STEPS_ARRAY)
+  %rest_place = call i64 @entry(i64 T_STEPS_REST)
+  call void @share(ptr %made, i64 %array_place, ptr %base)
+  call void @set(ptr %made, i64 %rest_place, ptr %rest)
+  ret ptr %made
+drop:
+  call void @Py_DecRef(ptr %rest)
+  ret ptr null
 }
 
 ; an iterator over an array of the engine that has elements, of one axis, at hand; null for others,
@@ -77,7 +102,8 @@ no:
   ret ptr null
 }
 
-; the next element, where the memory is still the array's; null at the end, and for an exception
+; the next element, where the memory is still the array's; a row of NumPy's as the user's; null at
+; the end, and for an exception
 define ptr @lf_next(ptr %self) {
   %array_place = call i64 @entry(i64 T_STEPS_ARRAY)
   %line_place = call i64 @entry(i64 T_STEPS_LINE)
@@ -126,7 +152,8 @@ ask:
   call void @Py_IncRef(ptr %rest)
   %next = call ptr @PyIter_Next(ptr %rest)
   call void @Py_DecRef(ptr %rest)
-  ret ptr %next
+  %item = call ptr @wrapped(ptr %next, ptr %array)
+  ret ptr %item
 no:
   ret ptr null
 }

@@ -5,19 +5,12 @@ from lazyfuse.backends.cpu.record_views_text import NO_HASH
 
 ROWS = (
     """
-; a row of NumPy's, and who owns its memory, as the user's; or a row of an array of the engine, of
-; this shape and these strides, with a list of one for the row, and at this offset
+; a row of an array of the engine, of this shape and these strides, with a list of one for the row,
+; and at this offset
 define ptr @lf_row(ptr %self, ptr %args, i64 %count) {{
   %first = load ptr, ptr %args
   %second_at = getelementptr ptr, ptr %args, i64 1
   %second = load ptr, ptr %second_at
-  %is_small = icmp eq i64 %count, 2
-  br i1 %is_small, label %small, label %engines
-small:
-  call void @Py_IncRef(ptr %first)
-  %made = call ptr @wrapped(ptr %first, ptr %second)
-  ret ptr %made
-engines:
   %strides_at = getelementptr ptr, ptr %args, i64 2
   %strides = load ptr, ptr %strides_at
   %kept_at = getelementptr ptr, ptr %args, i64 3
