@@ -140,7 +140,7 @@ def pieces(array: Any, walk: Walk | None = None) -> Iterator[Iterator[Any]]:
                 follow(array._storage.node.buffer, leave)
             yield walk.piece
         finally:
-            unfollow(leave)
+            unfollow(leave, None)
         walk.before += walk.count
         walk.count = 0
 

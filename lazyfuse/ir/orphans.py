@@ -37,9 +37,8 @@ def follow(buffer: Any, tell: Callable[[], None]) -> None:
     _followers[tell] = id(buffer)
 
 
-def unfollow(tell: Callable[[], None]) -> None:
-    """Have it called no more."""
-    _followers.pop(tell, None)
+#: Have it called no more: of `tell`, and None. A C function, which no interrupt cuts short.
+unfollow = _followers.pop
 
 
 def orphaned(node: Any) -> None:
