@@ -7,7 +7,6 @@ never computes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from lazyfuse.frontend import (
     statistics,
     text,
     views,
+    walking,
 )
 from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import FlatIterator, set_flat
@@ -346,10 +346,7 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
             raise TypeError("len() of unsized object")
         return shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
-        if self._host is None or self._host.ndim != 1:
-            return export.iterate(self)
-        return iter(self._host)
+    __iter__ = walking.iterate
 
 
 small_methods.install(LazyArray, ArrayInterface)

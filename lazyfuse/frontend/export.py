@@ -4,7 +4,6 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -215,30 +214,6 @@ def _check_scalar(self: Any) -> None:
             if NUMPY >= (2, 4)
             else "only length-1 arrays can be converted to Python scalars"
         )
-
-
-def iterate(self: Any) -> Iterator[Any]:
-    """Rows as views, elements of a one-dimensional array as NumPy scalars (computed once).
-
-    Raises: TypeError for a 0-d array."""
-    if not self.shape:
-        raise TypeError("iteration over a 0-d array")
-    if len(self.shape) == 1:
-        return _elements(self)
-    return (self[index] for index in range(self.shape[0]))
-
-
-def _elements(self: Any) -> Iterator[Any]:
-    """The elements as they are when they are reached: writes meanwhile are seen."""
-    index, size = 0, self.shape[0]
-    while index < size:
-        values = to_array(self)
-        version = self._storage.node
-        for value in values[index:]:
-            yield value
-            index += 1
-            if self._storage.node is not version:
-                break
 
 
 def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,32 +12,38 @@ from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.walking import Walk, pieces
 from lazyfuse.runtime.caller import call_as_user
 
 
-class FlatIterator:
+class FlatIterator(chain[Any]):
     """NumPy's flatiter: an iterator, and a one-dimensional face of an array of any shape.
 
     Aliasing: reading copies; writing goes into the array. Values that are written are repeated
     when there are fewer of them than positions.
     """
 
-    __slots__ = ("_index", "base")
+    __slots__ = ("_walk", "base")
     _AXES = 32  # as many as NumPy's flatiter takes
+    base: Any
+    _walk: Any
 
-    def __init__(self, array: Any) -> None:
-        if array.ndim > self._AXES:
+    def __new__(cls, array: Any) -> Any:
+        host = array._host
+        if host is None and array.ndim > cls._AXES:
             raise RuntimeError(
-                f"this function only supports up to {self._AXES} dimensions but the array has "
+                f"this function only supports up to {cls._AXES} dimensions but the array has "
                 f"{array.ndim}."
             )
-        self.base = array
-        self._index = 0
+        walk: Any = Walk() if host is None else host.flat
+        made: Any = cls.from_iterable(pieces(array, walk) if host is None else (walk,))
+        made.base, made._walk = array, walk
+        return made
 
     @property
     def index(self) -> int:
         """The position of the next element."""
-        return self._index
+        return int(self._walk.index)
 
     @property
     def coords(self) -> tuple[int, ...]:
@@ -62,16 +68,6 @@ class FlatIterator:
 
     def __len__(self) -> int:
         return int(self.base.size)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        if self.index >= self.base.size:
-            raise StopIteration
-        value = self.base[self.coords]
-        self._index += 1
-        return value
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int and 0 <= key < self.base.size:

@@ -1,4 +1,5 @@
-"""`np.nditer` over LazyArrays: the values are read once; what is written is written back."""
+"""`np.nditer` over LazyArrays: NumPy's own, which reads the values of arrays of the engine once;
+what is written into such arrays is written back."""
 
 from __future__ import annotations
 
@@ -14,32 +15,45 @@ from lazyfuse.frontend.small_methods import sign
 _WRITING = {"readwrite", "writeonly"}
 
 
-class nditer:  # noqa: N801 - NumPy's name
-    """As `np.nditer`, by NumPy. A LazyArray that is written gets its new elements when the
-    iteration ends, and when the iterator is closed.
+class _Kind(type):
+    """The class of `nditer`, which NumPy's own iterators are instances of, too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return super().__instancecheck__(instance) or isinstance(instance, np.nditer)
+
+
+class nditer(metaclass=_Kind):  # noqa: N801 - NumPy's name
+    """As `np.nditer`, by NumPy; one of NumPy's where no array of the engine is written. Such an
+    array gets its new elements when the iteration ends, and when the iterator is closed.
 
     Raises: ValueError for a read-only array that is to be written.
     """
 
     __slots__ = ("_iterator", "_written")
 
-    def __init__(self, op: Any, flags: Any = None, op_flags: Any = None, *rest: Any,
-                 **options: Any) -> None:  # fmt: skip
+    def __new__(cls, op: Any, flags: Any = None, op_flags: Any = None, *rest: Any,
+                **options: Any) -> Any:  # fmt: skip
         several = isinstance(op, list | tuple)
+        if cls is nditer and not several and not _is_engines(op):
+            return np.nditer(_lowered(op), flags, op_flags, *rest, **options)
         operands = list(op) if several else [op]
         each = _flags_of_each(op_flags, len(operands))
         written: dict[int, tuple[Handle, np.ndarray]] = {}
         for value, own in zip(operands, each, strict=False):
-            if isinstance(value, Handle) and _WRITING & {*own}:
+            if _is_engines(value) and _WRITING & {*own}:
                 value._check_writeable()
                 written[id(value)] = (value, np.array(value))
         lowered = [
-            written[id(value)][1] if id(value) in written else fallback.lower(value)
+            written[id(value)][1] if id(value) in written else _lowered(value)
             for value in operands
         ]
         made = np.nditer(lowered if several else lowered[0], flags, op_flags, *rest, **options)
-        object.__setattr__(self, "_iterator", made)
-        object.__setattr__(self, "_written", list(written.values()))
+        if cls is nditer and not written:
+            return made
+        around = super().__new__(cls)
+        object.__setattr__(around, "_iterator", made)
+        object.__setattr__(around, "_written", list(written.values()))
+        return around
 
     def _settle(self) -> None:
         for array, values in self._written:
@@ -125,6 +139,16 @@ for _name in "debug_print enable_external_loop remove_axis remove_multi_index re
     setattr(nditer, _name, _delegated(_name))
 sign(nditer, np.nditer)
 nditer.__signature__ = _Signature()  # type: ignore[attr-defined]  # `inspect` asks
+
+
+def _is_engines(value: Any) -> bool:
+    return isinstance(value, Handle) and value._host is None
+
+
+def _lowered(value: Any) -> Any:
+    """An operand for NumPy; the memory of a small array, in which it writes."""
+    is_small = isinstance(value, Handle) and value._host is not None
+    return value._host.view() if is_small else fallback.lower(value)
 
 
 def _flags_of_each(op_flags: Any, count: int) -> list[Any]:

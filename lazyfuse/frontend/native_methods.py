@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import adopting, operators, protocols, registry, rerecord
+from lazyfuse.frontend import adopting, operators, protocols, registry, rerecord, walking
 from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
@@ -100,6 +100,7 @@ def _use(code: native.Code) -> None:
     trace.walks[1:] = [code.functions["traced"]]
     ready.use(code.functions["flushed"])
     rerecord.use({name: code.functions[name] for name in ("recorded", "written")})
+    walking.use(code.functions)
     deferred.use(code)
 
 
@@ -112,6 +113,7 @@ def native_sample() -> native.Sample:
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         replay_code.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
+        walking.Steps, walking.leave,
     )  # fmt: skip
 
 

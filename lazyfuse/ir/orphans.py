@@ -4,11 +4,15 @@ While there is little of it, nobody has to ask how much of it the operations und
 asking costs more than recording. A node becomes an orphan when operations have been recorded on
 it, it has memory, and its Storage goes or gets another version. Who keeps a node that has no
 Storage, to record on it, says so (`orphaned`).
+
+Whoever reads the memory of an array for a while has to know when that gets another version, too
+(`follow`).
 """
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 #: The bytes of all orphans, as the only element; threads may make it a little wrong for a while.
@@ -23,10 +27,26 @@ class _Orphan(weakref.ref[Any]):
 
 
 _orphans: set[_Orphan] = set()
+#: The identity of memory that may be no array's any more, by whom to tell then.
+_followers: dict[Callable[[], None], int] = {}
+
+
+def follow(buffer: Any, tell: Callable[[], None]) -> None:
+    """Have `tell` called when memory may be no array's any more, perhaps several times. The caller
+    keeps the memory until `unfollow`."""
+    _followers[tell] = id(buffer)
+
+
+#: Have it called no more: of `tell`, and None. A C function, which no interrupt cuts short.
+unfollow = _followers.pop
 
 
 def orphaned(node: Any) -> None:
     """Say that no array holds a node that has memory."""
+    if _followers:
+        for tell, memory in _followers.copy().items():  # others may come and go meanwhile
+            if memory == id(node.buffer):
+                tell()
     found = _Orphan(node, _forget)
     if found not in _orphans:
         found.nbytes = node.buffer.nbytes

@@ -32,6 +32,7 @@ from lazyfuse.runtime.native_parts import (
     Place,
     function_of,
     kept,
+    parts_of,
     set_method,
     set_part,
 )
@@ -71,7 +72,8 @@ class Sample(NamedTuple):
     vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
     are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
     of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part, `adopted`
-    are prototypes of arrays that have NumPy's memory."""
+    are prototypes of arrays that have NumPy's memory, `steps` is the class of iterators over
+    elements, `leave` has one go on without this code."""
 
     wrapper: Any
     array: np.ndarray
@@ -91,6 +93,8 @@ class Sample(NamedTuple):
     ufuncs: Mapping[Any, Any]
     write_out: Callable[[Any], None]
     adopted: dict[Any, Any]
+    steps: type
+    leave: Callable[[Any], None]
 
 
 class Code(NamedTuple):
@@ -152,7 +156,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     except LookupError:
         return None
     getters = (f"get_{name}" for name in PARTS)
-    names = ("open", "deferral", "put_part", *functions, *getters)
+    names = ("open", "deferral", "put_part", "next", *functions, *getters)
     code = compiler.link(found.methods, [f"lf_{name}" for name in names])
     rows = compiler.link(found.rows, rows_text.ENTRIES)
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
@@ -174,9 +178,10 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         name: function_of(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
     }
+    parts = parts_of(code, type(wrapper), PARTS, sample.steps)
     state = _words(code, "lf_deferral", defer_text.STATE_SIZE)
     return Code(
-        taken, _parts(code, type(wrapper)), made, state, defer_text.STATE, defer.CODES,
+        taken, parts, made, state, defer_text.STATE, defer.CODES,
         defer_text.FIRST_ROW, defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
         _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in rows_text.ENTRIES),
@@ -190,14 +195,6 @@ def _flags(name: str) -> int:
     if name in methods.WITH_KEYWORDS:
         return METH_KEYWORDS
     return METH_NOARGS if name in methods.WITHOUT_ARGUMENTS else METH_O
-
-
-def _parts(code: Any, kind: type) -> list[Part]:
-    """The attributes of a class."""
-    from lazyfuse.backends.cpu.methods_parts_text import PARTS
-
-    setter = code.address("lf_put_part")
-    return [Part(kind, name, code.address(f"lf_get_{name}"), setter) for name in PARTS]
 
 
 def _interpreted(kind: type, name: str) -> Any:
@@ -318,6 +315,10 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
         "WRITE_OUT": sample.write_out, "ATTRIBUTE_ERROR": AttributeError,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
+        "STEPS": sample.steps, "LEAVE": sample.leave,
+        "STEPS_ARRAY": _Place(recorder.offset(sample.steps, "array")),
+        "STEPS_LINE": _Place(recorder.offset(sample.steps, "line")),
+        "STEPS_REST": _Place(recorder.offset(sample.steps, "rest")),
         "STORAGE_WEAK": _Place(sample.storage.__weakrefoffset__),
         "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
@@ -362,7 +363,7 @@ def is_known_python() -> bool:
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
     is_known = _is_cpython() and not is_free_threaded and word == id(object)
-    return is_known and native_parts.are_known_references()
+    return is_known and native_parts.are_known()
 
 
 def _is_cpython() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """An attribute of a class, and the functions that get it and set it."""
+    """An attribute of a class, and the functions that get it and set it; or, by its name `NEXT`,
+    what gives the next item of an iterator."""
 
     kind: type
     name: str
@@ -58,6 +59,11 @@ class _GetSetDef(ctypes.Structure):
         ("closure", ctypes.c_void_p),
     )
 
+
+#: The method of iterators that Python calls by its place in their class, and that (tp_iternext of
+#: CPython's object.h).
+NEXT = "__next__"
+_NEXT_PLACE = 28 * _WORD
 
 #: What machine code and its descriptors refer to; they are never unloaded.
 kept: list[Any] = []
@@ -90,8 +96,18 @@ def function_of(name: str, address: int) -> Callable[..., Any]:
     return found
 
 
+def parts_of(code: Any, kind: type, names: Sequence[str], steps: type) -> list[Part]:
+    """The attributes of a class that code has, and what gives the next item of iterators."""
+    setter = code.address("lf_put_part")
+    found = [Part(kind, name, code.address(f"lf_get_{name}"), setter) for name in names]
+    return [Part(steps, NEXT, code.address("lf_next"), 0), *found]
+
+
 def set_part(part: Part) -> None:
     """Put a descriptor in the place of a property, which it asks in unusual cases."""
+    if part.name == NEXT:
+        _next_of(part.kind).value = part.getter
+        return
     found = vars(part.kind)[part.name]
     if not isinstance(found, property):
         return  # done by whoever was interrupted
@@ -105,7 +121,12 @@ def set_part(part: Part) -> None:
     setattr(part.kind, part.name, new(part.kind, ctypes.addressof(made)))
 
 
-def are_known_references() -> bool:
+def are_known() -> bool:
+    """Whether objects and classes keep their parts where the code believes."""
+    return _are_known_references() and _is_known_next()
+
+
+def _are_known_references() -> bool:
     """Whether an object's weak references form a list as the code believes."""
     probe = {0, 1}  # of a type whose objects can be referred to
     watching = [weakref.ref(probe, lambda reference: None) for _ in range(2)]
@@ -118,3 +139,15 @@ def are_known_references() -> bool:
         return False
     assert second is not None
     return ctypes.c_void_p.from_address(second + WEAK_NEXT).value is None
+
+
+def _next_of(kind: type) -> ctypes.c_void_p:
+    return ctypes.c_void_p.from_address(id(kind) + _NEXT_PLACE)
+
+
+def _is_known_next() -> bool:
+    """Whether classes keep what gives the next item where the code believes."""
+    kinds = [type("Probe", (), {"__slots__": (), NEXT: lambda self: None}) for _ in range(2)]
+    other = type("Probe", (), {"__slots__": (), "__iter__": lambda self: self})
+    found = [_next_of(kind).value for kind in kinds]
+    return found[0] == found[1] is not None and found[0] != _next_of(other).value

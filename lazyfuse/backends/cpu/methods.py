@@ -53,6 +53,7 @@ from lazyfuse.backends.cpu import (
     methods_rules_text,
     methods_sizes_text,
     methods_small_text,
+    methods_steps_text,
     methods_windows_text,
     methods_writes_text,
     record,
@@ -115,12 +116,12 @@ FUNCTIONS = (
     *(f"i{name}" for name in BINARY),
     *COMPARISONS,
     *UNARY,
-    *"item missing set_item len array_ufunc power call function product".split(),
+    *"item missing set_item len iter array_ufunc power call function product".split(),
     *OPERATORS,
     *NAMED,
 )
 #: The C functions that take no arguments.
-WITHOUT_ARGUMENTS = frozenset((*UNARY, "len"))
+WITHOUT_ARGUMENTS = frozenset((*UNARY, "len", "iter"))
 #: The C functions that take positional arguments and keywords.
 WITH_KEYWORDS = frozenset(
     ("set_item", "array_ufunc", "power", "call", "function", "product", *NAMED)
@@ -138,6 +139,7 @@ OBJECTS = (
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
     *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
+    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -214,7 +216,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
-              "T_LEN": _method("len")}  # fmt: skip
+              "T_LEN": _method("len"), "T_ITER": _method("iter")}  # fmt: skip
     words |= {
         **_KINDS,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
@@ -224,7 +226,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "QUICK_MOST": methods_quick_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
-        **{"HOST_PLACE": HOST, "KNOWN_DTYPES": _KNOWN_DTYPES},
+        **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
@@ -241,6 +243,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
+        methods_steps_text.STEPS,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -17,6 +17,7 @@ from lazyfuse.backends.cpu import (
     record_operators_text,
     record_perform_text,
     record_results_text,
+    record_rows_text,
     record_text,
     record_trace_text,
     record_views_text,
@@ -53,7 +54,7 @@ _NAMES = {
     "options_max_pending_nodes": "options_nodes",
     "options_max_pending_bytes": "options_bytes",
 }
-FUNCTIONS = ("recorded", "written", "traced", "flushed")
+FUNCTIONS = ("recorded", "written", "traced", "flushed", "row")
 
 
 def place_name(kind: str, attribute: str) -> str:
@@ -68,9 +69,9 @@ def text(places: Mapping[str, int]) -> str:
         record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_text.PLACE,
         record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
-        record_views_text.VIEWS, record_cuts_text.CUTS, record_trace_text.TRACE,
-        record_attach_text.ATTACH,
-        record_flush_text.FLUSH, record_perform_text.PERFORM,
+        record_views_text.VIEWS, record_cuts_text.CUTS, record_rows_text.ROWS,
+        record_trace_text.TRACE, record_attach_text.ATTACH, record_flush_text.FLUSH,
+        record_perform_text.PERFORM,
     )  # fmt: skip
     own = {
         **{f"ready_{name}": place for name, place in record_flush_text.READY.items()},

@@ -5,7 +5,7 @@ is out of bounds and whatever else is not a view of some axes is left to Python.
 """
 
 #: Tuples of Python 3.14 keep their hash, behind their size; -1 where it is not known.
-_NO_HASH = """  %hash_at = getelementptr i64, ptr %laid, i64 3
+NO_HASH = """  %hash_at = getelementptr i64, ptr %laid, i64 3
   store i64 -1, ptr %hash_at
 """ if tuple.__basicsize__ > 24 else ""  # fmt: skip
 
@@ -225,19 +225,26 @@ define internal ptr @laid(ptr %shape, ptr %strides, i64 %offset) {{
   %is_number = icmp ne ptr %offset_object, null
   br i1 %is_number, label %make, label %fail
 make:
+  %laid = call ptr @laid_at(ptr %shape, ptr %strides, ptr %offset_object)
+  ret ptr %laid
+fail:
+  call void @PyErr_Clear()
+  ret ptr null
+}}
+
+; the same with an offset whose reference it takes
+define internal ptr @laid_at(ptr %shape, ptr %strides, ptr %offset_object) {{
   %class = call ptr @object(i64 {LAYOUT})
   %laid = call ptr @PyType_GenericAlloc(ptr %class, i64 3)
   %is_made = icmp ne ptr %laid, null
   br i1 %is_made, label %fill, label %drop
 drop:
   call void @Py_DecRef(ptr %offset_object)
-  br label %fail
-fail:
   call void @PyErr_Clear()
   ret ptr null
 fill:
 """
-    + _NO_HASH
+    + NO_HASH
     + """  call void @Py_IncRef(ptr %shape)
   %set_shape = call i32 @PyTuple_SetItem(ptr %laid, i64 0, ptr %shape)
   call void @Py_IncRef(ptr %strides)
