@@ -190,3 +190,15 @@ def test_handlers_that_compute() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_memory_with_operands_left() -> None:
+    """An interrupt can come when a node has its memory and has not let its operands go yet: it is
+    memory to whoever reads it."""
+    x = lf.arange(3000.0) * 1.0
+    lf.materialize(x)
+    y = x + 1.0
+    operands = y._storage.node.srcs
+    lf.materialize(y)
+    y._storage.node.srcs = operands
+    np.testing.assert_array_equal(np.asarray(y[::-1] * 2.0), (np.arange(3000.0)[::-1] + 1.0) * 2.0)

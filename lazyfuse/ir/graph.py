@@ -33,7 +33,7 @@ class Graph:
         """Which nodes read each node, once per operand."""
         users: dict[Node, list[Node]] = {node: [] for node in self.nodes}
         for node in self.nodes:
-            for src in node.srcs:
+            for src in operands_of(node):
                 users[src].append(node)
         return users
 
@@ -43,10 +43,16 @@ class Graph:
         new: dict[Node, Node] = {}
         changed = False
         for node in self.nodes:
-            srcs = tuple([new[src] for src in node.srcs])
+            srcs = tuple([new[src] for src in operands_of(node)])
             new[node] = made = function(node, srcs)
             changed = changed or made is not node
         return Graph([new[node] for node in self.outputs]) if changed else self
+
+
+def operands_of(node: Node) -> tuple[Node, ...]:
+    """What computing a node needs. One that has its memory may still have operands, where an
+    interrupt came before it let them go."""
+    return node.srcs if node.buffer is None else ()
 
 
 def is_leaf(node: Node) -> bool:
