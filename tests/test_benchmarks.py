@@ -22,6 +22,7 @@ from perf.flops import flops
 from perf.results import Results, geometric_mean
 from perf.settings import OPTIONS, settings
 from perf.workloads import BY_NAME, FAMILIES, as_tuple, error
+from perf.workloads.base import arrays_by
 from tests import oracle
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +68,7 @@ def test_programs_agree_with_numpy(family: str) -> None:
 def _check_all(family: str) -> None:
     for workload in FAMILIES[family]:
         expected = tuple(np.array(x) for x in as_tuple(workload.program(np, workload.inputs(600))))
-        lazy = {name: oracle.lf.array(x) for name, x in workload.inputs(600).items()}
+        lazy = arrays_by(oracle.lf.array, workload.inputs(600))
         given = as_tuple(workload.program(oracle.lf, lazy))
         for mine, numpys in zip(given, expected, strict=True):
             assert error(mine, numpys) <= max(workload.tolerance, _of_trees(numpys)), workload.name

@@ -37,9 +37,9 @@ def _why_not() -> list[str]:
     options = config.current()
     if not options.eager_size or session.default_device() != "cpu":
         return []
+    also = f", and what is new on up to {options.cold_size}" if options.cold_size else ""
     return [
-        f"computed at once: arrays of up to {options.eager_size} elements, and what is new on up "
-        f"to {options.cold_size};",
+        f"computed at once: arrays of up to {options.eager_size} elements{also};",
         "`with lazyfuse.options(eager_size=0, cold_size=0):` records everything",
     ]
 

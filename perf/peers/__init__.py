@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from perf.peers import c_loops
-from perf.workloads.base import Data, Workload, as_tuple
+from perf.workloads.base import Data, Workload, arrays_by, as_tuple
 
 Call = Callable[[], tuple[Any, ...]]
 
@@ -62,10 +62,7 @@ def lazyfuse_call(workload: Workload, data: Data) -> Call:
     """Record the program with lazyfuse and wait for its results."""
     import lazyfuse
 
-    lazy = {
-        name: lazyfuse.array(value) if isinstance(value, numpy.ndarray) else value
-        for name, value in data.items()
-    }
+    lazy = arrays_by(lazyfuse.array, data)
     lazyfuse.materialize(*[lazy[name] for name in lazy if lazy[name] is not data[name]])
 
     def call() -> tuple[Any, ...]:

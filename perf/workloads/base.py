@@ -39,6 +39,14 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
+def arrays_by(make: Callable[[Any], Any], data: Data) -> Data:
+    """The inputs with a library's own arrays; other values as they are."""
+    return {
+        name: make(value) if isinstance(value, np.ndarray) else value
+        for name, value in data.items()
+    }
+
+
 def error(actual: Any, expected: Any) -> float:
     """Largest difference relative to the largest expected value; infinite for another type.
 
