@@ -29,7 +29,7 @@ _is_asked = [False]
 def begin() -> None:
     """There is machine code from now on."""
     _is_asked[0] = True
-    come_again[:] = [learn]
+    come_again[:] = [_learn_again]
 
 
 def learn(value: np.ndarray) -> None:
@@ -43,6 +43,13 @@ def learn(value: np.ndarray) -> None:
     node, buffer, array, _ = _prototypes(value)
     del node.shape, node.strides, node.held, node.form, buffer.nbytes, array._layout
     PROTOTYPES[value.dtype, value.ndim] = node, buffer, array, None
+
+
+def _learn_again(value: np.ndarray) -> None:
+    """Remember what comes again, as long as there is room: of ever new shapes that come in turns
+    none would stay."""
+    if len(PROTOTYPES) < _MOST // 2:
+        learn(value)
 
 
 def _prototypes(value: np.ndarray) -> tuple[Source, Any, Handle, int]:

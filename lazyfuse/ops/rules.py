@@ -116,7 +116,7 @@ _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
     **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
     **dict.fromkeys(
-        "concatenate concat stack hstack vstack column_stack dstack append tile".split(),
+        "copy concatenate concat stack hstack vstack column_stack dstack append tile".split(),
         Middling(_MOST_MOVED),
     ),
     **dict.fromkeys(
