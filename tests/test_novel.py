@@ -279,3 +279,22 @@ def test_cache_clear_forgets() -> None:
         pass
     lf.cache_clear()
     assert lines[0]()
+
+
+def test_large_broadcasts_are_recorded() -> None:
+    """A kernel by itself would compute all of it before anybody asks how large it is."""
+    x = made(host.arange(60_000.0) + 1.0)
+    found = lf.arctan2(x[:, None], x[None, :])
+    assert not is_at_hand(found)
+
+
+def test_powers_of_mixed_integers() -> None:
+    """int64 and uint64 have the loop of floats, with the kernels' bits."""
+    a, b = host.arange(1, 3_000) % 97 + 2, (host.arange(1, 3_000) % 9).astype("u8")
+    for size in (10, 2_999):
+        with lf.options(eager_size=10_000):
+            small = host.asarray(lf.power(lf.array(a[:size]), lf.array(b[:size])))
+        with lf.options(eager_size=0, cold_size=0):
+            recorded = host.asarray(lf.power(lf.array(a[:size]), lf.array(b[:size])))
+        assert small.dtype == recorded.dtype == host.float64
+        host.testing.assert_array_equal(small, recorded)

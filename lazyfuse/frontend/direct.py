@@ -1,4 +1,5 @@
-"""Transcendental functions of small arrays: the op's own kernel, called at once.
+"""Transcendental functions of small arrays, and of larger ones where that is new: the op's own
+kernel, called at once.
 
 Their bits are the kernels', not NumPy's, so NumPy cannot compute them even where it would be
 faster than recording and running (`small.py`). But the kernel of a single op
@@ -16,7 +17,7 @@ from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.windows import largest, made, operated, reach, window
+from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
 from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
@@ -43,11 +44,12 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     uses: dict[Any, int] = {}
 
     def call(values: Sequence[Any]) -> Any:
-        if name == "power" and all(map(_is_integer, values)):
+        if name == "power" and _are_integers(values):
             return operated(np.power, *values)  # which is exact, and NumPy's in any case
         limit = reach(values, largest())
         found = _operands(values, limit)
-        result = None if found is None else _aligned(found[0])
+        most = max(limit, eager_size())
+        result = None if found is None else _aligned(found[0], most)
         if found is None or result is None:
             return None
         operands, marks = found
@@ -65,13 +67,17 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     return call
 
 
-def _is_integer(value: Any) -> bool:
-    """Whether a value is an integer or an array of them, which bools are not."""
-    if type(value) is Handle._concrete:
-        return (
-            bool(value._code[0] in "iu") if value._host is None else value._host.dtype.kind in "iu"
-        )
-    return type(value) is int
+def _are_integers(values: Sequence[Any]) -> bool:
+    """Whether the loop of these values is one of integers; that of int64 and uint64 is not."""
+    dtypes: list[np.dtype] = []
+    for value in values:
+        if type(value) is Handle._concrete:
+            host = value._host
+            dtypes.append(np.dtype(value._code) if host is None else host.dtype)
+        elif type(value) is not int:
+            return False
+    kinds = {dtype.kind for dtype in dtypes}
+    return bool(kinds) and kinds <= {"i", "u"} and np.result_type(*dtypes).kind in "iu"
 
 
 def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] | None:
@@ -110,10 +116,13 @@ def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
         function._kernels = chained(chain, kernel.op, marks, kernel.dtype) or None
 
 
-def _aligned(operands: list[Any]) -> tuple[tuple[int, ...], str] | None:
+def _aligned(operands: list[Any], most: int) -> tuple[tuple[int, ...], str] | None:
     """Bring the arrays among operands into one shape and one dense memory order: shape and order
-    of the result, as NumPy allocates it. None without elements, axes, or such an order."""
+    of the result, as NumPy allocates it. None without elements, axes, or such an order, and for
+    more elements than `most`."""
     arrays = [x for x in operands if type(x) is np.ndarray]
+    if spread_size(arrays) > most:
+        return None
     shape = arrays[0].shape if arrays else ()
     if all(x.flags.c_contiguous and x.shape == shape for x in arrays):
         return (shape, "C") if shape and 0 not in shape else None

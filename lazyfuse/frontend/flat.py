@@ -12,7 +12,7 @@ from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.walking import Walk, pieces
+from lazyfuse.frontend.walking import Walk, itself, pieces
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -36,7 +36,8 @@ class FlatIterator(chain[Any]):
                 f"{array.ndim}."
             )
         walk: Any = Walk() if host is None else host.flat
-        made: Any = cls.from_iterable(pieces(array, walk) if host is None else (walk,))
+        parts = pieces(itself(array), walk) if host is None else (walk,)
+        made: Any = cls.from_iterable(parts)
         made.base, made._walk = array, walk
         return made
 

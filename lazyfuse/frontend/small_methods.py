@@ -267,7 +267,7 @@ _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".
 
 def power(engine: Method) -> Method:
     """`x ** 2` and the other exponents that need no power, and numbers for complex arrays, whose
-    powers are NumPy's; the rest is the engine's."""
+    powers are NumPy's; the rest by the kernel of powers, else by the engine."""
 
     at_once = direct("power")
 

@@ -39,6 +39,7 @@ def iterate(array: Any) -> Iterator[Any]:
             return iter(host)
         owner = array._owner
         return map(small_array, host, repeat(array if owner is None else owner))
+    array = itself(array)
     shape, strides, offset = array._layout
     if len(shape) == 1:
         return chain.from_iterable(pieces(array))
@@ -49,6 +50,12 @@ def iterate(array: Any) -> Iterator[Any]:
     places = range(offset, offset + extent * step, step) if step else repeat(offset, extent)
     kept: Iterator[list[Any]] = cycle(([None], [None]))  # the one before is still in use
     return map(row, repeat(array), repeat(shape[1:]), repeat(strides[1:]), kept, places)
+
+
+def itself(array: Any) -> Any:
+    """An array of the engine as it is now, whatever memory, shape, dtype and flags it gets in the
+    middle of a loop (`resize`)."""
+    return view(array, array._layout)
 
 
 def row_of(array: Any, shape: Any, strides: Any, _: list[Any], offset: int) -> Any:

@@ -121,7 +121,7 @@ def _fits(left: np.ndarray, right: np.ndarray, limit: int) -> bool:
     that is the size of one of them, or new to the user's line."""
     if small.fits(left, right):
         return True
-    size = _spread_size((left, right))
+    size = spread_size((left, right))
     return size <= limit or is_new(size)
 
 
@@ -319,10 +319,10 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
     if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
         return False
-    return rule not in (Rule.SPREAD, Rule.PAIR) or _spread_size(given) <= limit
+    return rule not in (Rule.SPREAD, Rule.PAIR) or spread_size(given) <= limit
 
 
-def _spread_size(given: Sequence[Any]) -> int:
+def spread_size(given: Sequence[Any]) -> int:
     """How many elements arrays have when they are broadcast, whether that can be or not."""
     shapes = [each.shape[::-1] for each in given if isinstance(each, np.ndarray)]
     return math.prod(map(max, zip_longest(*shapes, fillvalue=1)))

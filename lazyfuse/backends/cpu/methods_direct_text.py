@@ -1,8 +1,8 @@
 """Kernels of single operations called on small arrays, as LLVM text; see `methods.py`.
 
 A function has a chain of records of such kernels, each a row of words (`DIRECT`). They run on
-arrays that are dense and lie alike, and give one of the first array's dtype (`frontend/direct.py`,
-which does so for all others, too).
+arrays that are dense and lie alike, of which copies are made where they are small lines with gaps
+(`methods_operands_text.py`); `frontend/direct.py` does so for all others, too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from lazyfuse.backends.cpu.methods_operands_text import OPERANDS
 from lazyfuse.backends.cpu.short_forms import numbered
 
-#: The words of a record: the next one; the dtype of the arrays; how they are called (`FORMS`); the
-#: kernel; its parameters, of so many bytes; where in them, in words, are the number of elements,
-#: the operands and the result; the picoseconds of an element, and the bytes of a number.
+#: The words of a record: the next one; the dtypes of the arrays and of the result; how they are
+#: called (`FORMS`); the kernel; its parameters, of so many bytes; where in them, in words, are the
+#: number of elements, the operands and the result; the picoseconds of an element, and the bytes of a number.
 DIRECT = numbered(
     "NEXT_RECORD", "OF_DTYPE", "RESULT_DTYPE", "FORM", "KERNEL", "BLOCK", "BLOCK_BYTES",
     "EXTENT_SLOT", "FIRST_SLOT", "SECOND_SLOT", "RESULT_SLOT", "PICOSECONDS", "NUMBER_BYTES",
@@ -40,6 +40,9 @@ define internal ptr @direct(ptr %self, ptr %args, i64 %count) {
 operands:
   put ptr null, %arrays[1]
   %most = call i64 @reach(ptr %args, i64 %count)
+  %has_raised = icmp slt i64 %most, 0
+  br i1 %has_raised, label %no, label %take
+take:
   %form = call i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at, i64 %most)
   %is_known = icmp sge i64 %form, 0
   br i1 %is_known, label %look, label %drop

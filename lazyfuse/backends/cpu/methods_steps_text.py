@@ -88,11 +88,20 @@ make:
   %kind = call ptr @object(i64 T_STEPS)
   %made = call ptr @PyType_GenericAlloc(ptr %kind, i64 0)
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %drop, label %fill
+  br i1 %failed, label %drop, label %keep
+keep:
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  call void @Py_IncRef(ptr %layout)
+  %itself = call ptr @view_laid(ptr %array, ptr %layout)
+  %has_no_view = icmp eq ptr %itself, null
+  br i1 %has_no_view, label %drop_made, label %fill
+drop_made:
+  call void @Py_DecRef(ptr %made)
+  br label %drop
 fill:
   %array_place = call i64 @entry(i64 T_STEPS_ARRAY)
   %line_place = call i64 @entry(i64 T_STEPS_LINE)
-  call void @share(ptr %made, i64 %array_place, ptr %array)
+  call void @set(ptr %made, i64 %array_place, ptr %itself)
   call void @set(ptr %made, i64 %line_place, ptr %line)
   ret ptr %made
 drop:
