@@ -12,7 +12,8 @@ from lazyfuse.backends.cpu.short_forms import numbered
 
 #: The words of a record: the next one; the dtypes of the arrays and of the result; how they are
 #: called (`FORMS`); the kernel; its parameters, of so many bytes; where in them, in words, are the
-#: number of elements, the operands and the result; the picoseconds of an element, and the bytes of a number.
+#: number of elements, the operands and the result; the picoseconds of an element, and the bytes of
+#: a number.
 DIRECT = numbered(
     "NEXT_RECORD", "OF_DTYPE", "RESULT_DTYPE", "FORM", "KERNEL", "BLOCK", "BLOCK_BYTES",
     "EXTENT_SLOT", "FIRST_SLOT", "SECOND_SLOT", "RESULT_SLOT", "PICOSECONDS", "NUMBER_BYTES",
