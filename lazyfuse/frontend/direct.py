@@ -62,7 +62,7 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         uses[key] = used = uses.get(key, 0) + 1
         if used == _OFFERED_AFTER:
             _offer(name, kernel, marks)
-        return _run(kernel, operands, limit, *result)
+        return _run(kernel, operands, *result)
 
     return call
 
@@ -141,13 +141,10 @@ def _aligned(operands: list[Any], most: int) -> tuple[tuple[int, ...], str] | No
     return like.shape, order
 
 
-def _run(kernel: _Kernel, hosts: list[Any], limit: int, shape: tuple[int, ...], order: Any) -> Any:
-    """The result for arrays of a shape; None when it is too large, somebody wants to hear of its
-    conditions, or a number does not fit."""
+def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) -> Any:
+    """The result for arrays of a shape; None when somebody wants to hear of its conditions, or a
+    number does not fit."""
     op, result = kernel.op, np.empty(shape, kernel.dtype, order)
-    least = eager_size()
-    if result.size > max(limit, least):
-        return None
     hosts.append(result)
     memory = [Address(hosts[place]) for place in op.arrays]
     scalars = []
@@ -157,7 +154,7 @@ def _run(kernel: _Kernel, hosts: list[Any], limit: int, shape: tuple[int, ...], 
             return None
         scalars.append(float(number) if dtype[0] == "f" else number)
     met = op.launch(result.size)(memory, scalars, threads=config.current().threads)
-    return None if met & current_modes().reported else made(result, least)
+    return None if met & current_modes().reported else made(result, eager_size())
 
 
 def _fits(number: float, dtype: str) -> bool:
