@@ -21,6 +21,7 @@ class Stats:
     cache_hits: int = 0
     plans_built: int = 0
     plans_loaded: int = 0
+    plans_alike: int = 0
     plan_hits: int = 0
     fallbacks: int = 0
     unfused: int = 0

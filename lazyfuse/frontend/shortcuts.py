@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from lazyfuse.frontend import rerecord
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.patterns import fits, pattern_of, recorded_like
 from lazyfuse.frontend.recipes import Recipe, learn, number_of
 from lazyfuse.frontend.rerecord import (
     ARRAYS,
@@ -262,16 +263,24 @@ def _record(
     key = key_of(given, extra)
     if key is None:
         return call(operands)
-    if not _is_met(known, key):
+    is_met, pattern = _is_met(known, key), pattern_of(key)
+    like = None if pattern is None else known.get(pattern)
+    made = None if like is None else recorded_like(like, key, given)
+    if made is None and not is_met and (like or pattern is None or not _is_met(known, pattern)):
         return call(given)
+    if made is not None and not is_met:
+        return made
     memory = _memory(given)
     before = given_warnings()
-    made = call(given)
+    made = call(given) if made is None else made
     if _is_new(made) and made._storage.node not in memory and before == given_warnings():
         found = learn(made._storage.node, given, memory)
         if found is not None and not _reads_whole_memory(found):
             kind = found.kind if type(made) is Handle._concrete else None
-            _keep(known, key, found._replace(array=_without_memory(made), kind=kind))
+            found = found._replace(array=_without_memory(made), kind=kind)
+            _keep(known, key, found)
+            if pattern is not None and like is None:
+                _keep(known, pattern, found if fits(found, key) else found._replace(kind=None))
     return made
 
 

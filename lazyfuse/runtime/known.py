@@ -12,8 +12,13 @@ from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Node
 from lazyfuse.ir.plan import Plan
 from lazyfuse.runtime import session
+from lazyfuse.runtime.alike import Alike, verify_alike
 from lazyfuse.runtime.plans import make_plan
+from lazyfuse.runtime.shape_class import ShapeClass, shape_class
 from lazyfuse.runtime.trace import Trace
+
+#: Structures of a class that are remembered.
+_MOST_ASKED = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -48,9 +53,38 @@ def known_plan(pending: Trace, options: Options, device: str) -> Known | None:
 
 
 def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
-    """The plan of a structure that has none, kept under its key; None for a trace that is stale,
-    whose graph is another one by now."""
-    _, options, device = key
+    """The plan of a structure that has none: it follows from others of its shape class, or is made
+    now. It is kept under the key; of those that follow, which are soon had again, what is asked
+    for a second time. None for a trace that is stale, whose graph is another one by now."""
+    structure, options, device = key
+    own = shape_class(pending)
+    if own is None:
+        made = _made(pending, options, device)
+        return None if made is None else _kept(made, key)
+    relatives = _relatives(own, options, device)
+    found = relatives.known(own)
+    if found is not None and not options.check:
+        return _kept(found, key) if relatives.is_second(structure) else found
+    made = _made(pending, options, device)
+    if made is None:
+        return None
+    if found is None:
+        relatives.add(made, own)
+    else:
+        verify_alike(found.plan, made.plan)
+    return _kept(made, key)
+
+
+def _kept(found: Known, key: tuple[object, Options, str]) -> Known:
+    if len(session.plans) >= session.PLANS:
+        session.plans.clear()
+        session.ready.clear()
+    session.plans[key] = found
+    return found
+
+
+def _made(pending: Trace, options: Options, device: str) -> Known | None:
+    """A plan that is made, or read from disk; None for a trace that is stale."""
     graph = pending.graph()
     try:
         plan = uncollected(make_plan, pending, options, session.backend(device))
@@ -66,12 +100,54 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
         tuple(place[scalar] for scalar in dict.fromkeys(scalars)),
         device,
     )
-    if pending.is_stale:  # code of the user has run: what was a leaf above may not be one below
-        return None
-    if len(session.plans) >= session.PLANS:
-        session.plans.clear()
-        session.ready.clear()
-    session.plans[key] = found
+    # code of the user may have run: what was a leaf above may not be one below
+    return None if pending.is_stale else found
+
+
+class _Relatives:
+    """The plans of a shape class."""
+
+    __slots__ = ("_first", "_alike", "_asked")
+
+    def __init__(self) -> None:
+        self._first: Known | None = None
+        self._alike: Alike | None = None
+        self._asked: set[int] = set()
+
+    def known(self, own: ShapeClass) -> Known | None:
+        """The plan of one more trace of the class, where it follows from others."""
+        first, alike = self._first, self._alike
+        plan = None if alike is None else alike.plan(own.numbers)
+        if plan is None or first is None:
+            return None
+        events.add(plans_alike=1)
+        return Known(plan, first.leaves, first.constants, first.device)
+
+    def is_second(self, structure: object) -> bool:
+        """Whether a structure has been asked for before."""
+        mark = hash(structure)
+        if mark in self._asked:
+            return True
+        if len(self._asked) >= _MOST_ASKED:
+            self._asked.clear()
+        self._asked.add(mark)
+        return False
+
+    def add(self, made: Known, own: ShapeClass) -> None:
+        """A plan of the class has been made."""
+        if self._alike is None:
+            self._first, self._alike = made, Alike(made.plan, own.numbers)
+        else:
+            self._alike.add(made.plan, own.numbers)
+
+
+def _relatives(own: ShapeClass, options: Options, device: str) -> _Relatives:
+    key = (own.key, options, device)
+    found: _Relatives | None = session.relatives.get(key)
+    if found is None:
+        if len(session.relatives) >= session.PLANS:
+            session.relatives.clear()
+        found = session.relatives.setdefault(key, _Relatives())
     return found
 
 

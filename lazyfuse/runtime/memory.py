@@ -1,12 +1,15 @@
-"""Memory of a plan: when slots die, and which dead input may give its buffer to an output."""
+"""Memory of a plan: when slots die, which dead input may give its buffer to an output, and how
+much is read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lazyfuse.ir.kernel import Kernel, Phase
-from lazyfuse.ir.plan import Call, Launch, Renew, Step
+from lazyfuse.ir.kernel import Kernel, Phase, Role
+from lazyfuse.ir.node import Node
+from lazyfuse.ir.plan import Call, Launch, Operand, Renew, Step
+from lazyfuse.ops.shapes import size_of
 
 
 def with_frees(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...]:
@@ -75,6 +78,24 @@ def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
                 taken.add(source.slot)
                 break
     return tuple(pairs)
+
+
+def traffic(
+    kernel: Kernel,
+    extents: Sequence[int],
+    operands: Sequence[Operand],
+    slots: Sequence[Node] | Mapping[int, Node],
+) -> tuple[int, int]:
+    """Bytes that a launch has to read and to write: each distinct element once."""
+    totals = {Role.IN: 0, Role.OUT: 0}
+    args = [arg for arg in kernel.args if arg.role is not Role.SCRATCH]
+    for arg, operand in zip(args, operands, strict=True):
+        elements = 1
+        for extent, stride in zip(extents, operand.strides, strict=True):
+            elements *= extent if stride else 1
+        elements = min(elements, size_of(slots[operand.slot].shape))
+        totals[arg.role] += elements * int(arg.dtype[1:])
+    return totals[Role.IN], totals[Role.OUT]
 
 
 def _reads_once(launch: Launch, slot: int) -> bool:

@@ -15,7 +15,7 @@ from lazyfuse.config import Options
 from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import Graph, is_leaf, label, topological
 from lazyfuse.ir.group import Group
-from lazyfuse.ir.kernel import Kernel, Role
+from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
@@ -29,7 +29,7 @@ from lazyfuse.lower.steps import with_steps
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
 from lazyfuse.runtime.conditions import kept_bytes
-from lazyfuse.runtime.memory import donors, with_frees
+from lazyfuse.runtime.memory import donors, traffic, with_frees
 from lazyfuse.runtime.waves import find_waves
 from lazyfuse.schedule.fusion import Limits
 from lazyfuse.schedule.hazards import reads_elsewhere
@@ -198,10 +198,8 @@ class _Planner:
             for key in lowered.scalars
         )
         written = [node for node in lowered.outputs if not isinstance(node, Update)]
-        itemsizes = [
-            int(arg.dtype[1:]) for arg in lowered.kernel.args if arg.role is not Role.SCRATCH
-        ]
-        read, wrote = _traffic(lowered, itemsizes)
+        slots = {number: node for node, number in self.slots.items()}
+        read, wrote = traffic(lowered.kernel, lowered.extents, operands, slots)
         members = _members(group, self.stored)
         launch = Launch(
             kernel=lowered.kernel,
@@ -255,18 +253,6 @@ def _members(group: Group, stored: set[Node]) -> list[Node]:
     foreign = stored - set(group.roots)
     inside = topological(group.roots, stop=foreign)
     return [node for node in inside if node not in foreign and not is_leaf(node)]
-
-
-def _traffic(lowered: Lowered, itemsizes: Sequence[int]) -> tuple[int, int]:
-    """Bytes that a kernel has to read and to write: each distinct element once."""
-    totals = {Role.IN: 0, Role.OUT: 0}
-    args = [arg for arg in lowered.kernel.args if arg.role is not Role.SCRATCH]
-    for arg, binding, itemsize in zip(args, lowered.bindings, itemsizes, strict=True):
-        elements = 1
-        for extent, stride in zip(lowered.extents, binding.strides, strict=True):
-            elements *= extent if stride else 1
-        totals[arg.role] += min(elements, size_of(binding.node.shape)) * itemsize
-    return totals[Role.IN], totals[Role.OUT]
 
 
 def kernel_name(nodes: Sequence[Node]) -> str:

@@ -47,6 +47,8 @@ nested = [0]
 plans: dict[Hashable, Any] = {}
 #: By structure, those of them that machine code runs (`ready.py`), as their last options have it.
 ready: dict[Hashable, Any] = {}
+#: By shape class, options and device, what plans there are (`known.py`).
+relatives: dict[Hashable, Any] = {}
 #: Structures that were not worth a plan so far (`met.Met`); None for those that are planned.
 met: dict[Hashable, Any] = {}
 #: Families of such structures (`met.Family`).
@@ -202,6 +204,7 @@ _on_clear: list[Callable[[], None]] = [
     events.collect,
     plans.clear,
     ready.clear,
+    relatives.clear,
     met.clear,
     families.clear,
     op_kernels.clear,

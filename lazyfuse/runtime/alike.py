@@ -1,0 +1,111 @@
+"""Plans for ever new shapes: what plans of one shape class tell of the next one.
+
+All traces of a class (`runtime/shape_class.py`) are run by the same kernels; their plans differ in
+numbers: extents, strides, offsets, sizes. Each of these is a constant, or a multiple of a letter
+or of a product of letters. Which of these it is, is found from plans that were made:
+
+    x[5:] * y   A, B, C = 1,000, 995, 5     an offset of 5, an extent of 995, 7,960 bytes
+    x[7:] * y   A, B, C = 1,001, 994, 7     an offset of 7, an extent of 994, 7,952 bytes
+
+leaves C, B and 8 B. As long as what would explain a number says different things of the next
+trace, its plan is made, and so tells more. Else the plan is the last one with other numbers, which
+takes a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from math import prod
+from typing import NamedTuple
+
+from lazyfuse.errors import VerifyError
+from lazyfuse.ir.plan import Plan
+from lazyfuse.runtime.renumber import Numbered, numbered, renumbered
+
+#: Bytes of an element, 16, and two small extents, 64: what letters are multiplied by.
+_MOST_TIMES = 1 << 16
+#: Letters of a product.
+_MOST_FACTORS = 3
+#: Plans of a class that are looked at, at most: more would tell nothing new.
+_MOST_PLANS = 12
+
+Letters = tuple[int, ...]
+
+
+class _Term(NamedTuple):
+    """A number of a plan as `times` the product of the letters at `places`."""
+
+    times: int
+    places: tuple[int, ...]
+
+    def value(self, letters: Letters) -> int:
+        return self.times * prod([letters[place] for place in self.places])
+
+
+class Alike:
+    """The plans of a shape class, each with what the letters of the class stood for."""
+
+    def __init__(self, plan: Plan, letters: Letters) -> None:
+        #: The first plan as long as there is no other.
+        self._first: tuple[Plan, Letters] | None = (plan, letters)
+        self._whole: Numbered | None = None
+        self._samples: list[tuple[Letters, Sequence[int]]] = []
+        #: For each number that plans have, which of the terms are its own; and these.
+        self._explained: tuple[list[int], list[list[_Term]]] = [], []
+
+    def add(self, plan: Plan, letters: Letters) -> None:
+        """A plan has been made for this class."""
+        if self._first is not None:
+            (first, others), self._first = self._first, None
+            self._whole = numbered(first)
+            if self._whole is not None:
+                self._samples = [(others, self._whole.numbers)]
+        whole = numbered(plan) if self._whole and len(self._samples) < _MOST_PLANS else None
+        if self._whole is None or whole is None or whole.rest != self._whole.rest:
+            self._whole = None  # they are not alike
+            return
+        self._samples.append((letters, whole.numbers))
+        self._explain()
+
+    def plan(self, letters: Letters) -> Plan | None:
+        """The plan where the letters stand for these; None where that is not known."""
+        whole = self._whole
+        if whole is None:
+            return None
+        columns, explained = self._explained
+        values: list[int] = []
+        for terms in explained:
+            found = {term.value(letters) for term in terms}
+            if len(found) != 1:
+                return None
+            values += found
+        return renumbered(whole, [values[column] for column in columns])
+
+    def _explain(self) -> None:
+        """Find what each number may be."""
+        seen: dict[tuple[int, ...], int] = {}
+        rows = zip(*[numbers for _, numbers in self._samples], strict=True)
+        columns = [seen.setdefault(row, len(seen)) for row in rows]
+        self._explained = columns, [self._terms_of(row) for row in seen]
+
+    def _terms_of(self, row: tuple[int, ...]) -> list[_Term]:
+        """What gives the numbers of a row where the letters stand for those of the samples."""
+        letters, number = self._samples[0][0], row[0]
+        terms = [_Term(number, ())]
+        for count in range(1, _MOST_FACTORS + 1):
+            for places in combinations_with_replacement(range(len(letters)), count):
+                times, left = divmod(number, prod([letters[place] for place in places]))
+                if not left and 0 < abs(times) <= _MOST_TIMES:
+                    terms.append(_Term(times, places))
+        samples = [
+            (letters, value) for (letters, _), value in zip(self._samples, row, strict=True)
+        ]
+        return [t for t in terms if all(t.value(letters) == value for letters, value in samples)]
+
+
+def verify_alike(found: Plan, made: Plan) -> None:
+    """Raises: VerifyError where a plan is not what the planner makes of the same trace."""
+    one, other = numbered(found), numbered(made)
+    if one is None or other is None or (one.numbers, one.rest) != (other.numbers, other.rest):
+        raise VerifyError(f"a plan is not that of its shape class:\n{found}\nfor\n{made}")

@@ -1,0 +1,308 @@
+"""Plans of ever new shapes follow from others of their shape class: each is what the planner makes
+of the same trace, number by number. So is what is recorded for shapes that nobody has met."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place plans nothing", allow_module_level=True)
+
+from lazyfuse.errors import VerifyError  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import shortcuts  # noqa: E402 - likewise
+from lazyfuse.ir.plan import Launch, Plan  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, session  # noqa: E402 - likewise
+from lazyfuse.runtime.alike import Alike, verify_alike  # noqa: E402 - likewise
+from lazyfuse.runtime.renumber import numbered, renumbered  # noqa: E402 - likewise
+from lazyfuse.runtime.shape_class import shape_class  # noqa: E402 - likewise
+from lazyfuse.runtime.trace import Trace  # noqa: E402 - likewise
+from tests.new_shapes import extents, outputs  # noqa: E402 - likewise
+
+lf = oracle.lf
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Nothing is known before, or kept afterwards."""
+    lf.cache_clear()
+    lf.reset_stats()
+    yield
+    lf.cache_clear()
+
+
+def pending(*arrays: Any) -> list[Any]:
+    """The nodes of arrays that are to be computed, each once."""
+    nodes = [array._storage.node for array in arrays if isinstance(array, lf.LazyArray)]
+    return [node for node in dict.fromkeys(nodes) if node.buffer is None]
+
+
+def plan_of(*arrays: Any, device: str = "cpu") -> Plan:
+    """The plan by which arrays would be computed."""
+    return engine.prepare(pending(*arrays), device)[1].plan
+
+
+def row(size: int) -> Any:
+    return lf.asarray(host.linspace(0.5, 2.0, size))
+
+
+# ---- what follows is what is made
+
+
+def lagged(xp: Any, x: Any, lag: int) -> Any:
+    return (x[lag:] * x[: x.size - lag] + 1.0) / x[lag:]
+
+
+def moments(xp: Any, x: Any, lag: int) -> Any:
+    part = x[lag:]
+    return part.mean() * part.var() + (part**2).sum() - part.max()
+
+
+def rows(xp: Any, x: Any, lag: int) -> Any:
+    table = x[lag : lag + (x.size - lag) // 5 * 5].reshape(-1, 5)
+    return (table - table.mean(axis=0)) / table.std(axis=0)
+
+
+def running(xp: Any, x: Any, lag: int) -> Any:
+    return (x[lag:] * 2.0).cumsum() - x[lag:][::-1]
+
+
+def outer(xp: Any, x: Any, lag: int) -> Any:
+    return (x[lag:, None] - x[None, : 64 + lag]).max(axis=1) * x[lag:]
+
+
+def ramp(xp: Any, x: Any, lag: int) -> Any:
+    return x[lag:] * xp.arange(x.size - lag) + xp.sqrt(x[lag:])
+
+
+PROGRAMS: tuple[Callable[..., Any], ...] = (lagged, moments, rows, running, outer, ramp)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_values_of_new_lengths(program: Callable[..., Any]) -> None:
+    """Most plans follow from others, and the values are NumPy's."""
+    with lf.options(check=False):
+        for lag in range(65, 105):
+            x = host.linspace(0.5, 2.0, 5_000 + 7 * lag)
+            wanted, given = program(host, x, lag), program(lf, lf.asarray(x), lag)
+            rules = oracle.Rules(ulp=8)
+            assert list(oracle.compare("", wanted, host.asarray(given), rules)) == []
+    assert lf.stats().plans_alike > 20
+
+
+@pytest.mark.parametrize("device", ("cpu", "cuda-ptx"))
+def test_random_programs(device: str, *, full: bool) -> None:
+    """Each plan that follows is compared with the one that is made (`options(check=True)`)."""
+    with lf.options(check=True, disk_cache=False):
+        for seed in range(3000 if full else 150):
+            for run in extents(random.Random(seed)):
+                nodes = pending(*outputs(seed, run))
+                if nodes:
+                    engine.prepare(nodes, device)
+            lf.cache_clear()
+    stats = lf.stats()
+    assert stats.plans_alike > 0.2 * stats.plans_built
+
+
+def test_a_wrong_plan_is_noticed() -> None:
+    plan = plan_of(row(1000) * 2.0)
+    launch = plan.steps[0]
+    assert isinstance(launch, Launch)
+    verify_alike(plan, plan)
+    for other in (
+        replace(launch, extents=(999,)),
+        replace(launch, allocates=((1, 8008),)),
+        replace(launch, name="another"),
+    ):
+        with pytest.raises(VerifyError):
+            verify_alike(replace(plan, steps=(other,)), plan)
+
+
+def test_numbers_of_a_plan() -> None:
+    whole = numbered(plan_of(row(1000)[7:] * 2.0))
+    assert whole is not None
+    assert {1000, 993, 7, 8 * 993} <= set(whole.numbers)
+    verify_alike(renumbered(whole, whole.numbers), whole.plan)
+    moved = renumbered(whole, [number + 1 for number in whole.numbers]).steps[0]
+    assert isinstance(moved, Launch)
+    assert moved.extents == (994,)
+    assert moved.operands[0].offset == 8
+
+
+# ---- what is known
+
+
+def test_a_plan_follows_where_all_that_is_possible_agrees() -> None:
+    """One plan tells nothing of another length; two do, unless a letter was the same in both."""
+    plans = {(n, lag): plan_of(row(n)[lag:] * 2.0) for n in (1000, 1001) for lag in (7, 8, 9)}
+    alike = Alike(plans[1000, 7], (1000, 993, 7))
+    assert alike.plan((1001, 993, 8)) is None
+    alike.add(plans[1000, 8], (1000, 992, 8))
+    found = alike.plan((1000, 991, 9))
+    assert found is not None
+    verify_alike(found, plans[1000, 9])
+    assert alike.plan((1001, 992, 9)) is None  # is 1000 a constant?
+    alike.add(plans[1001, 9], (1001, 992, 9))
+    found = alike.plan((1001, 994, 7))
+    assert found is not None
+    verify_alike(found, plans[1001, 7])
+
+
+def test_plans_of_other_kernels_are_not_alike() -> None:
+    alike = Alike(plan_of(row(1000) * 2.0), (1000,))
+    alike.add(plan_of(row(1001) + 2.0), (1001,))
+    assert alike.plan((1002,)) is None
+    alike.add(plan_of(row(1003) * 2.0), (1003,))
+    assert alike.plan((1002,)) is None
+
+
+def class_of(*arrays: Any) -> Any:
+    return shape_class(Trace(pending(*arrays)))
+
+
+def key_of(array: Any) -> Any:
+    found = class_of(array)
+    return None if found is None else found.key
+
+
+def test_classes() -> None:
+    """Two traces are of one class where they differ by numbers that no planner tells apart."""
+    x = row(3000)
+    assert class_of(x[7:] * 2.0).numbers == class_of(x[7:] * 5.0).numbers == (2993, 7, 3000)
+    assert key_of(x[7:] * 2.0) == key_of(x[7:-8] * 2.0) == key_of(row(3001)[80:] * 2.0)
+    others = [
+        x * 2.0, x[7:] + 2.0, x[7:] * x[7:], x[7::2] * 2.0, x[7:].astype("f4") * 2.0,
+        x[:7] * 2.0, x[7:1000] * 2.0, row(5000)[7:] * 2.0, row(2048 + 7)[7:] * 2.0,
+        (x[7:] * 2.0).sum(),
+    ]  # fmt: skip
+    keys = [key_of(x[7:] * 2.0), *map(key_of, others)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_equal_numbers_are_one_letter() -> None:
+    one = row(300)[:, None] * row(300)[None, :]
+    two = row(300)[:, None] * row(301)[None, :]
+    three = row(301)[:, None] * row(300)[None, :]
+    assert len({key_of(one), key_of(two), key_of(three)}) == 3
+
+
+def test_what_has_no_class() -> None:
+    x, table = row(3000), row(3000).reshape(30, 100)
+    written = x * 1.0
+    written[5:] = 2.0
+    assert all(
+        class_of(array) is None
+        for array in (
+            row(60) * 2.0,  # all is small
+            row(0) * 2.0,
+            lf.sort(x * 2.0),
+            lf.take(x, lf.arange(100)),
+            written,
+            (table * 2.0)[1:, 1:] + 1.0,
+            lf.broadcast_to(x, (2, 1, 1, 1, 3000)) * 2.0,
+        )
+    )
+    assert class_of((table * 2.0).T + 1.0) is not None
+    assert class_of((x * 2.0)[1:] + 1.0) is not None
+
+
+# ---- what is kept
+
+
+def test_a_structure_is_kept_when_it_comes_again() -> None:
+    """Of ever new lengths no plans are kept."""
+    with lf.options(check=False):
+        for size in range(3000, 3050):
+            plan_of(row(size) * 2.0)
+        assert lf.stats().plans_alike == 48
+        assert len(session.plans) == 2
+        for _ in range(3):
+            plan_of(row(3049) * 2.0)
+        assert len(session.plans) == 3
+        assert (lf.stats().plans_alike, lf.stats().plan_hits) == (49, 2)
+
+
+def test_classes_are_forgotten_with_plans() -> None:
+    for size in (3000, 3001):
+        plan_of(row(size) * 2.0)
+    assert session.relatives
+    lf.cache_clear()
+    assert not session.relatives
+
+
+def test_what_computes_is_the_plan_that_follows() -> None:
+    """Also with inputs that may be overwritten, and with a number that is no literal."""
+    with lf.options(check=False):
+        for size in range(3000, 3020):
+            values = host.linspace(0.0, 1.0, size)
+            found = lf.asarray(values) * 2.0
+            lf.materialize(found)
+            found = found * float(size) + 1.0
+            assert host.array_equal(host.asarray(found), values * 2.0 * size + 1.0)
+    assert lf.stats().plans_alike == 2 * 18
+
+
+# ---- recording
+
+
+def forms(array: Any) -> tuple[Any, ...]:
+    node = array._storage.node
+    srcs = [(src.kind, src.shape, src.dtype) for src in node.srcs]
+    return node.kind, node.op.name, node.loop, node.shape, node.dtype, node.strides, srcs
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "arrays": lambda x, y: x * y,
+    "number": lambda x, y: x - 2,
+    "number first": lambda x, y: 2 - x,
+    "one": lambda x, y: -x,
+    "other dtype": lambda x, y: x + y.astype("f4"),
+    "comparison": lambda x, y: x < y,
+    "function": lambda x, y: lf.exp(x),
+    "two": lambda x, y: lf.maximum(x, y),
+    "round": lambda x, y: x.round(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("at_once", (False, True))
+def test_recording_new_shapes(
+    call: Callable[[Any, Any], Any], at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is recorded by the pattern of other shapes is what the long way records."""
+    monkeypatch.setattr(shortcuts, "learns_at_once", [at_once])
+    shapes = [(3000,), (3001,), (3002,), (40, 75), (3002,), (2, 3, 500), (1, 1), (3003,)]
+    for shape in shapes:
+        x, y = (lf.asarray(host.ones(shape)) for _ in "xy")
+        with monkeypatch.context() as patch:
+            patch.setattr(shortcuts, "pattern_of", lambda key: None)
+            patch.setattr(shortcuts, "_is_met", lambda known, key: False)
+            patch.setattr(shortcuts.rerecord, "recorded", lambda *_: None)
+            wanted = forms(call(x, y))
+        assert forms(call(x, y)) == wanted
+        assert type(call(x, y)) is lf.LazyArray
+
+
+def test_new_shapes_of_other_orders_go_the_long_way() -> None:
+    for size in range(3000, 3010):
+        x = lf.asarray(host.ones((2, size)))
+        assert (x.T * x.T).strides == (8, 8 * size)
+        assert (x * x).strides == (8 * size, 8)
+        assert (x[:, ::2] * x[:, ::2]).flags.c_contiguous
+        assert (x * x[0]).shape == (2, size)
+
+
+def test_numbers_that_do_not_fit_new_shapes() -> None:
+    for size in range(3000, 3010):
+        x = lf.asarray(host.ones(size, "u1"))
+        assert (x + 3).dtype == "u1"
+        with pytest.raises(OverflowError, match="300 out of bounds"):
+            x + 300
