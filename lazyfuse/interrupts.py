@@ -20,6 +20,8 @@ _R = TypeVar("_R")
 
 #: A stack that is large enough for LLVM; a program may ask for smaller ones.
 _STACK_BYTES = 1 << 20
+#: Seconds after which a thread counts as one that does not begin.
+_LONG = 2.0
 
 
 def uninterrupted(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -100,11 +102,14 @@ class _Call(Generic[_R]):
             self._is_done.release()
 
     def wait(self) -> None:
-        """Wait until it is made."""
+        """Wait until it is made; make it, where nobody has begun for long: a thread that was
+        started may never run."""
         while True:
             try:
                 while not (self._results or self._failures):
-                    self._is_done.acquire()  # an interrupt may come before it waits, or behind it
+                    # an interrupt may come before it waits, or behind it
+                    if not self._is_done.acquire(timeout=_LONG) and self.begins():
+                        self.go_on()
                 return
             except BaseException as error:  # whatever handlers of signals raise
                 self.interrupts.append(error)

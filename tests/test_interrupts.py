@@ -449,6 +449,33 @@ def test_compiling_where_no_thread_helps(program: str, tmp_path: Path) -> None:
         LAZYFUSE_CACHE_DIR=str(tmp_path))  # fmt: skip
 
 
+NEVER_BEGUN = """
+import _thread, time
+from lazyfuse import interrupts
+
+start = _thread.start_new_thread
+interrupts._LONG = 0.01
+calls = []
+
+def lost(function, args):
+    return start(time.sleep, (0.0,))
+
+def late(function, args):
+    return start(lambda: time.sleep(0.1) or function(), args)
+
+for _thread.start_new_thread in (lost, late, start):
+    assert interrupts.uninterrupted(lambda: calls.append(0) or 5) == 5
+    assert interrupts.side_by_side([lambda: 1, lambda: 2]) == [1, 2]
+time.sleep(0.2)
+assert len(calls) == 3, "each is called once"
+"""
+
+
+def test_threads_that_do_not_begin() -> None:
+    """One that was started and never ran was waited for, for ever."""
+    run(NEVER_BEGUN)
+
+
 AT_RANDOM = """
 import gc, random, signal, sys
 import numpy, lazyfuse as lf
