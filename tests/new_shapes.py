@@ -76,7 +76,7 @@ def _operand(draw: random.Random, shape: Extents, lags: Extents) -> Any:
         key[axis] = slice(0, shape[axis]) if draw.random() < 0.5 else slice(-shape[axis], None)
     elif kind == 1:
         step = draw.choice((2, 3))
-        own[axis] *= step
+        own[axis] = own[axis] * step - lags[0] % step
         key[axis] = slice(None, None, step)
     elif kind == 2:
         key[axis] = slice(None, None, -1)
@@ -95,6 +95,39 @@ def _table(one: Any, other: Any, axis: int) -> Any:
     if one.size * other.size > 4 * MOST:
         raise ValueError("too large")
     return one[..., None] * other[..., None, :]
+
+
+def _eliminated(one: Any, other: Any, axis: int) -> Any:
+    """A step of an elimination, from a third of the rows on."""
+    if one.ndim != 2:
+        raise ValueError("no matrix")
+    place = min(one.shape) // 3
+    one[place + 1 :, place] = one[place + 1 :, place] * 2.0
+    one[place + 1 :, place + 1 :] -= one[place + 1 :, place, None] * one[place, place + 1 :]
+    return one
+
+
+def _moved(one: Any, other: Any, axis: int) -> Any:
+    """What is written reads what is changed, at other places."""
+    part = one.shape[0] // 3
+    one[part:] = one[: one.shape[0] - part] + other[0]
+    return one
+
+
+def _in_place(one: Any, other: Any, axis: int) -> Any:
+    one += other
+    return one
+
+
+def _scaled(one: Any, other: Any, axis: int) -> Any:
+    part = one[one.shape[0] // 3 :]
+    part *= 2
+    return one
+
+
+def _filled(one: Any, other: Any, axis: int) -> Any:
+    one[..., 1:-1] = other[..., :1]
+    return one[..., 1:] * 2.0
 
 
 STEPS: tuple[Callable[[Any, Any, int], Any], ...] = (
@@ -126,4 +159,9 @@ STEPS: tuple[Callable[[Any, Any, int], Any], ...] = (
     lambda one, other, axis: one[..., None],
     lambda one, other, axis: lf.take(one, lf.arange(3), axis=axis),
     _table,
+    _eliminated,
+    _moved,
+    _in_place,
+    _scaled,
+    _filled,
 )  # fmt: skip

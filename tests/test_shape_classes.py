@@ -83,7 +83,31 @@ def ramp(xp: Any, x: Any, lag: int) -> Any:
     return x[lag:] * xp.arange(x.size - lag) + xp.sqrt(x[lag:])
 
 
-PROGRAMS: tuple[Callable[..., Any], ...] = (lagged, moments, rows, running, outer, ramp)
+def eliminated(xp: Any, x: Any, lag: int) -> Any:
+    """Steps of an elimination, in place."""
+    matrix = x[:4900].reshape(70, 70) + 0.0
+    float(matrix[0, 0])  # it is in memory
+    for place in range(lag - 65, lag - 62):
+        factors = matrix[place + 1 :, place] / matrix[place, place]
+        matrix[place + 1 :, place] = factors
+        matrix[place + 1 :, place + 1 :] -= factors[:, None] * matrix[place, place + 1 :]
+        float(matrix[-1, -1])
+    return matrix
+
+
+def halves(xp: Any, x: Any, lag: int) -> Any:
+    """The second half of what is read from is written."""
+    values = x[lag:] * 1.0
+    float(values[0])
+    half = values.size // 2
+    values[half:] *= 2.0
+    values[half : 2 * half] += values[:half]
+    return values
+
+
+PROGRAMS: tuple[Callable[..., Any], ...] = (
+    lagged, moments, rows, running, outer, ramp, eliminated, halves,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -192,6 +216,35 @@ def test_equal_numbers_are_one_letter() -> None:
     two = row(300)[:, None] * row(301)[None, :]
     three = row(301)[:, None] * row(300)[None, :]
     assert len({key_of(one), key_of(two), key_of(three)}) == 3
+
+
+def test_axes_that_can_be_walked_as_one() -> None:
+    """Every other row of an even number of rows is 400 elements behind the one before, also from
+    table to table; it is not of an odd number."""
+    with lf.options(check=True):
+        for counts in ((300, 304, 302, 301, 303), (301, 303, 305, 300, 302), (300, 301, 302, 303)):
+            for count in counts:
+                tables = lf.asarray(host.empty((10, count, 200)))
+                plan_of(tables[:, ::2] * 2.0)
+            lf.cache_clear()
+
+
+def test_written_regions() -> None:
+    """Where what is written meets what is read is no matter of letters."""
+
+    def written(size: int, read: slice) -> Any:
+        x = row(size)
+        x[1000:2000] += x[read]
+        return x
+
+    known = key_of(written(4000, slice(1000, 2000)))
+    assert known is not None
+    assert known == key_of(written(4001, slice(1000, 2000)))
+    apart = key_of(written(4000, slice(2001, 3001)))
+    assert apart not in (None, known)
+    assert apart == key_of(written(4000, slice(2010, 3010)))
+    assert key_of(written(4000, slice(1999, 2999))) is None
+    assert key_of(written(4000, slice(999, 1999))) is None
 
 
 def test_what_has_no_class() -> None:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import topological
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Const, Map, Node, Reduce, Scan, View
-from lazyfuse.ir.plan import Call, Launch, Operand, Plan, ScalarSlot
+from lazyfuse.ir.node import Const, Map, Node, Reduce, Scan, Update, View
+from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Renew, ScalarSlot, Step
+from lazyfuse.ir.region import left_by
 from lazyfuse.runtime.memory import traffic
 
 _Number = Callable[[int], int]
@@ -19,21 +20,22 @@ _Nodes = Mapping[Node, Node]
 
 
 class Numbered(NamedTuple):
-    """A plan that does nothing but launch, all its nodes, operands first, and its numbers. `rest`
-    is what else it has: equal for plans that differ in numbers."""
+    """A plan that launches kernels and renews what they write to, all its nodes, operands first,
+    and its numbers. `rest` is what else it has: equal for plans that differ in numbers. But for
+    what follows from them: `kept` by each renewal."""
 
     plan: Plan
     nodes: Sequence[Node]
     numbers: tuple[int, ...]
     rest: tuple[object, ...]
+    kept: tuple[tuple[Layout, ...], ...]
 
 
 def numbered(plan: Plan) -> Numbered | None:
-    """A plan with its numbers; None where it does more than launch."""
-    launches = [step for step in plan.steps if isinstance(step, Launch)]
-    if plan.waves or len(launches) < len(plan.steps):
+    """A plan with its numbers; None where it calls libraries, or runs band by band."""
+    if plan.waves or any(isinstance(step, Call) for step in plan.steps):
         return None
-    inside = [node for step in launches for node in step.nodes]
+    inside = [node for step in plan.steps if isinstance(step, Launch) for node in step.nodes]
     refused = [node for refusal in plan.refusals for node in refusal[:2]]
     nodes = topological([*plan.slots, *inside, *refused])
     numbers: list[int] = []
@@ -45,12 +47,13 @@ def numbered(plan: Plan) -> Numbered | None:
     _copied(plan, nodes, noted)
     places = {node: place for place, node in enumerate(nodes)}
     rest = [_node_rest(node, places) for node in nodes]
-    rest += [_launch_rest(step, places) for step in launches]
+    rest += [_step_rest(step, places) for step in plan.steps]
     rest += [(places[r.producer], places[r.consumer], r.why, r.detail) for r in plan.refusals]
     rest.append(
         (plan.leaves, [places[node] for node in plan.slots], plan.outputs, plan.kept_bytes)
     )
-    return Numbered(plan, nodes, tuple(numbers), tuple(rest))
+    kept = tuple([step.kept for step in plan.steps if isinstance(step, Renew)])
+    return Numbered(plan, nodes, tuple(numbers), tuple(rest), kept)
 
 
 def renumbered(whole: Numbered, numbers: Iterable[int]) -> Plan:
@@ -68,9 +71,7 @@ def _copied(plan: Plan, nodes: Sequence[Node], number: _Number) -> Plan:
     return replace(
         plan,
         slots=slots,
-        steps=tuple([
-            _launch(step, copies, slots, number) for step in plan.steps if isinstance(step, Launch)
-        ]),
+        steps=tuple([_step(step, copies, slots, number) for step in plan.steps]),
         refusals=tuple(
             [r._replace(producer=copies[r[0]], consumer=copies[r[1]]) for r in plan.refusals]
         ),
@@ -83,8 +84,12 @@ def _node(node: Node, srcs: tuple[Node, ...], number: _Number) -> Node:
     copy.form = UNKNOWN
     copy.shape = tuple([number(extent) for extent in node.shape])
     copy.strides = tuple([number(step) for step in node.strides])
-    if isinstance(copy, View):
-        copy.layout = Layout(copy.shape, copy.strides, number(copy.layout.offset))
+    if isinstance(copy, View | Update):
+        copy.layout = Layout(
+            tuple([number(extent) for extent in copy.layout.shape]),
+            tuple([number(step) for step in copy.layout.strides]),
+            number(copy.layout.offset),
+        )
     elif isinstance(copy, Const):
         count = count_of(copy)
         if count is not None:
@@ -97,6 +102,21 @@ def count_of(node: Const) -> int | None:
     value = node.value if node.from_shape else None
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return int(value) if is_whole else None  # type: ignore[arg-type]  # a real number
+
+
+def _step(step: Step, copies: _Nodes, slots: Sequence[Node], number: _Number) -> Step:
+    if isinstance(step, Launch):
+        return _launch(step, copies, slots, number)
+    assert isinstance(step, Renew)
+    node = copies[step.node]
+    kept = step.kept and region_left(node)
+    return replace(step, nbytes=number(step.nbytes), kept=kept, node=node)
+
+
+def region_left(node: Node) -> tuple[Layout, ...]:
+    """What a write without an index leaves of its base."""
+    assert isinstance(node, Update)
+    return tuple(left_by(node.layout, node.shape, node.strides))
 
 
 def _launch(step: Launch, copies: _Nodes, slots: Sequence[Node], number: _Number) -> Launch:
@@ -133,21 +153,24 @@ def _node_rest(node: Node, places: Mapping[Node, int]) -> tuple[object, ...]:
     known = (type(node), node.dtype, node.is_scalar, *[places[src] for src in node.srcs])
     match node:
         case Const():
-            return (
-                *known,
-                node.from_shape,
-                None if count_of(node) is not None else repr(node.value),
-            )
+            value = None if count_of(node) is not None else repr(node.value)
+            return (*known, node.from_shape, value)
         case Map():
             return (*known, node.op.name, node.loop)
         case Reduce():
             return (*known, node.op.name, node.axes, node.accumulate, node.order)
         case Scan():
             return (*known, node.op.name, node.axis)
+        case Update():
+            return (*known, node.reach, node.unique)
     return known
 
 
-def _launch_rest(step: Launch, places: Mapping[Node, int]) -> tuple[object, ...]:
+def _step_rest(step: Step, places: Mapping[Node, int]) -> tuple[object, ...]:
+    if isinstance(step, Renew):
+        known = (step.target, step.base, step.in_place, step.base_dies, step.frees)
+        return (*known, places[step.node])
+    assert isinstance(step, Launch)
     return (
         step.kernel.text,
         step.name,

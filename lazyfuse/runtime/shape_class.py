@@ -2,8 +2,9 @@
 
 Every number of a shape that is not small is a letter there, and so are strides and offsets; the
 same number is the same letter. What a planner compares is kept: which letter is the larger one,
-and between which powers of two each lies, and each product of extents. So all traces of a class
-get the same kernels in the same order (`runtime/alike.py`).
+between which powers of two each lies, and each product of extents, which axes of an array can be
+walked as one, and how many elements a view has of its source. So all traces of a class get the
+same kernels in the same order (`runtime/alike.py`).
 
     x[5:] * y  of 1,000 and 995 elements    A = 1,000, B = 995, C = 5;  512 <= B < A < 1024
     x[7:] * y  of 1,001 and 994             the same class
@@ -15,7 +16,9 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, View
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, Update, View
+from lazyfuse.ir.region import are_apart
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.runtime.renumber import count_of
 from lazyfuse.runtime.trace import Trace
@@ -39,16 +42,18 @@ class ShapeClass(NamedTuple):
 
 
 def shape_class(pending: Trace) -> ShapeClass | None:
-    """The class of a trace; None where there is none: of writes, indices and library calls, of
-    parts of what is pending and has several axes, of arrays without elements; and where all
-    numbers are small."""
+    """The class of a trace; None where there is none: of indices and library calls, of parts of
+    what is computed and has several axes, of writes to what is read elsewhere, of arrays without
+    elements; and where all numbers are small."""
     letters = _Letters()
     key: list[object] = []
+    if not _are_plain_writes(pending):
+        return None
     for node in pending.nodes:
         rest = _rest(node, letters)
         if rest is None or len(node.shape) > _MOST_AXES:
             return None
-        key.append((node.dtype, letters.shape(node.shape), letters.strides(node.strides), rest))
+        key.append((node.dtype, letters.array(node.shape, node.strides), rest))
     numbers = tuple(letters.letters)
     if not 0 < len(numbers) <= _MOST_LETTERS or not 0 < letters.least <= letters.most < LARGE:
         return None
@@ -71,11 +76,65 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
             return kind, node.op.name, node.axes, node.accumulate, node.order
         case Scan():
             return kind, node.op.name, node.axis
-        case View() if node.srcs[0].buffer is not None or _moves_axes(node):
-            return kind, letters.offset(node.layout.offset)
+        case View() if _is_memory(node.srcs[0]) or _moves_axes(node):
+            return kind, letters.offset(node.layout.offset), *_share(node)
+        case Update():
+            region = letters.array(node.layout.shape, node.layout.strides)
+            return kind, region, letters.offset(node.layout.offset), _covers(node)
         case Fill():
             return (kind,)
     return None
+
+
+def _is_memory(node: Node) -> bool:
+    """Whether a node has memory of its own when the plan runs, as far as that is sure."""
+    return node.buffer is not None or type(node) is Update
+
+
+def _are_plain_writes(pending: Trace) -> bool:
+    """Whether all writes go to parts of what is in memory, or one to all of it, and what they
+    change is read nowhere else than where it is written. Whether others may be done in place is a
+    matter of sums of extents, and what is written over nothing is one of pieces."""
+    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
+    if not writes:
+        return True
+    is_one = len(writes) == 1 and writes[0] in pending.outputs
+    return all(
+        node.index is None
+        and 0 not in node.layout.shape
+        and _is_memory(node.srcs[0])
+        and (is_one or not _covers(node))
+        and _is_read_apart(node, pending)
+        for node in writes
+    )
+
+
+def _covers(node: Update) -> bool:
+    """Whether a write changes all elements."""
+    return prod(node.layout.shape) == prod(node.shape)
+
+
+def _is_read_apart(node: Update, pending: Trace) -> bool:
+    """Whether all that reads what a write changes does so where it is written, or elsewhere."""
+    base, region = node.srcs[0], node.layout
+    reads = [
+        each.layout if type(each) is View else Layout(base.shape, base.strides, 0)
+        for each in pending.nodes
+        if each.buffer is None and each is not node and base in each.srcs
+    ]
+    return all(
+        read == region or are_apart(read, region, base.shape, base.strides) for read in reads
+    )
+
+
+def _share(node: View) -> tuple[int, bool]:
+    """How often a view has its source, and whether that is all: elements that are repeated count
+    once."""
+    axes = zip(node.shape, node.strides, strict=True)
+    times, left = divmod(
+        prod([extent for extent, step in axes if step]), max(prod(node.srcs[0].shape), 1)
+    )
+    return times, left == 0
 
 
 def _moves_axes(node: View) -> bool:
@@ -97,27 +156,27 @@ class _Letters:
 
     def __init__(self) -> None:
         self.letters: dict[int, int] = {}
+        self._sizes: set[int] = set()
         self.magnitudes: list[int] = []
         self.least = self.most = 1
-        self._shapes: dict[Shape, tuple[int, ...]] = {}
-        self._strides: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._arrays: dict[tuple[Shape, tuple[int, ...]], object] = {}
 
-    def shape(self, shape: Shape) -> tuple[int, ...]:
-        known = self._shapes.get(shape)
+    def array(self, shape: Shape, strides: tuple[int, ...]) -> object:
+        """What stands for extents and strides."""
+        known = self._arrays.get((shape, strides))
         if known is None:
-            known = self._shapes[shape] = tuple([self._letter(extent) for extent in shape])
-            size = prod(shape)
-            self.least, self.most = min(self.least, size), max(self.most, size)
-            for count in range(2, len(shape) + 1):
-                products = map(prod, combinations(shape, count))
-                self.magnitudes += [_magnitude(product) for product in products]
+            steps = tuple([self._letter(step) for step in strides])
+            known = (self._shape(shape), steps, _joins(shape, strides))
+            self._arrays[shape, strides] = known
         return known
 
-    def strides(self, strides: tuple[int, ...]) -> tuple[int, ...]:
-        known = self._strides.get(strides)
-        if known is None:
-            known = self._strides[strides] = tuple([self._letter(step) for step in strides])
-        return known
+    def _shape(self, shape: Shape) -> tuple[int, ...]:
+        size = prod(shape)
+        self.least, self.most = min(self.least, size), max(self.most, size)
+        for count in range(2, len(shape) + 1):
+            products = map(prod, combinations(shape, count))
+            self.magnitudes += [_magnitude(product) for product in products]
+        return tuple([self._letter(extent) for extent in shape])
 
     def offset(self, offset: int) -> int:
         """No limit of a planner is one of offsets."""
@@ -133,12 +192,25 @@ class _Letters:
     def _letter(self, number: int) -> int:
         if -SMALL <= number <= SMALL:
             return number
-        if abs(number) not in self.letters:
-            self.magnitudes.append(_magnitude(abs(number)))
-        return _LETTER + self._place(number) if number > 0 else -_LETTER - self._place(-number)
+        size = abs(number)
+        if size not in self._sizes:
+            self._sizes.add(size)
+            self.magnitudes.append(_magnitude(size))
+        letter = _LETTER + self._place(size)
+        return letter if number > 0 else -letter
 
     def _place(self, number: int) -> int:
         return self.letters.setdefault(number, len(self.letters))
+
+
+def _joins(shape: Shape, strides: tuple[int, ...]) -> tuple[bool, ...]:
+    """Which axes can be walked as one with which other ones."""
+    return tuple([
+        slow == fast * extent
+        for place, slow in enumerate(strides)
+        for axis, (fast, extent) in enumerate(zip(strides, shape, strict=True))
+        if axis != place
+    ])  # fmt: skip
 
 
 def _magnitude(number: int) -> int:
