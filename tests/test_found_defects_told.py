@@ -129,3 +129,41 @@ def test_ranges_as_keys_and_elements_that_are_written(size: int) -> None:
         return found
 
     assert program(lf) == program(np)
+
+
+#: Operands of which nothing is to be told, as NumPy has it.
+SILENT = {
+    "arccosh": (1.0,), "log1p": (np.inf,), "spacing": (np.inf,), "hypot": (np.nan, 1e300),
+}  # fmt: skip
+
+
+@pytest.mark.cpu("floating point flags")
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", SILENT)
+def test_no_false_conditions(name: str, dtype: str) -> None:
+    """Kernels raised flags on the way; where the operands are given to the result, nobody can be
+    asked whether they tell the truth, and the call raised."""
+    largest = float(np.finfo(dtype).max)
+    operands = [np.full(10, min(value, largest) if value == 1e300 else value, dtype)
+                for value in SILENT[name]]  # fmt: skip
+    expected = getattr(np, name)(*operands)
+    with np.errstate(all="raise", under="ignore"):
+        for limit in (0, 30_000):
+            with lf.options(eager_size=limit):
+                for _ in range(20):
+                    found = getattr(lf, name)(*(lf.array(operand) for operand in operands))
+                    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.cpu("floating point flags")
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u8"])
+def test_reciprocals_of_zero_tell_of_both_conditions(dtype: str) -> None:
+    """1.0/0 is cast to an integer: the kernel told of the division alone."""
+
+    def told(module: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as found, lf.options(eager_size=0):
+            warnings.simplefilter("default")
+            np.asarray(module.reciprocal(module.array(np.arange(10, dtype=dtype))))
+        return sorted(str(each.message) for each in found)
+
+    assert told(lf) == told(np)
