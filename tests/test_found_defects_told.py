@@ -167,3 +167,29 @@ def test_reciprocals_of_zero_tell_of_both_conditions(dtype: str) -> None:
         return sorted(str(each.message) for each in found)
 
     assert told(lf) == told(np)
+
+
+#: What is said of a read-only array, of axes and of copies.
+REFUSED = (
+    "a.sort()", "a.sort(0)", "a.partition(1)", "a.put([0], [1])", "np.put(a, [0], [1])",
+    "np.putmask(a, a > 1, 1.0)", "np.putmask(a, a > 1, a)", "np.fill_diagonal(a, 1)",
+    "a.flat.__setitem__(0, 1)", "np.cumsum(a, axis=0, out=a)", "np.add.accumulate(a, out=a)",
+    "np.fft.fft(a.astype(complex), out=a)", "a.swapaxes(0, 5)", "np.swapaxes(a, 5, 0)",
+    "np.diagonal(a, 0, 5, 1)", "np.trace(a, 0, 1, 7)", "np.array(a, 'f4', copy=False)",
+    "np.asarray(a, 'f4', copy=False)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [40, 400_000])
+@pytest.mark.parametrize("call", REFUSED)
+def test_words_of_refusals(call: str, size: int) -> None:
+    """Large arrays were refused in other words than NumPy's."""
+
+    def said(np: Any) -> str:
+        a = (np.arange(size) * 1.0).reshape(-1, 4)
+        a.flags.writeable = False
+        with pytest.raises(Exception) as error:
+            eval(call, {"np": np, "a": a})
+        return f"{type(error.value)} {error.value}"
+
+    assert said(lf) == said(np)
