@@ -193,3 +193,22 @@ def test_words_of_refusals(call: str, size: int) -> None:
         return f"{type(error.value)} {error.value}"
 
     assert said(lf) == said(np)
+
+
+@pytest.mark.cpu("floating point flags")
+def test_other_filters_are_told_again() -> None:
+    """Lines that were asked in vain too often kept silent inside `catch_warnings`."""
+
+    def told(module: Any) -> list[int]:
+        counts = []
+        for runs in (40, 1, 1):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("default")
+                for _ in range(runs):
+                    np.asarray(module.log(module.array([-1.0, 0.0, 2.0] * 10)) + 1)
+            counts.append(len(found))
+        return counts
+
+    for limit in (0, 30_000):
+        with lf.options(eager_size=limit):
+            assert told(lf) == told(np)
