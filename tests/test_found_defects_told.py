@@ -129,3 +129,86 @@ def test_ranges_as_keys_and_elements_that_are_written(size: int) -> None:
         return found
 
     assert program(lf) == program(np)
+
+
+#: Operands of which nothing is to be told, as NumPy has it.
+SILENT = {
+    "arccosh": (1.0,), "log1p": (np.inf,), "spacing": (np.inf,), "hypot": (np.nan, 1e300),
+}  # fmt: skip
+
+
+@pytest.mark.cpu("floating point flags")
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", SILENT)
+def test_no_false_conditions(name: str, dtype: str) -> None:
+    """Kernels raised flags on the way; where the operands are given to the result, nobody can be
+    asked whether they tell the truth, and the call raised."""
+    largest = float(np.finfo(dtype).max)
+    operands = [np.full(10, min(value, largest) if value == 1e300 else value, dtype)
+                for value in SILENT[name]]  # fmt: skip
+    expected = getattr(np, name)(*operands)
+    with np.errstate(all="raise", under="ignore"):
+        for limit in (0, 30_000):
+            with lf.options(eager_size=limit):
+                for _ in range(20):
+                    found = getattr(lf, name)(*(lf.array(operand) for operand in operands))
+                    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.cpu("floating point flags")
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u8"])
+def test_reciprocals_of_zero_tell_of_both_conditions(dtype: str) -> None:
+    """1.0/0 is cast to an integer: the kernel told of the division alone."""
+
+    def told(module: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as found, lf.options(eager_size=0):
+            warnings.simplefilter("default")
+            np.asarray(module.reciprocal(module.array(np.arange(10, dtype=dtype))))
+        return sorted(str(each.message) for each in found)
+
+    assert told(lf) == told(np)
+
+
+#: What is said of a read-only array, of axes and of copies.
+REFUSED = (
+    "a.sort()", "a.sort(0)", "a.partition(1)", "a.put([0], [1])", "np.put(a, [0], [1])",
+    "np.putmask(a, a > 1, 1.0)", "np.putmask(a, a > 1, a)", "np.fill_diagonal(a, 1)",
+    "a.flat.__setitem__(0, 1)", "np.cumsum(a, axis=0, out=a)", "np.add.accumulate(a, out=a)",
+    "np.fft.fft(a.astype(complex), out=a)", "a.swapaxes(0, 5)", "np.swapaxes(a, 5, 0)",
+    "np.diagonal(a, 0, 5, 1)", "np.trace(a, 0, 1, 7)", "np.array(a, 'f4', copy=False)",
+    "np.asarray(a, 'f4', copy=False)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [40, 400_000])
+@pytest.mark.parametrize("call", REFUSED)
+def test_words_of_refusals(call: str, size: int) -> None:
+    """Large arrays were refused in other words than NumPy's."""
+
+    def said(np: Any) -> str:
+        a = (np.arange(size) * 1.0).reshape(-1, 4)
+        a.flags.writeable = False
+        with pytest.raises(Exception) as error:
+            eval(call, {"np": np, "a": a})
+        return f"{type(error.value)} {error.value}"
+
+    assert said(lf) == said(np)
+
+
+@pytest.mark.cpu("floating point flags")
+def test_other_filters_are_told_again() -> None:
+    """Lines that were asked in vain too often kept silent inside `catch_warnings`."""
+
+    def told(module: Any) -> list[int]:
+        counts = []
+        for runs in (40, 1, 1):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("default")
+                for _ in range(runs):
+                    np.asarray(module.log(module.array([-1.0, 0.0, 2.0] * 10)) + 1)
+            counts.append(len(found))
+        return counts
+
+    for limit in (0, 30_000):
+        with lf.options(eager_size=limit):
+            assert told(lf) == told(np)

@@ -86,7 +86,7 @@ def _from_lazy(
     converts |= order == "F" and not object.flags.f_contiguous
     moves = device is not None and _device(device) != object._storage.device
     if copy is False and (converts or moves or object._is_scalar):
-        raise ValueError("Unable to avoid copy while creating an array as requested.")
+        np.array((), copy=False)  # raises, in NumPy's words
     if converts or copy:
         result = methods.astype(result, object.dtype if dtype is None else dtype, order)
     if ndmin > result.ndim:

@@ -78,7 +78,7 @@ class FlatIterator(chain[Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         array = self.base
-        array._check_writeable()
+        array._check_writeable("underlying array")
         if type(key) in (int, slice) and array.flags.c_contiguous:
             line = array.reshape(-1)
             if line._layout.shape and self._is_one_each(line, key, value):

@@ -127,13 +127,14 @@ class Handle:
             return recast.written(base, self._cast, layout, value)
         return Update(base, layout, value)
 
-    def _check_writeable(self) -> None:
+    def _check_writeable(self, what: str = "assignment destination") -> None:
+        """Raises: ValueError, about `what`, of a read-only array; TypeError of a scalar."""
         if self._is_scalar:
             raise TypeError(
                 f"'numpy.{np.dtype(self._code).name}' object does not support item assignment"
             )
         if not self._writeable:
-            raise ValueError("assignment destination is read-only")
+            raise ValueError(f"{what} is read-only")
         if self._writeable is WARNS:
             self._writeable = True
             warn_here(

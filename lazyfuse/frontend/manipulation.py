@@ -234,7 +234,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes. Aliasing: a view."""
     a = asarray(a)
     order = list(range(a.ndim))
-    first, second = normalize_axis(axis1, a.ndim), normalize_axis(axis2, a.ndim)
+    first = normalize_axis(axis1, a.ndim, "axis1")
+    second = normalize_axis(axis2, a.ndim, "axis2")
     order[first], order[second] = order[second], order[first]
     return _permuted(a, order)
 

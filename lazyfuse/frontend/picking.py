@@ -202,6 +202,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Where the mask holds, the element at that place of `values`, repeated to the size of `a`."""
     if isinstance(a, Handle) and isinstance(mask, Handle) and _is_plain(a, mask, values):
+        a._check_writeable("putmask: output array")
         condition = mask if mask._code == "b1" else elementwise.apply("not_equal", (mask, 0))
         indexing.assign_where(a, condition, values)
         return
@@ -227,6 +228,8 @@ def _change(name: str, array: Any, *rest: Any) -> None:
     if not isinstance(array, Handle) or array._is_scalar:
         function(*fallback.lower((array, *rest)))
         return
+    if name != "place":
+        array._check_writeable(f"{name}: output array")
     mutate(array, lambda values: call_as_user(function, values, *values_in(rest)))
 
 

@@ -119,7 +119,7 @@ def _into(out: Any, node: Node, device: str) -> Any:
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {out.shape} and {node.shape}"
         )
-    out._check_writeable()
+    out._check_writeable("output array")
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out
 

@@ -55,7 +55,7 @@ def sort_method(
     self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
     """Sort in place. Raises: as `sort`, and ValueError for a read-only array."""
-    self._check_writeable()
+    self._check_writeable("sort array")
     self[...] = sort(self, operator.index(axis), kind, order, stable=stable)
 
 
@@ -103,7 +103,7 @@ def partition_method(
     self: Any, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None
 ) -> None:
     """Partition in place. Raises: as `partition`, and ValueError for a read-only array."""
-    self._check_writeable()
+    self._check_writeable("partition array")
     self[...] = partition(self, kth, operator.index(axis), kind, order)
 
 

@@ -66,7 +66,7 @@ def recorded(ufunc: np.ufunc) -> Callable[..., Any]:
     def transform(a: Any, factor: Any, *, axes: Any, out: Any) -> Any:
         if not isinstance(a, Handle) or not isinstance(out, Handle) or out._code[0] not in "fc":
             return fallback.call(ufunc, a, factor, axes=axes, out=out)
-        out._check_writeable()
+        out._check_writeable("output array")
         _check_loop(ufunc, a.dtype, factor, out.dtype)  # type: ignore[attr-defined]  # every Handle is a LazyArray
         device = out._storage.device
         strides = copy_strides(out._layout.shape, out._layout.strides)

@@ -61,7 +61,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = asarray(a)
     if a.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    first, second = normalize_axis(axis1, a.ndim), normalize_axis(axis2, a.ndim)
+    first = normalize_axis(axis1, a.ndim, "axis1")
+    second = normalize_axis(axis2, a.ndim, "axis2")
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
     layout = a._layout

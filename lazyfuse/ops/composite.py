@@ -143,10 +143,15 @@ def reciprocal(x: Value) -> Value:
         return 1.0 / x
     ones = select(x.eq(1), x.lift(1), 0)
     if x.kind == "u":
-        return flag(ones, x.eq(0), DIVIDE)
+        return _flag_cast_of_infinity(ones, x.eq(0))
     at_zero = x.lift(-(1 << (x.bits - 1)) if x.bits >= 32 else 0)  # narrow types keep the low bits
     inverse = select(x.eq(0), at_zero, select(x.eq(-1), x.lift(-1), ones))
-    return flag(inverse, x.eq(0), DIVIDE)
+    return _flag_cast_of_infinity(inverse, x.eq(0))
+
+
+def _flag_cast_of_infinity(x: Value, condition: Value) -> Value:
+    """`x`; where the b1 `condition` holds, 1.0/0 was cast to an integer."""
+    return flag(flag(x, condition, DIVIDE), condition, INVALID)
 
 
 def modf_fraction(x: Value) -> Value:
@@ -197,10 +202,12 @@ def nextafter(x: Value, y: Value) -> Value:
 
 def spacing(x: Value) -> Value:
     """The distance to the neighbour away from zero, with the sign of x (npy_spacing)."""
-    bits = bitcast(x, int_twin(x.dtype))
+    is_infinite = is_inf(x)
+    finite = select(is_infinite, 1.0, x)  # inf - inf would raise flags
+    bits = bitcast(finite, int_twin(x.dtype))
     smallest = bitcast(bits.lift(1), x.dtype)
-    stepped = bitcast(bits + 1, x.dtype)
-    distance = select(x.eq(0), smallest, select(is_inf(x), x - x, stepped - x))
+    distance = bitcast(bits + 1, x.dtype) - finite
+    distance = select(x.eq(0), smallest, select(is_infinite, math.nan, distance))
     return flag(distance, is_inf(distance), OVERFLOW)
 
 

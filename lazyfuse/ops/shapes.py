@@ -40,10 +40,11 @@ def shape_text(shape: Shape) -> str:
     return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-def normalize_axis(axis: int, ndim: int) -> int:
-    """A non-negative axis. Raises numpy.exceptions.AxisError through `normalize_axes`' caller."""
+def normalize_axis(axis: int, ndim: int, name: str | None = None) -> int:
+    """A non-negative axis. Raises numpy.exceptions.AxisError, about the argument `name`, through
+    `normalize_axes`' caller."""
     if not -ndim <= axis < ndim:
-        raise AxisError(axis, ndim)
+        raise AxisError(axis, ndim, name)
     return axis % ndim if ndim else 0
 
 

@@ -15,6 +15,7 @@ the line: the first operation that can meet the condition is named.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dis import opname
 from sys import maxsize
@@ -226,8 +227,9 @@ def name_of(node: Node) -> str:
 _REMEMBERED = 4096
 #: Searches that may find nothing before they become rarer: by then it is a habit.
 _FREE = 8
-#: Lines -> how often asking them found nothing, and the runs to skip before asking again.
-_fruitless: Cache[tuple[object, ...], tuple[int, int]] = Cache(_REMEMBERED)
+#: Lines -> how often asking them found nothing, the runs to skip before asking again, and the
+#: warning filters of that time: under others lines that have warned warn again.
+_fruitless: Cache[tuple[object, ...], tuple[int, int, object]] = Cache(_REMEMBERED)
 
 
 def _key(suspects: list[Suspect]) -> tuple[object, ...]:
@@ -241,19 +243,25 @@ def _worth_it(suspects: list[Suspect]) -> bool:
     outlooks = {outlook(item.origin, text) for item in suspects for text in _messages(item)}
     if Outlook.ALWAYS in outlooks or Outlook.FIRST not in outlooks:
         return Outlook.ALWAYS in outlooks
-    times, skip = _fruitless.get(_key(suspects)) or (0, 0)
+    key = _key(suspects)
+    times, skip = _patience(key)
     if skip:
-        _fruitless.put(_key(suspects), (times, skip - 1), _REMEMBERED)
+        _fruitless.put(key, (times, skip - 1, warnings.filters), _REMEMBERED)
     return not skip
+
+
+def _patience(key: tuple[object, ...]) -> tuple[int, int]:
+    times, skip, filters = _fruitless.get(key) or (0, 0, None)
+    return (times, skip) if filters is warnings.filters else (0, 0)
 
 
 def _remember(suspects: list[Suspect], found: list[Finding]) -> None:
     if any(outlook(item.origin, item.message) is not Outlook.SILENT for item in found):
         return
     key = _key(suspects)
-    times, _ = _fruitless.get(key) or (0, 0)
+    times, _ = _patience(key)
     skip = 0 if times < _FREE else 1 << min(times - _FREE, 20)
-    _fruitless.put(key, (times + 1, skip), _REMEMBERED)
+    _fruitless.put(key, (times + 1, skip, warnings.filters), _REMEMBERED)
 
 
 # ---- asking NumPy

@@ -170,8 +170,10 @@ def acosh(x: Value) -> Value:
     is_large = x > 2.0 ** (form.mantissa // 2 + 3)
     safe = select(is_large, 2.0, x)
     t = two_sum(safe, x.body.const(-1.0, x.dtype))
-    length = root(multiply(t, two_sum(safe, x.body.const(1.0, x.dtype))))
-    length = Pair(length.hi, select(t.hi > 0.0, length.lo, 0.0))
+    square = multiply(t, two_sum(safe, x.body.const(1.0, x.dtype)))
+    is_one = x.eq(1.0)  # 0/0 would raise flags
+    length = root(Pair(select(is_one, 1.0, square.hi), square.lo))
+    length = Pair(select(is_one, 0.0, length.hi), select(t.hi > 0.0, length.lo, 0.0))
     first = two_sum(t.hi, length.hi)
     second = two_sum(1.0, first.hi)
     argument = Pair(second.hi, second.lo + (first.lo + (t.lo + length.lo)))

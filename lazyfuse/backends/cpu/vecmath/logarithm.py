@@ -135,6 +135,6 @@ def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:
 
 def log1p(x: Value) -> Value:
     form = FORMATS[x.dtype]
-    argument = two_sum(1.0, x)
-    result = with_specials(argument.hi, log_of_pair(argument))
+    argument = two_sum(1.0, select(x.eq(math.inf), 1.0, x))  # inf - inf would raise flags
+    result = with_specials(1.0 + x, log_of_pair(argument))
     return select(absolute(x) < 0.25 * form.epsilon, x, result)

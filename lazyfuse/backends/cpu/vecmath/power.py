@@ -26,6 +26,7 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     fast_two_sum,
     fma_exact,
     from_bits,
+    is_nan,
     multiply,
     polynomial,
     two_product,
@@ -170,7 +171,7 @@ def hypot(x: Value, y: Value) -> Value:
 
 def _scaled_hypot(x: Value, y: Value) -> Value:
     first, second = absolute(x), absolute(y)
-    is_above = second > first
+    is_above = (second > first) | is_nan(first)  # beside NaN the other is scaled: no flags
     a, b = select(is_above, second, first), select(is_above, first, second)
     is_large, is_small = a > 2.0**500, a < 2.0**-450
     one = a.body.const(1.0, a.dtype)
