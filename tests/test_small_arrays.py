@@ -215,6 +215,51 @@ def test_small_transcendental_functions_at_once() -> None:
             lf.materialize(lf.exp(x * 1e6))
 
 
+#: What NumPy makes a small array of, and is none of ours; and lists of ours.
+LIKE_ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "list": lambda np: [1.0, 2.5],
+    "integers": lambda np: (1, 2, 3),
+    "table": lambda np: [[1, 2], [3, 4]],
+    "of NumPy": lambda np: host.array([1.0, 2.5], "f4"),
+    "column": lambda np: host.arange(1.0, 7.0).reshape(3, 2)[:, 1],
+    "ours": lambda np: [np.array([1.0, 2.0]), np.array([3.0, 4.0])],
+    "masks": lambda np: [True, False],
+}
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+@pytest.mark.parametrize("make", LIKE_ARRAYS.values(), ids=LIKE_ARRAYS)
+def test_small_transcendental_functions_of_what_is_like_an_array(make: Callable[..., Any]) -> None:
+    """What they give was pending, and all that was computed with it."""
+    functions = {
+        "exp": lambda np, x: np.exp(x),
+        "tanh": lambda np, x: np.tanh(x),
+        "hypot": lambda np, x: np.hypot(x, np.array(2.0)),
+        "power": lambda np, x: np.power(x, np.array([2.5])),
+        "operator": lambda np, x: x ** np.array([0.5]),
+        "scalar": lambda np, x: np.array([1.0, 2.0]) ** np.float64(0.7),
+    }
+    with oracle.options(eager_size=100):
+        for name, function in functions.items():
+            wanted, given = function(host, make(host)), function(lf, make(lf))
+            assert given._host is not None, name
+            rules, found = oracle.Rules(ulp=4), host.asarray(given)
+            assert not list(oracle.compare(name, wanted, found, rules))
+            assert host.array_equal(host.asarray(given + 1.0), host.asarray(given) + 1.0)
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_transcendental_functions_of_arrays_without_axes() -> None:
+    """They give scalars at once, of the kernels' bits."""
+    with oracle.options(eager_size=100):
+        for value in (host.array(0.7), lf.array(0.7), lf.array(host.float32(0.7))):
+            found = lf.sin(value)
+            assert type(found) is host.asarray(value).dtype.type
+            assert found == host.asarray(lf.sin(lf.array([value, value])))[0]
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
+            assert host.isnan(float(lf.log(lf.array(-1.0))))
+
+
 @pytest.mark.cpu("small arrays that are NumPy's")
 def test_small_operands_of_exact_functions() -> None:
     with lf.options(eager_size=100):

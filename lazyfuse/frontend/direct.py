@@ -17,6 +17,7 @@ from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.small import KNOWN, SCALARS, lowered
 from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
 from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
@@ -38,8 +39,9 @@ class _Kernel(NamedTuple):
 
 
 def direct(name: str) -> Callable[[Sequence[Any]], Any]:
-    """A function of the operands of op `name`: a small array, or None where the engine is better
-    asked: other operands, memory orders that are not dense, conditions to be told of."""
+    """A function of the operands of op `name`: a small array or NumPy's scalar, or None where the
+    engine is better asked: other operands, memory orders that are not dense, conditions to be told
+    of."""
     kernels: dict[Any, _Kernel | None] = {}
     uses: dict[Any, int] = {}
 
@@ -68,7 +70,8 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
 
 
 def _are_integers(values: Sequence[Any]) -> bool:
-    """Whether the loop of these values is one of integers; that of int64 and uint64 is not."""
+    """Whether the loop of these values is one of integers, as that of masks is; that of int64 and
+    uint64 is not."""
     dtypes: list[np.dtype] = []
     for value in values:
         if type(value) is Handle._concrete:
@@ -77,7 +80,7 @@ def _are_integers(values: Sequence[Any]) -> bool:
         elif type(value) is not int:
             return False
     kinds = {dtype.kind for dtype in dtypes}
-    return bool(kinds) and kinds <= {"i", "u"} and np.result_type(*dtypes).kind in "iu"
+    return bool(kinds) and kinds <= set("biu") and np.result_type(*dtypes).kind in "biu"
 
 
 def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] | None:
@@ -87,22 +90,41 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
     is_of_floats = len(values) == 1 or float in map(type, values)
     for value in values:
         kind = type(value)
-        if kind is Handle._concrete:
-            host = value._host
-            if host is None:
-                host = window(value, limit)
-            if host is None:
-                return None
-            if host.dtype == np.int64 and is_of_floats:
-                host = host.astype(np.float64)  # as every such function takes it
-            operands.append(host)
-            marks.append(host.dtype)
-        elif kind is float or kind is int:
+        if kind is float or kind is int:
             operands.append(value)
             marks.append(kind)
-        else:
+            continue
+        host = _host(value, limit)
+        if host is None:
             return None
+        if host.dtype == np.int64 and is_of_floats:
+            host = host.astype(np.float64)  # as every such function takes it
+        operands.append(host)
+        marks.append(host.dtype)
     return operands, marks
+
+
+def _host(value: Any, limit: int) -> np.ndarray | None:
+    """The elements of an operand: of an array of ours, or of a small one of NumPy's, a list or a
+    number that NumPy makes an array of."""
+    kind = type(value)
+    if kind is Handle._concrete:
+        host: np.ndarray | None = value._host
+        return window(value, limit) if host is None else host
+    if kind is np.ndarray:
+        found = value
+    elif kind in SCALARS:
+        found = np.asarray(value)
+    elif kind is list or kind is tuple:
+        given = lowered((value,), {})
+        try:
+            found = np.asarray(None if given is None else given.args[0])
+        except ValueError:
+            return None  # which is said when the engine records it
+    else:
+        return None
+    is_known = found.dtype in KNOWN and found.dtype.isnative and found.flags.aligned
+    return found if is_known and found.size <= eager_size() else None
 
 
 def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
@@ -118,14 +140,14 @@ def _offer(name: str, kernel: _Kernel, marks: Sequence[Any]) -> None:
 
 def _aligned(operands: list[Any], most: int) -> tuple[tuple[int, ...], str] | None:
     """Bring the arrays among operands into one shape and one dense memory order: shape and order
-    of the result, as NumPy allocates it. None without elements, axes, or such an order, and for
-    more elements than `most`."""
+    of the result, as NumPy allocates it. None without elements, or such an order, and for more
+    elements than `most`."""
     arrays = [x for x in operands if type(x) is np.ndarray]
     if spread_size(arrays) > most:
         return None
     shape = arrays[0].shape if arrays else ()
     if all(x.flags.c_contiguous and x.shape == shape for x in arrays):
-        return (shape, "C") if shape and 0 not in shape else None
+        return (shape, "C") if arrays and 0 not in shape else None
     try:
         like = np.equal(arrays[0], arrays[-1])  # laid out as any ufunc's result
     except ValueError:
@@ -154,7 +176,9 @@ def _run(kernel: _Kernel, hosts: list[Any], shape: tuple[int, ...], order: Any) 
             return None
         scalars.append(float(number) if dtype[0] == "f" else number)
     met = op.launch(result.size)(memory, scalars, threads=config.current().threads)
-    return None if met & current_modes().reported else made(result, eager_size())
+    if met & current_modes().reported:
+        return None
+    return made(result, eager_size()) if shape else result[()]
 
 
 def _fits(number: float, dtype: str) -> bool:

@@ -148,10 +148,11 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def reflected_power(self: Any, base: Any, modulus: Any = None) -> Any:
-    """base ** x. Numbers go by the ufunc, which machine code computes at once for small arrays."""
+    """base ** x. Numbers and what NumPy makes arrays of go by the ufunc, which is computed at once
+    for small arrays."""
     if modulus is not None:
         return NotImplemented
-    if type(base) in (int, float):
+    if type(base) in (int, float, list, tuple, np.ndarray):
         return power_ufunc[-1](base, self)
     return _reflected_power(self, base)
 

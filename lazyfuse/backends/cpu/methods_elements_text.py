@@ -180,6 +180,7 @@ measure:
   %real = call double @PyComplex_RealAsDouble(ptr %object)
   call void @PyErr_Clear()
   %imaginary = call double @PyComplex_ImagAsDouble(ptr %object)
+  call void @PyErr_Clear()  ; since Python 3.13, it converts as well
   %real_size = call double @llvm.fabs.f64(double %real)
   %imaginary_size = call double @llvm.fabs.f64(double %imaginary)
   %is_real_large = fcmp ogt double %real_size, 1.0e38
