@@ -2,8 +2,9 @@
 
 Every number of a shape that is not small is a letter there, and so are strides and offsets; the
 same number is the same letter. What a planner compares is kept: which letter is the larger one,
-and between which powers of two each lies, and each product of extents. So all traces of a class
-get the same kernels in the same order (`runtime/alike.py`).
+between which powers of two each lies, and each product of extents, which axes of a view can be
+walked as one, and how many times a value is read. So all traces of a class get the same kernels in
+the same order (`runtime/alike.py`).
 
     x[5:] * y  of 1,000 and 995 elements    A = 1,000, B = 995, C = 5;  512 <= B < A < 1024
     x[7:] * y  of 1,001 and 994             the same class
@@ -11,12 +12,14 @@ get the same kernels in the same order (`runtime/alike.py`).
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import combinations, permutations
 from math import prod
 from typing import NamedTuple
 
+from lazyfuse.ir.graph import topological
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, View
-from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.runtime.renumber import count_of
 from lazyfuse.runtime.trace import Trace
 
@@ -25,6 +28,9 @@ from lazyfuse.runtime.trace import Trace
 SMALL = 64
 #: Elements from which there are no classes: GPUs count in 32 bits below 2**31 (`lower/narrow.py`).
 LARGE = 1 << 30
+#: Readings of a value from which more of them decide nothing: `is_broadcast_waste` stores what
+#: costs least by then (`schedule/cost.py`).
+_MANY = 4
 #: Axes of an array, and letters, up to which there are classes.
 _MOST_AXES, _MOST_LETTERS = 4, 8
 #: What stands for letters, which small numbers are not; and for those of offsets.
@@ -42,15 +48,19 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     """The class of a trace; None where there is none: of writes, indices and library calls, of
     parts of what is pending and has several axes, of arrays without elements; and where all
     numbers are small."""
-    letters = _Letters()
+    is_sum = _offsets_add_up(pending.nodes)
+    letters = _Letters(is_sum=is_sum)
     key: list[object] = []
     for node in pending.nodes:
         rest = _rest(node, letters)
         if rest is None or len(node.shape) > _MOST_AXES:
             return None
-        key.append((node.dtype, letters.shape(node.shape), letters.strides(node.strides), rest))
+        own = node.dtype, letters.shape(node.shape), letters.strides(node.strides)
+        key.append((*own, rest, _reused(node)))
     numbers = tuple(letters.letters)
     if not 0 < len(numbers) <= _MOST_LETTERS or not 0 < letters.least <= letters.most < LARGE:
+        return None
+    if is_sum and any(_steps_far(node) for node in pending.nodes):
         return None
     links = [part for part in pending.structure if type(part) is int]  # who is whose operand
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
@@ -68,13 +78,14 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
         case Const():
             return kind, letters.count(node)
         case Reduce():
-            return kind, node.op.name, node.axes, node.accumulate, node.order
+            order = node.order
+            return kind, node.op.name, node.axes, node.accumulate, order, len(node.srcs)
         case Scan():
             return kind, node.op.name, node.axis
         case View() if node.srcs[0].buffer is not None or _moves_axes(node):
-            return kind, letters.offset(node.layout.offset)
+            return kind, letters.offset(node.layout.offset), _chains(node)
         case Fill():
-            return (kind,)
+            return kind, len(node.srcs)
     return None
 
 
@@ -91,13 +102,57 @@ def _moves_axes(node: View) -> bool:
     )
 
 
+def _chains(view: View) -> tuple[bool, ...]:
+    """Which axes go on where which others end. Of dense arrays the strides say so."""
+    axes = permutations(zip(view.shape, view.strides, strict=True), 2)
+    return tuple([slow == fast * extent for (_, slow), (extent, fast) in axes])
+
+
+def _reused(node: Node) -> tuple[int, ...]:
+    """How many times a node reads what is pending under views. Elsewhere the extents say so."""
+    if node.buffer is not None:
+        return ()
+    under = [_under(src) for src in node.srcs if type(src) is View or type(node) is View]
+    size = size_of(node.shape)
+    return tuple(
+        [min(size // max(size_of(own.shape), 1), _MANY) for own in under if own.buffer is None]
+    )
+
+
+def _under(node: Node) -> Node:
+    """The node whose memory holds this one."""
+    while type(node) is View and node.buffer is None:
+        node = node.srcs[0]
+    return node
+
+
+def _offsets_add_up(nodes: Sequence[Node]) -> bool:
+    """Whether what a part of something pending reads may be a part itself: `x[a:] * 2` from b on
+    reads x from a + b on. No letter stands for that, and it may be any other offset as well."""
+    moved = {node for node in nodes if _moves(node)}
+    pending = [node.srcs[0] for node in moved if node.srcs[0].buffer is None]
+    return bool(pending) and len(moved) > 1 and not moved.isdisjoint(topological(pending))
+
+
+def _moves(node: Node) -> bool:
+    return node.buffer is None and type(node) is View and node.layout.offset != 0
+
+
+def _steps_far(node: Node) -> bool:
+    """Whether a view takes steps that a letter stands for."""
+    is_view = node.buffer is None and type(node) is View
+    return is_view and any(abs(step) > SMALL for step in node.strides)
+
+
 class _Letters:
     """letters: the place of each number. least, most: elements of an array. magnitudes: what is
-    known of numbers and products, as they are met."""
+    known of numbers and products, as they are met. is_sum: offsets stand for themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_sum: bool) -> None:
         self.letters: dict[int, int] = {}
         self.magnitudes: list[int] = []
+        self._is_sum = is_sum
+        self._measured: set[int] = set()
         self.least = self.most = 1
         self._shapes: dict[Shape, tuple[int, ...]] = {}
         self._strides: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -121,7 +176,9 @@ class _Letters:
 
     def offset(self, offset: int) -> int:
         """No limit of a planner is one of offsets."""
-        return _OFFSET + self._place(offset) if offset else 0
+        if self._is_sum or not offset:
+            return -offset
+        return _OFFSET + self._place(offset)
 
     def count(self, node: Const) -> object:
         """What a scalar that follows from shapes decides."""
@@ -133,7 +190,8 @@ class _Letters:
     def _letter(self, number: int) -> int:
         if -SMALL <= number <= SMALL:
             return number
-        if abs(number) not in self.letters:
+        if abs(number) not in self._measured:
+            self._measured.add(abs(number))
             self.magnitudes.append(_magnitude(abs(number)))
         return _LETTER + self._place(number) if number > 0 else -_LETTER - self._place(-number)
 
