@@ -19,6 +19,7 @@ if not oracle.IS_ENGINE:
 from lazyfuse.errors import VerifyError  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import shortcuts  # noqa: E402 - likewise
 from lazyfuse.ir.plan import Launch, Plan  # noqa: E402 - likewise
+from lazyfuse.runtime import alike as alike_module  # noqa: E402 - likewise
 from lazyfuse.runtime import engine, session  # noqa: E402 - likewise
 from lazyfuse.runtime.alike import Alike, verify_alike  # noqa: E402 - likewise
 from lazyfuse.runtime.renumber import numbered, renumbered  # noqa: E402 - likewise
@@ -136,6 +137,78 @@ def test_random_programs(device: str, *, full: bool) -> None:
     assert stats.plans_alike > 0.2 * stats.plans_built
 
 
+def sum_of_lags(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    y = x[:n] * 2.0
+    part = (y[a:] + 1.0)[b:]
+    return part * y[c : c + part.size]
+
+
+def two_lags(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    return (x[a:n] * 2.0)[b:] + 1.0
+
+
+def initial(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """As many operands, but of other operations."""
+    if a:
+        return x[:n].sum(initial=3.0), xp.full(n, 2.0)
+    return x[:n].sum(), xp.arange(n, dtype="f8")
+
+
+def part_of_rows(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """Rows that go on where the ones before end, or not."""
+    return x[: n * a].reshape(n, a)[:, : 2 * b : 2] * 2.0
+
+
+def ramp_from(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """A start that is the step, or not."""
+    return x[:100] * xp.arange(n)[a : a + 500 : 5]
+
+
+def lag_of_its_length(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """An offset that is met before the equal extent."""
+    part = x[n : 2 * n]
+    return part.sum(), ((part - part.mean()) ** 2).max()
+
+
+def many_windows(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """Each value is read once, or twice."""
+    values = xp.exp(xp.sin(xp.exp(x[:n])))
+    return xp.lib.stride_tricks.sliding_window_view(values, a)[::b] * 2.0
+
+
+#: What classes told by too little: programs with extents and lags of two traces, and of one that
+#: is planned otherwise.
+RELATED: tuple[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]], ...] = (
+    (sum_of_lags, ((1000, 100, 70, 170), (1001, 101, 71, 172), (1002, 102, 73, 171))),
+    (sum_of_lags, ((1000, 100, 70, 165), (1000, 100, 70, 166), (1000, 100, 70, 170))),
+    (two_lags, ((1000, 5, 8, 0), (1010, 6, 7, 0), (1020, 6, 9, 0))),
+    (initial, ((1000, 1, 0, 0), (1001, 1, 0, 0), (1002, 0, 0, 0))),
+    (part_of_rows, ((90, 203, 100, 0), (91, 208, 101, 0), (92, 204, 102, 0))),
+    (ramp_from, ((1000, 6, 0, 0), (1001, 7, 0, 0), (1002, 5, 0, 0))),
+    (lag_of_its_length, ((65_000, 0, 0, 0), (65_001, 0, 0, 0), (66_000, 0, 0, 0))),
+    (many_windows, ((1100, 300, 100, 0), (1105, 290, 101, 0), (1440, 305, 127, 0))),
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "runs"), RELATED, ids=[f"{n}-{each[0].__name__}" for n, each in enumerate(RELATED)]
+)
+@pytest.mark.parametrize("check", (True, False))
+def test_numbers_that_are_related(
+    program: Callable[..., Any], runs: tuple[tuple[int, ...], ...], *, check: bool
+) -> None:
+    """Sums of lags, equal lags, rows without gaps: what differs in these is planned anew."""
+    x = host.random.default_rng(1).random(200_000)
+    with lf.options(check=check, disk_cache=False):
+        for run in runs:
+            wanted, given = program(host, x, *run), program(lf, lf.asarray(x.copy()), *run)
+            rules = oracle.Rules(ulp=8)
+            pairs = zip(wanted, given, strict=True) if type(wanted) is tuple else [(wanted, given)]
+            lf.materialize(*(given if type(given) is tuple else (given,)))
+            for one, other in pairs:
+                assert list(oracle.compare("", one, host.asarray(other), rules)) == []
+
+
 def test_a_wrong_plan_is_noticed() -> None:
     plan = plan_of(row(1000) * 2.0)
     launch = plan.steps[0]
@@ -186,6 +259,24 @@ def test_plans_of_other_kernels_are_not_alike() -> None:
     assert alike.plan((1002,)) is None
     alike.add(plan_of(row(1003) * 2.0), (1003,))
     assert alike.plan((1002,)) is None
+
+
+def test_a_plan_that_is_added_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by the handler of a signal, which computes."""
+    plans = {size: plan_of(row(size) * 2.0) for size in range(1000, 1005)}
+    alike = Alike(plans[1000], (1000,))
+    whole, left = alike_module._explained, [1002, 1003]
+
+    def explained(samples: Any) -> Any:
+        if left:
+            alike.add(plans[left[0]], (left.pop(0),))
+        return whole(samples)
+
+    monkeypatch.setattr(alike_module, "_explained", explained)
+    alike.add(plans[1001], (1001,))
+    found = alike.plan((1004,))
+    assert found is not None
+    verify_alike(found, plans[1004])
 
 
 def class_of(*arrays: Any) -> Any:
@@ -351,6 +442,15 @@ def test_new_shapes_of_other_orders_go_the_long_way() -> None:
         assert (x * x).strides == (8 * size, 8)
         assert (x[:, ::2] * x[:, ::2]).flags.c_contiguous
         assert (x * x[0]).shape == (2, size)
+
+
+def test_orders_that_a_call_asks_for() -> None:
+    """They show only where two axes have several elements."""
+    for shapes in ([3000, 3001, 3002, (40, 75), (50, 60)], [(1, 3000), (3001, 1), (40, 76)]):
+        for shape in shapes:
+            x = host.ones(shape)
+            wanted, found = (xp.asarray(x).astype("f4", order="F") for xp in (host, lf))
+            assert found.strides == wanted.strides
 
 
 def test_numbers_that_do_not_fit_new_shapes() -> None:

@@ -4,6 +4,9 @@ arrays of another one that nobody has met.
 An operation on elements gives an array of the shape of its operands, where they have one and lie
 in C order; loop and dtype follow from theirs. So the recipe of one shape has all that another one
 needs. Programs whose arrays have ever new lengths would go the long way each time.
+
+An order that a call asks for (`x.astype("f4", order="F")`) shows only where two axes have several
+elements. So those arrays and the ones of one axis have patterns of their own, and others none.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ def pattern_of(key: Key) -> Key | None:
     """The key of operands of one shape in C order without that; None for others."""
     forms = [mark for mark in key if type(mark) is Form]
     shape = forms[0].shape if forms else ()
-    if not shape or 0 in shape:
+    is_row = len(shape) == 1
+    if 0 in shape or not is_row and len(shape) - shape.count(1) < 2:
         return None
     strides = c_strides(shape)
     if any(form.shape != shape or form.strides != strides for form in forms):
         return None
-    return (_ANY_SHAPE, *[mark.dtype if type(mark) is Form else mark for mark in key])
+    return (_ANY_SHAPE, is_row, *[mark.dtype if type(mark) is Form else mark for mark in key])
 
 
 def fits(recipe: Recipe, key: Key) -> bool:

@@ -79,7 +79,8 @@ def _is_dense(node: Node) -> bool:
     return True
 
 
-def _verify_reach(plan: Plan, step: Launch) -> None:
+def verify_reach(plan: Plan, step: Launch) -> None:
+    """Operands stay inside their slots, and lie as the kernel is made for."""
     for operand in step.operands:
         size = size_of(plan.slots[operand.slot].shape)
         if not _inside(Layout(step.extents, operand.strides, operand.offset), size):
@@ -224,7 +225,7 @@ def verify_plan(plan: Plan) -> None:
     alive = set(range(plan.leaves))
     for step in plan.steps:
         if isinstance(step, Launch):
-            _verify_reach(plan, step)
+            verify_reach(plan, step)
             written = {slot for slot, _ in step.stores}
             needs = {operand.slot for operand in step.operands} - written
         else:

@@ -20,7 +20,8 @@ from math import prod
 from typing import NamedTuple
 
 from lazyfuse.errors import VerifyError
-from lazyfuse.ir.plan import Plan
+from lazyfuse.ir.plan import Launch, Plan
+from lazyfuse.ir.verify import verify_reach
 from lazyfuse.runtime.renumber import Numbered, numbered, renumbered
 
 #: Bytes of an element, 16, and two small extents, 64: what letters are multiplied by.
@@ -31,6 +32,8 @@ _MOST_FACTORS = 3
 _MOST_PLANS = 12
 
 Letters = tuple[int, ...]
+#: What the letters stood for, and the numbers of the plan.
+_Sample = tuple[Letters, Sequence[int]]
 
 
 class _Term(NamedTuple):
@@ -50,23 +53,28 @@ class Alike:
         #: The first plan as long as there is no other.
         self._first: tuple[Plan, Letters] | None = (plan, letters)
         self._whole: Numbered | None = None
-        self._samples: list[tuple[Letters, Sequence[int]]] = []
+        self._samples: tuple[_Sample, ...] = ()
         #: For each number that plans have, which of the terms are its own; and these.
         self._explained: tuple[list[int], list[list[_Term]]] = [], []
 
     def add(self, plan: Plan, letters: Letters) -> None:
-        """A plan has been made for this class."""
+        """A plan has been made for this class. Code of the user that runs in the middle may add
+        others."""
         if self._first is not None:
             (first, others), self._first = self._first, None
             self._whole = numbered(first)
             if self._whole is not None:
-                self._samples = [(others, self._whole.numbers)]
-        whole = numbered(plan) if self._whole and len(self._samples) < _MOST_PLANS else None
-        if self._whole is None or whole is None or whole.rest != self._whole.rest:
+                self._samples = ((others, self._whole.numbers),)
+        known, samples = self._whole, self._samples
+        if known is not None and _distinct(plan) != _distinct(known.plan):
+            return  # two places are the same one, by chance
+        whole = numbered(plan) if known and len(samples) < _MOST_PLANS else None
+        if known is None or whole is None or whole.rest != known.rest:
             self._whole = None  # they are not alike
             return
-        self._samples.append((letters, whole.numbers))
-        self._explain()
+        samples = (*samples, (letters, whole.numbers))
+        self._explained = _explained(samples)
+        self._samples = samples
 
     def plan(self, letters: Letters) -> Plan | None:
         """The plan where the letters stand for these; None where that is not known."""
@@ -80,28 +88,53 @@ class Alike:
             if len(found) != 1:
                 return None
             values += found
-        return renumbered(whole, [values[column] for column in columns])
+        if not columns:
+            return None
+        plan = renumbered(whole, [values[column] for column in columns])
+        is_alike = _distinct(plan) == _distinct(whole.plan)
+        return plan if is_alike and _stays_in_memory(plan) else None
 
-    def _explain(self) -> None:
-        """Find what each number may be."""
-        seen: dict[tuple[int, ...], int] = {}
-        rows = zip(*[numbers for _, numbers in self._samples], strict=True)
-        columns = [seen.setdefault(row, len(seen)) for row in rows]
-        self._explained = columns, [self._terms_of(row) for row in seen]
 
-    def _terms_of(self, row: tuple[int, ...]) -> list[_Term]:
-        """What gives the numbers of a row where the letters stand for those of the samples."""
-        letters, number = self._samples[0][0], row[0]
-        terms = [_Term(number, ())]
-        for count in range(1, _MOST_FACTORS + 1):
-            for places in combinations_with_replacement(range(len(letters)), count):
-                times, left = divmod(number, prod([letters[place] for place in places]))
-                if not left and 0 < abs(times) <= _MOST_TIMES:
-                    terms.append(_Term(times, places))
-        samples = [
-            (letters, value) for (letters, _), value in zip(self._samples, row, strict=True)
-        ]
-        return [t for t in terms if all(t.value(letters) == value for letters, value in samples)]
+def _stays_in_memory(plan: Plan) -> bool:
+    """Whether a plan touches nothing but its slots: nobody has planned it."""
+    try:
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                verify_reach(plan, step)
+    except VerifyError:
+        return False
+    return True
+
+
+def _distinct(plan: Plan) -> list[tuple[int, int]]:
+    """How many places and scalars each launch has. What is read at one place is one argument,
+    also where it is one only for these numbers."""
+    return [
+        (len(set(step.operands)), len(set(step.scalars)))
+        for step in plan.steps
+        if isinstance(step, Launch)
+    ]
+
+
+def _explained(samples: Sequence[_Sample]) -> tuple[list[int], list[list[_Term]]]:
+    """Find what each number may be."""
+    seen: dict[tuple[int, ...], int] = {}
+    rows = zip(*[numbers for _, numbers in samples], strict=True)
+    columns = [seen.setdefault(row, len(seen)) for row in rows]
+    return columns, [_terms_of(row, [letters for letters, _ in samples]) for row in seen]
+
+
+def _terms_of(row: Sequence[int], given: Sequence[Letters]) -> list[_Term]:
+    """What gives the numbers of a row where the letters stand for those of the samples."""
+    letters, number = given[0], row[0]
+    terms = [_Term(number, ())]
+    for count in range(1, _MOST_FACTORS + 1):
+        for places in combinations_with_replacement(range(len(letters)), count):
+            times, left = divmod(number, prod([letters[place] for place in places]))
+            if not left and 0 < abs(times) <= _MOST_TIMES:
+                terms.append(_Term(times, places))
+    pairs = list(zip(given, row, strict=True))
+    return [t for t in terms if all(t.value(letters) == value for letters, value in pairs)]
 
 
 def verify_alike(found: Plan, made: Plan) -> None:

@@ -3,8 +3,8 @@
 Every number of a shape that is not small is a letter there, and so are strides and offsets; the
 same number is the same letter. What a planner compares is kept: which letter is the larger one,
 between which powers of two each lies, and each product of extents, which axes of an array can be
-walked as one, and how many elements a view has of its source. So all traces of a class get the
-same kernels in the same order (`runtime/alike.py`).
+walked as one, how many elements a view has of its source, and how many times a value is read. So
+all traces of a class get the same kernels in the same order (`runtime/alike.py`).
 
     x[5:] * y  of 1,000 and 995 elements    A = 1,000, B = 995, C = 5;  512 <= B < A < 1024
     x[7:] * y  of 1,001 and 994             the same class
@@ -12,14 +12,16 @@ same kernels in the same order (`runtime/alike.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
+from lazyfuse.ir.graph import topological
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.region import are_apart
-from lazyfuse.ops.shapes import Shape
+from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.runtime.renumber import count_of
 from lazyfuse.runtime.trace import Trace
 
@@ -28,6 +30,9 @@ from lazyfuse.runtime.trace import Trace
 SMALL = 64
 #: Elements from which there are no classes: GPUs count in 32 bits below 2**31 (`lower/narrow.py`).
 LARGE = 1 << 30
+#: Readings of a value from which more of them decide nothing: `is_broadcast_waste` stores what
+#: costs least by then (`schedule/cost.py`).
+_MANY = 4
 #: Axes of an array, and letters, up to which there are classes.
 _MOST_AXES, _MOST_LETTERS = 4, 8
 #: What stands for letters, which small numbers are not; and for those of offsets.
@@ -45,7 +50,8 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     """The class of a trace; None where there is none: of indices and library calls, of parts of
     what is computed and has several axes, of writes to what is read elsewhere, of arrays without
     elements; and where all numbers are small."""
-    letters = _Letters()
+    is_sum = _offsets_add_up(pending.nodes)
+    letters = _Letters(is_sum=is_sum)
     key: list[object] = []
     if not _are_plain_writes(pending):
         return None
@@ -53,9 +59,12 @@ def shape_class(pending: Trace) -> ShapeClass | None:
         rest = _rest(node, letters)
         if rest is None or len(node.shape) > _MOST_AXES:
             return None
-        key.append((node.dtype, letters.array(node.shape, node.strides), rest))
+        own = node.dtype, letters.array(node.shape, node.strides)
+        key.append((*own, rest, _reused(node)))
     numbers = tuple(letters.letters)
     if not 0 < len(numbers) <= _MOST_LETTERS or not 0 < letters.least <= letters.most < LARGE:
+        return None
+    if is_sum and any(_steps_far(node) for node in pending.nodes):
         return None
     links = [part for part in pending.structure if type(part) is int]  # who is whose operand
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
@@ -73,7 +82,8 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
         case Const():
             return kind, letters.count(node)
         case Reduce():
-            return kind, node.op.name, node.axes, node.accumulate, node.order
+            order = node.order
+            return kind, node.op.name, node.axes, node.accumulate, order, len(node.srcs)
         case Scan():
             return kind, node.op.name, node.axis
         case View() if _is_memory(node.srcs[0]) or _moves_axes(node):
@@ -82,7 +92,7 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
             region = letters.array(node.layout.shape, node.layout.strides)
             return kind, region, letters.offset(node.layout.offset), _covers(node)
         case Fill():
-            return (kind,)
+            return kind, len(node.srcs)
     return None
 
 
@@ -150,14 +160,51 @@ def _moves_axes(node: View) -> bool:
     )
 
 
+def _reused(node: Node) -> tuple[int, ...]:
+    """How many times a node reads what is pending under views. Elsewhere the extents say so."""
+    if node.buffer is not None:
+        return ()
+    under = [_under(src) for src in node.srcs if type(src) is View or type(node) is View]
+    size = size_of(node.shape)
+    return tuple(
+        [min(size // max(size_of(own.shape), 1), _MANY) for own in under if own.buffer is None]
+    )
+
+
+def _under(node: Node) -> Node:
+    """The node whose memory holds this one."""
+    while type(node) is View and node.buffer is None:
+        node = node.srcs[0]
+    return node
+
+
+def _offsets_add_up(nodes: Sequence[Node]) -> bool:
+    """Whether what a part of something pending reads may be a part itself: `x[a:] * 2` from b on
+    reads x from a + b on. No letter stands for that, and it may be any other offset as well."""
+    moved = {node for node in nodes if _moves(node)}
+    pending = [node.srcs[0] for node in moved if not _is_memory(node.srcs[0])]
+    return bool(pending) and len(moved) > 1 and not moved.isdisjoint(topological(pending))
+
+
+def _moves(node: Node) -> bool:
+    return node.buffer is None and type(node) is View and node.layout.offset != 0
+
+
+def _steps_far(node: Node) -> bool:
+    """Whether a view takes steps that a letter stands for."""
+    is_view = node.buffer is None and type(node) is View
+    return is_view and any(abs(step) > SMALL for step in node.strides)
+
+
 class _Letters:
     """letters: the place of each number. least, most: elements of an array. magnitudes: what is
-    known of numbers and products, as they are met."""
+    known of numbers and products, as they are met. is_sum: offsets stand for themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_sum: bool) -> None:
         self.letters: dict[int, int] = {}
-        self._sizes: set[int] = set()
         self.magnitudes: list[int] = []
+        self._is_sum = is_sum
+        self._measured: set[int] = set()
         self.least = self.most = 1
         self._arrays: dict[tuple[Shape, tuple[int, ...]], object] = {}
 
@@ -180,7 +227,9 @@ class _Letters:
 
     def offset(self, offset: int) -> int:
         """No limit of a planner is one of offsets."""
-        return _OFFSET + self._place(offset) if offset else 0
+        if self._is_sum or not offset:
+            return -offset
+        return _OFFSET + self._place(offset)
 
     def count(self, node: Const) -> object:
         """What a scalar that follows from shapes decides."""
@@ -193,8 +242,8 @@ class _Letters:
         if -SMALL <= number <= SMALL:
             return number
         size = abs(number)
-        if size not in self._sizes:
-            self._sizes.add(size)
+        if size not in self._measured:
+            self._measured.add(size)
             self.magnitudes.append(_magnitude(size))
         letter = _LETTER + self._place(size)
         return letter if number > 0 else -letter
