@@ -19,7 +19,7 @@ import lazyfuse as lf
 from lazyfuse import config
 from lazyfuse.frontend import deferred, native_methods
 from lazyfuse.interrupts import uninterrupted
-from lazyfuse.runtime import replay_code
+from lazyfuse.runtime import under_way
 from tests.deferring import deferring, is_deferred
 
 if not native_methods.make_native(lf.LazyArray):
@@ -61,7 +61,7 @@ def test_a_recording_that_is_interrupted(after: str, monkeypatch: pytest.MonkeyP
     first, fused = lf.fuse(lambda a: a * 2.0), lf.fuse(lambda a: a * 2.0 + 1.0)
     for _ in range(3):
         first(a)  # machine code has the dict itself
-    monkeypatch.setattr(replay_code, "recordings", recordings)
+    monkeypatch.setattr(under_way, "recordings", recordings)
     with pytest.raises(KeyboardInterrupt):
         for _ in range(3):
             fused(a)
@@ -75,10 +75,10 @@ def test_a_recording_that_is_interrupted(after: str, monkeypatch: pytest.MonkeyP
 def test_recordings_keep_calls_from_machine_code() -> None:
     """While any is under way, functions are called as Python calls them; then no more."""
     fused, a, found = lf.fuse(lambda a: a * 2.0), lf.asarray(host.arange(50_000.0)), []
-    for under_way in ((), (), (), (), ("one",), ("one", "another"), (), ("one",), ()):
-        replay_code.recordings.update(dict.fromkeys(under_way, 0))
+    for running in ((), (), (), (), ("one",), ("one", "another"), (), ("one",), ()):
+        under_way.recordings.update(dict.fromkeys(running, 0))
         fused(a)
-        replay_code.recordings.clear()
+        under_way.recordings.clear()
         found.append(fused._machine.replays)
     assert found == [0, 0, 1, 2, 2, 2, 3, 3, 4]
 
@@ -481,7 +481,7 @@ import gc, random, signal, sys
 import numpy, lazyfuse as lf
 from lazyfuse import config
 from lazyfuse.frontend import deferred
-from lazyfuse.runtime import replay_code, session
+from lazyfuse.runtime import session, under_way
 from tests.deferring import deferring
 
 def interrupt(number, frame):
@@ -514,7 +514,7 @@ with deferring():
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         except KeyboardInterrupt:
             caught += 1
-        assert not replay_code.recordings, turn
+        assert not under_way.recordings, turn
         assert not deferred._word("IS_BUSY"), turn
         assert config.current() is options, turn
         assert gc.isenabled() and gc.get_threshold() == thresholds, turn

@@ -29,7 +29,7 @@ if not oracle.IS_ENGINE or oracle.ON_GPU:
 from lazyfuse.frontend import fused as frontend  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import native_methods  # noqa: E402 - likewise
 from lazyfuse.ir.layout import Layout  # noqa: E402 - likewise
-from lazyfuse.runtime import native, replay_code, session  # noqa: E402 - likewise
+from lazyfuse.runtime import native, replay_code, session, under_way  # noqa: E402 - likewise
 from lazyfuse.runtime.sequence import (  # noqa: E402 - likewise
     MOST_PIECES,
     UnknownError,
@@ -719,14 +719,14 @@ def test_a_forked_child_waits_for_no_recording_of_another_thread() -> None:
         fused(a)
     before = _replays(fused)
     other, own = object(), object()
-    replay_code.recordings.update({other: threading.get_ident() + 1, own: threading.get_ident()})
+    under_way.recordings.update({other: threading.get_ident() + 1, own: threading.get_ident()})
     child = os.fork()
     if not child:
-        is_own_left = list(replay_code.recordings) == [own]
-        replay_code.recordings.clear()
+        is_own_left = list(under_way.recordings) == [own]
+        under_way.recordings.clear()
         fused(a), fused(a)  # the first hires workers
         os._exit(0 if is_own_left and _replays(fused) == before + 1 else 1)
-    replay_code.recordings.clear()
+    under_way.recordings.clear()
     _, status = os.waitpid(child, 0)
     assert status == 0
 

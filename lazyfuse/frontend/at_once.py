@@ -25,7 +25,7 @@ from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.rules import MOST
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine, replay_code, session
+from lazyfuse.runtime import engine, session, under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -69,7 +69,7 @@ def product(left: Any, right: Any) -> Any:
 def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regions) -> Any:
     """A new array of such memory, whose regions, the first of each pair, are copies of those of
     `array`, and all of it; None where that is to be recorded."""
-    if not _is_known(array) or not eager_size() or replay_code.is_recording():
+    if not _is_known(array) or not eager_size() or under_way.is_recording():
         return None
     nbytes = math.prod(shape) * np.dtype(array._code).itemsize
     own = array._storage.current()  # this version, whoever writes meanwhile
@@ -101,7 +101,7 @@ def _run(
 
 def _is_allowed(operands: Sequence[Any]) -> bool:
     """Whether anything is computed at once here, and NumPy can have these operands."""
-    if not eager_size() or replay_code.is_recording():
+    if not eager_size() or under_way.is_recording():
         return False
     return any(isinstance(value, Handle) for value in operands) and all(map(_is_known, operands))
 

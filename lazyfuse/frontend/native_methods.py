@@ -18,7 +18,7 @@ from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import OWN_WORDS, enter, lift
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime import native, ready, replay_code, session, trace
+from lazyfuse.runtime import native, ready, session, trace, under_way
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
@@ -112,7 +112,7 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        replay_code.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
+        under_way.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
         walking.Steps, walking.leave,
     )  # fmt: skip
 

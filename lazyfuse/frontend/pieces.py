@@ -21,7 +21,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
 from lazyfuse.ops.rules import PICKED
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import engine, replay_code
+from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
 
@@ -232,7 +232,7 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
     """Where the few elements lie that are to be written, and the value for NumPy; None where this
     cannot be at once."""
     is_pending = array._storage.node.buffer is None and not _is_unfilled(array)
-    is_loop = is_pending and is_written_piecewise(array, 0) and not replay_code.is_recording()
+    is_loop = is_pending and is_written_piecewise(array, 0) and not under_way.is_recording()
     given = None if is_pending else _given(array, value)
     if given is None and not is_loop:
         return None

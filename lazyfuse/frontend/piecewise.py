@@ -18,7 +18,7 @@ from lazyfuse.frontend.memory import MANY, give_zeros, is_filled, look
 from lazyfuse.frontend.shortcuts import FEW
 from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import replay_code
+from lazyfuse.runtime import under_way
 
 #: Recorded writes in a row after which an array is computed: of few elements, and of more.
 _IN_A_ROW, MANY_IN_A_ROW = 4, 8
@@ -77,7 +77,7 @@ def write_out(array: Any, size: int | None = None) -> None:
     if is_filled(array):
         wanted = size_of(array._layout.shape) if size is None else size
         total = size_of(array._storage.node.shape)
-        if wanted >= total or replay_code.is_recording():
+        if wanted >= total or under_way.is_recording():
             return
         give_zeros(array)
         if total <= MANY:

@@ -16,7 +16,7 @@ from lazyfuse.frontend.recording import Recording, UnfitError, numbered, rebuilt
 from lazyfuse.frontend.varying import Stopped, Tape, Varying, known
 from lazyfuse.ir.node import Const, Node, Source
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime import engine, replay_code, session
+from lazyfuse.runtime import engine, session, under_way
 
 
 class Arguments(NamedTuple):
@@ -95,12 +95,12 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     values = [_copied(value) for value in given]
     nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
     before, state = engine.asked(), np.random.get_state(legacy=False)
-    own, under_way = object(), replay_code.recordings
+    own, recordings = object(), under_way.recordings
     try:
-        under_way[own] = get_ident()
+        recordings[own] = get_ident()
         result = arguments.call(function, values)
     finally:
-        under_way.pop(own, None)
+        recordings.pop(own, None)
     if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
         np.random.set_state(state)  # the call that gives the result draws them
         raise UnfitError("it draws random numbers")

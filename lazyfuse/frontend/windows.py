@@ -31,7 +31,7 @@ from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
-from lazyfuse.runtime import replay_code
+from lazyfuse.runtime import under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -43,7 +43,7 @@ _SAVED = 5
 
 def largest() -> int:
     """The largest size of an operand; 0 where nothing is to be computed at once."""
-    return 0 if replay_code.is_recording() else eager_size()
+    return 0 if under_way.is_recording() else eager_size()
 
 
 def is_new(size: float) -> bool:

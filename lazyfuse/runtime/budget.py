@@ -1,12 +1,23 @@
-"""How much may be pending: operations one upon the other, and memory that they keep alive."""
+"""How much may be pending: operations one upon the other, and memory that they keep alive.
+
+What is computed from few elements alone gains nothing by waiting: recording an operation costs
+what NumPy needs for it, and a loop over the means of columns would make one long kernel for each
+of its turns. So chains of such operations are short, and what comes behind is computed at once.
+"""
 
 from __future__ import annotations
 
 import threading
+from operator import attrgetter
 
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.runtime.under_way import is_recording
+
+#: Operations on at most so many bytes are on few elements; and how many of them may be pending,
+#: one upon the other.
+FEW_BYTES, MOST_ON_FEW = 8_000, 16
 
 
 def is_over_budget(node: Node, options: Options) -> bool:
@@ -15,10 +26,40 @@ def is_over_budget(node: Node, options: Options) -> bool:
         return False
     if node.depth > options.max_pending_nodes:
         return True
+    if node.depth > MOST_ON_FEW and node.form.nbytes <= FEW_BYTES:
+        return True
+    return _may_hold_much(node, options)
+
+
+def _may_hold_much(node: Node, options: Options) -> bool:
     least = min(SMALL_HELD, options.max_pending_bytes)
     return node.held > least and BYTES[0] >= least
 
 
+def is_too_much(node: Node, options: Options, device: str) -> bool:
+    """Whether what is pending under a node is too much."""
+    return (
+        node.depth > options.max_pending_nodes
+        or (device == "cpu" and _is_long_for_few(node, options))
+        or (_may_hold_much(node, options) and holds_too_much(node, options.max_pending_bytes))
+    )
+
+
+def _is_long_for_few(node: Node, options: Options) -> bool:
+    """Whether the last operations are all on few elements, and nobody records them for later."""
+    if not options.eager_size or node.depth <= MOST_ON_FEW or is_recording():
+        return False
+    for _ in range(MOST_ON_FEW):
+        if node.nbytes > FEW_BYTES:
+            return False
+        pending = [src for src in node.srcs if src.buffer is None and src.srcs]
+        if not pending:
+            return False
+        node = max(pending, key=_depth)
+    return True
+
+
+_depth = attrgetter("depth")
 #: Bytes under an operation from which it is worth asking how many of them nobody else needs.
 SMALL_HELD = 3 << 20
 #: Dead inputs, in units of the result, that pending operations may keep alive.

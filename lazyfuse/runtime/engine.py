@@ -23,7 +23,7 @@ from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
-from lazyfuse.runtime.budget import holds_too_much, is_over_budget
+from lazyfuse.runtime.budget import is_over_budget, is_too_much
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, OvertakenError
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
@@ -89,13 +89,11 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> None:
 
 
 def enforce_budget(storage: Storage) -> None:
-    """Cut the trace: run what is pending when it is too deep or keeps too much dead memory
-    alive."""
+    """Cut the trace: run what is pending when it is too deep, for few elements earlier, or keeps
+    too much dead memory alive."""
     node = storage.node
     options = config.current()
-    if is_over_budget(node, options) and (
-        node.depth > options.max_pending_nodes or holds_too_much(node, options.max_pending_bytes)
-    ):
+    if is_over_budget(node, options) and is_too_much(node, options, storage.device):
         flush([node], storage.device)
 
 

@@ -22,7 +22,7 @@ from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, session, trace
-from lazyfuse.runtime.budget import SMALL_HELD
+from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, SMALL_HELD
 from lazyfuse.runtime.conditions import are_wanted
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -65,6 +65,7 @@ def places(
     found |= {f"{kind}_words": classes[kind].__basicsize__ // _WORD for kind in words}
     found["immediate"] = ErrorModes._fields.index("is_immediate")
     found["small_held"], found["small_floats"] = SMALL_HELD, len(recording.floats)
+    found["few_bytes"], found["most_on_few"] = FEW_BYTES, MOST_ON_FEW
     found["deep"] = trace.DEEP
     found["tuple_items"] = tuple.__basicsize__
     found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}

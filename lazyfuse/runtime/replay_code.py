@@ -17,23 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lazyfuse import config, events
-from lazyfuse.runtime import native, session
+from lazyfuse.runtime import native, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_method
 
 _state: dict[str, Any] = {}
 _lock = threading.RLock()
-
-#: The recordings under way, an object each, and the thread of each. While there are any, the code
-#: leaves all calls to the Python method, since they have to see them. Whoever adds one in a `try`
-#: and takes it out in its `finally`, by one call each, keeps the number right whatever interrupt
-#: comes when.
-recordings: dict[object, int] = {}
-
-
-def is_recording() -> bool:
-    """Whether this thread is recording a function for `fuse`."""
-    return bool(recordings) and threading.get_ident() in recordings.values()
 
 
 def layout() -> Any:
@@ -122,7 +111,7 @@ def _load() -> None:
     known_objects = {
         "NDARRAY": np.ndarray, "NONE": None, "TRUE": True, "NO_KEY": (), "EMPTY": np.empty,
         "VARIABLE": config.variable, "EXCEPTION": Exception, "ALLOCATE": backend.allocate,
-        "MEMORY": type(memory), "RECORDINGS": recordings,
+        "MEMORY": type(memory), "RECORDINGS": under_way.recordings,
     }  # fmt: skip
     calls = compiler.calls
     _write(table, {name: id(value) for name, value in known_objects.items()} | {
@@ -197,9 +186,9 @@ def hire(helpers: int) -> None:
 def _forget_threads() -> None:
     """A forked child has no workers, and none of the threads that record."""
     _state["table"][layout().TABLE["WORKERS"]] = 0
-    for each, thread in list(recordings.items()):
+    for each, thread in list(under_way.recordings.items()):
         if thread != threading.get_ident():
-            recordings.pop(each, None)
+            under_way.recordings.pop(each, None)
 
 
 def copy_address() -> int:

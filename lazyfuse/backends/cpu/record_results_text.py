@@ -45,7 +45,14 @@ limits:
   %orphan_bytes = call i64 @bounded(ptr %orphan_object)
   %enough = icmp sge i64 %orphan_bytes, %least
   %dead = and i1 %much, %enough
-  %ask = or i1 %deep, %dead
+  %form = call ptr @get(ptr %node, i64 {node_form})
+  %size_object = call ptr @get(ptr %form, i64 {form_nbytes})
+  %size = call i64 @bounded(ptr %size_object)
+  %is_small = icmp sle i64 %size, {few_bytes}
+  %is_chain = icmp sgt i64 %depth, {most_on_few}
+  %is_long = and i1 %is_small, %is_chain
+  %is_much = or i1 %deep, %dead
+  %ask = or i1 %is_much, %is_long
   br i1 %ask, label %enforce, label %fine
 enforce:
   %function = call ptr @object(i64 {ENFORCE})

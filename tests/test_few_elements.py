@@ -1,0 +1,105 @@
+"""Chains of operations on few elements, as on the means of columns, are cut: they gain nothing by
+waiting, and what comes behind is computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has nothing pending", allow_module_level=True)
+
+from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
+from lazyfuse.ir.graph import Graph, is_leaf, operands_of  # noqa: E402 - likewise
+from lazyfuse.runtime.budget import MOST_ON_FEW  # noqa: E402 - likewise
+
+pytestmark = pytest.mark.cpu("few elements that NumPy computes")
+TABLE = host.random.default_rng(0).uniform(0.5, 2.0, (2000, 4))
+RATES = host.array([0.9, 0.8, 0.7, 0.6])
+
+
+@pytest.fixture(params=("Python", "machine code"), autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "machine code":
+        native_methods.make_native(lf.LazyArray)
+    with lf.options(eager_size=1000, cold_size=0):
+        yield str(request.param)
+
+
+def depth(array: Any) -> int:
+    """The operations that are pending, one upon the other: nodes only bound them."""
+    if array._host is not None:
+        return 0
+    found: dict[Any, int] = {}
+    for node in Graph([array._storage.node]).nodes:
+        below = [found[src] for src in operands_of(node)]
+        found[node] = 0 if is_leaf(node) else 1 + max(below)
+    return found[array._storage.node]
+
+
+def test_chains_are_cut() -> None:
+    """Then the results are small arrays, at once; all of them are NumPy's."""
+    for _ in range(4):
+        given, wanted = lf.asarray(TABLE).mean(axis=0), TABLE.mean(axis=0)
+        rates, found = lf.asarray(RATES), []
+        assert depth(given)
+        for _ in range(60):
+            given, wanted = given * 0.5 + rates, wanted * 0.5 + RATES
+            found.append((given, wanted))
+            assert depth(given) <= MOST_ON_FEW + 1
+        assert given._host is not None
+        assert all(host.array_equal(host.asarray(one), other) for one, other in found)
+
+
+def test_chains_of_scalars_are_cut() -> None:
+    for _ in range(4):
+        total, wanted = lf.asarray(TABLE).sum(), TABLE.sum()
+        for number in range(60):
+            total, wanted = total * 0.5 + number, wanted * 0.5 + number
+            assert not isinstance(total, lf.LazyScalar) or depth(total) <= MOST_ON_FEW + 1
+        assert total == wanted
+
+
+def test_what_is_written_is_cut() -> None:
+    for _ in range(4):
+        given, wanted = lf.asarray(TABLE).mean(axis=0), TABLE.mean(axis=0)
+        for _ in range(60):
+            given *= 0.5
+            given += RATES
+            wanted *= 0.5
+            wanted += RATES
+            assert depth(given) <= MOST_ON_FEW + 2  # what was there is cut
+        assert host.array_equal(host.asarray(given), wanted)
+
+
+def test_chains_on_many_elements_are_not() -> None:
+    for _ in range(4):
+        given, wanted = lf.asarray(TABLE) * 1.0, TABLE * 1.0
+        for _ in range(60):
+            given, wanted = given * 0.5 + 1.0, wanted * 0.5 + 1.0
+        assert depth(given) == 121
+        mean = given.mean(axis=0) * 2.0 - 1.0  # few operations on few elements
+        assert depth(mean) > 121
+        assert host.array_equal(host.asarray(mean), wanted.mean(axis=0) * 2.0 - 1.0)
+
+
+def test_functions_that_are_recorded_are_whole() -> None:
+    @lf.fuse
+    def smoothed(table: Any) -> Any:
+        found = table.mean(axis=0)
+        for _ in range(40):
+            found = found * 0.5 + 1.0
+        return found
+
+    for _ in range(5):
+        wanted = TABLE.mean(axis=0)
+        for _ in range(40):
+            wanted = wanted * 0.5 + 1.0
+        assert host.array_equal(host.asarray(smoothed(lf.asarray(TABLE))), wanted)
+    assert smoothed.recordings == 1
