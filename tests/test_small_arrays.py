@@ -5,6 +5,7 @@ Sizes: everything small; and a limit in the middle, so that small arrays meet th
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -213,6 +214,25 @@ def test_small_transcendental_functions_at_once() -> None:
             lf.materialize(lf.log(x * 0))
         with pytest.warns(RuntimeWarning, match="overflow encountered in exp"):
             lf.materialize(lf.exp(x * 1e6))
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_copies_beside_other_objects_stay_small() -> None:
+    """`copy.deepcopy` gives a table of whatever else it has copied."""
+
+    class Layer:
+        def __init__(self) -> None:
+            self.weights = lf.array([[1.0, 2.0], [3.0, 4.0]]).T
+            self.shared = self.weights
+
+    with oracle.options(eager_size=100):
+        layer = Layer()
+        found = copy.deepcopy([layer, {"of": layer.weights}])
+        assert found[0].weights is found[0].shared is found[1]["of"]
+        assert found[0].weights._host is not None
+        assert found[0].weights.strides == (8, 16)
+        found[0].weights[0] = 7.0
+        assert layer.weights[0, 0] == 1.0
 
 
 #: What NumPy makes a small array of, and is none of ours; and lists of ours.

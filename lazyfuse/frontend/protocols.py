@@ -114,7 +114,8 @@ def shallow_copy(self: Any) -> Any:
 
 
 def deep_copy(self: Any, memo: Any) -> Any:
-    return methods.converted(self, self._code)
+    """A copy, of a small array a small one: the elements are numbers, which have no parts."""
+    return self.__copy__()
 
 
 def contains(self: Any, value: Any) -> bool:
