@@ -190,3 +190,18 @@ def test_report_at_exit() -> None:
     assert done.stdout == "[2 0 1]\n"
     assert "1 calls left the engine for NumPy" in done.stderr
     assert done.stderr.endswith("\n  unique  1\n")
+
+
+@pytest.mark.parametrize("size", (5, 5000, 50_000))
+@pytest.mark.parametrize("name", ("asarray", "ascontiguousarray", "asfortranarray"))
+def test_arrays_of_subclasses_can_be_written(name: str, size: int) -> None:
+    """They are copies, as of NumPy's arrays: those of matrices and masked arrays were read-only."""
+    values = host.arange(float(size))
+    for source in (host.matrix(values), host.ma.array(values, mask=values > 3)):
+        given = getattr(lf, name)(source)
+        assert type(given) is lf.LazyArray
+        given[..., 0] = 7.0
+        wanted = getattr(host, name)(source).copy()
+        wanted[..., 0] = 7.0
+        host.testing.assert_array_equal(host.asarray(given), wanted)
+        assert host.asarray(source).flat[0] == 0.0

@@ -200,6 +200,10 @@ def _listed(table: Mapping[types.ModuleType, str]) -> dict[str, Any]:
     }
 
 
+#: Functions that make arrays of NumPy's own class of those of classes derived from it.
+_OF_VALUES = frozenset(("asarray", "ascontiguousarray", "asfortranarray"))
+
+
 def _guarded(name: str, function: Any) -> Any:
     """A function of the namespace: arrays that only NumPy knows (objects, strings, dates, masked)
     go to NumPy's. It has NumPy's signature, unless it takes more than NumPy's function does, and
@@ -213,7 +217,9 @@ def _guarded(name: str, function: Any) -> Any:
         if others.decide(public, args, kwargs):
             return others.call(public, args, kwargs)
         if args and is_subclass(args[0]):
-            return fallback.call(public, *args, **kwargs)
+            if name not in _OF_VALUES:
+                return fallback.call(public, *args, **kwargs)
+            args = (np.asarray(args[0]), *args[1:])
         try:
             return function(*args, **kwargs)
         except ForeignError:
