@@ -195,7 +195,7 @@ def test_report_at_exit() -> None:
 @pytest.mark.parametrize("size", (5, 5000, 50_000))
 @pytest.mark.parametrize("name", ("asarray", "ascontiguousarray", "asfortranarray"))
 def test_arrays_of_subclasses_can_be_written(name: str, size: int) -> None:
-    """They are copies, as of NumPy's arrays: those of matrices and masked arrays were read-only."""
+    """They are copies, as of NumPy's arrays; they were read-only."""
     values = host.arange(float(size))
     for source in (host.matrix(values), host.ma.array(values, mask=values > 3)):
         given = getattr(lf, name)(source)
