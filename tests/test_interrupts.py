@@ -449,6 +449,25 @@ def test_compiling_where_no_thread_helps(program: str, tmp_path: Path) -> None:
         LAZYFUSE_CACHE_DIR=str(tmp_path))  # fmt: skip
 
 
+LEFT_TAKEN = """
+import numpy, lazyfuse as lf
+from llvmlite.binding import ffi
+a = lf.asarray(numpy.linspace(1.0, 2.0, 1000))
+for turn in range(3):
+    ffi.lib._lock.__enter__()  # as an interrupt behind the first line of a call leaves it
+    ffi.lib._lock.__enter__()
+    found = numpy.asarray(a * 2.0 + (turn + 1.5) ** a)
+    assert abs(found[0] - 3.5 - turn) < 1e-9
+    lf.cache_clear(disk=True)
+"""
+
+
+def test_a_lock_of_llvmlite_that_is_left_taken(tmp_path: Path) -> None:
+    """The thread that compiled waited for it for ever, and the main one for that."""
+    run(LEFT_TAKEN, LAZYFUSE_EAGER_SIZE="0", LAZYFUSE_COLD_SIZE="0",
+        LAZYFUSE_CACHE_DIR=str(tmp_path))  # fmt: skip
+
+
 NEVER_BEGUN = """
 import _thread, time
 from lazyfuse import interrupts

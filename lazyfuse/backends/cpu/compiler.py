@@ -174,8 +174,8 @@ class Compiler:
 
     def _asked(self, question: Callable[[Jit], _R]) -> _R:
         """What LLVM answers. It is imported before another thread asks: that would wait for ever
-        for the locks of an import which an interrupt has left taken."""
-        from lazyfuse.backends.cpu.jit import Jit
+        for the locks of an import which an interrupt has left taken, or for llvmlite's own."""
+        from lazyfuse.backends.cpu.jit import Jit, let_go
 
         def asked() -> _R:
             with self._lock:
@@ -183,4 +183,5 @@ class Compiler:
                     self._jit = Jit(self.triple, self.cpu, self.flags, self.level)
             return question(self._jit)
 
+        let_go()
         return uninterrupted(asked)

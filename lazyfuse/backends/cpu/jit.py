@@ -38,6 +38,14 @@ def host() -> Host:
     return Host(llvmlite.__version__, numbers, triple, cpu, llvm.get_host_cpu_features().flatten())
 
 
+def let_go() -> None:
+    """Give back llvmlite's lock where this thread has it and makes no call: an interrupt at the
+    begin of one, as when an object of LLVM dies, leaves it taken, and others wait for ever."""
+    lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    while lock is not None and lock._is_owned():
+        lock.release()
+
+
 class Jit:
     """Compiles for one CPU, in LLVM's words; see `compiler.Compiler`. Thread-safe."""
 
