@@ -23,7 +23,7 @@ from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, unfinished
-from lazyfuse.runtime.budget import is_over_budget, is_too_much
+from lazyfuse.runtime.budget import asked_again, is_over_budget, is_too_much
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, OvertakenError
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
@@ -94,7 +94,7 @@ def enforce_budget(storage: Storage) -> None:
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
-        flush([node], storage.device)
+        flush([node, *asked_again(node)], storage.device)
 
 
 def flush(nodes: Sequence[Node], device: str) -> None:
