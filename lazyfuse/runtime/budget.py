@@ -8,16 +8,18 @@ of its turns. So chains of such operations are short, and what comes behind is c
 from __future__ import annotations
 
 import threading
-from operator import attrgetter
 
 from lazyfuse.config import Options
+from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.runtime.shared import is_free
 from lazyfuse.runtime.under_way import is_recording
 
 #: Operations on at most so many bytes are on few elements; and how many of them may be pending,
-#: one upon the other.
+#: one upon the other. How many are looked at when they are computed.
 FEW_BYTES, MOST_ON_FEW = 8_000, 16
+_MOST_WALKED = 64
 
 
 def is_over_budget(node: Node, options: Options) -> bool:
@@ -49,17 +51,41 @@ def _is_long_for_few(node: Node, options: Options) -> bool:
     """Whether the last operations are all on few elements, and nobody records them for later."""
     if not options.eager_size or node.depth <= MOST_ON_FEW or is_recording():
         return False
-    for _ in range(MOST_ON_FEW):
-        if node.nbytes > FEW_BYTES:
+    for _ in range(MOST_ON_FEW):  # asked at each operation
+        form = node.form
+        if (node.nbytes if form is UNKNOWN else form.nbytes) > FEW_BYTES:
             return False
-        pending = [src for src in node.srcs if src.buffer is None and src.srcs]
-        if not pending:
+        deepest, srcs = 0, node.srcs
+        for src in srcs:
+            if src.depth > deepest and src.srcs:
+                deepest, node = src.depth, src
+        if not deepest:
             return False
-        node = max(pending, key=_depth)
     return True
 
 
-_depth = attrgetter("depth")
+def asked_again(node: Node) -> list[Node]:
+    """What is on few elements under a node that is, and an array holds or others read: computed
+    with it, or they would compute it anew, and what it is computed from, perhaps from many."""
+    if node.nbytes > FEW_BYTES:
+        return []
+    readers: dict[Node, int] = {node: 0}
+    walked = [node]
+    for current in walked:  # which grows
+        for src in current.srcs:
+            if src.buffer is not None or not src.srcs or src.nbytes > FEW_BYTES:
+                continue
+            if src not in readers and len(walked) < _MOST_WALKED:
+                walked.append(src)
+            readers[src] = readers.get(src, 0) + 1
+    del readers[node]
+    return [
+        each
+        for each, count in readers.items()
+        if (each.is_held or each.users > count) and not is_free(each)
+    ]
+
+
 #: Bytes under an operation from which it is worth asking how many of them nobody else needs.
 SMALL_HELD = 3 << 20
 #: Dead inputs, in units of the result, that pending operations may keep alive.
