@@ -94,12 +94,14 @@ def enforce_budget(storage: Storage) -> None:
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
-        flush([node, *asked_again(node)], storage.device)
+        flush([node], storage.device, asked_again)
 
 
-def flush(nodes: Sequence[Node], device: str) -> None:
+def flush(
+    nodes: Sequence[Node], device: str, beside: Callable[[Node], list[Node]] | None = None
+) -> None:
     """Compute nodes: afterwards each has its buffer.
-    Nodes that live on and are dear are stored as well.
+    Nodes that live on and are dear are stored as well, and what `beside` gives for the first.
 
     Raises MemoryError when there is no memory; the trace is kept then. Gives the warnings of
     floating point conditions that operations met, at the lines that recorded them, or raises
@@ -112,9 +114,12 @@ def flush(nodes: Sequence[Node], device: str) -> None:
             wanted = nodes if nodes[0].buffer is None else ()
         else:
             wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
+        asked = len(wanted)
+        if wanted and beside is not None:  # under the lock: what it gives stays pending
+            wanted = [*wanted, *beside(wanted[0])]
         nested[0] += 1
         try:
-            findings = _flushed(wanted, device) if wanted else ()
+            findings = _flushed(wanted, device, asked) if wanted else ()
         finally:
             nested[0] -= 1
     for finding in findings:
@@ -136,26 +141,30 @@ class Machine(NamedTuple):
 machines: list[Machine] = []
 
 
-def _flushed(wanted: Sequence[Node], device: str) -> Sequence[Finding]:
-    """Compute pending nodes, each there once."""
-    walked, started, whole = None, session.runs[0], None
+def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding]:
+    """Compute pending nodes, each there once, of which the first `asked` have to be."""
+    wanted, whole = given, None
+    walked, started = None, session.runs[0]
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
         if found is True:
             return ()
         if found is not None and not found[2]:
-            wanted, whole = [*wanted, *kept(wanted, found[:3])], len(wanted)
+            wanted, whole = [*given, *kept(given, found[:3])], asked
             found = machines[-1].flush(wanted, device, config.current(), True)
             if found is True:
                 return ()
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
             return _told(Trace(wanted, walked, started), *found[3:])
-    if walked is None or session.runs[0] != started:  # code of the user may have run
-        walked, wanted, whole = None, pending_of(wanted[:whole]), None
+    if session.runs[0] != started:  # code of the user may have run
+        given, walked = given[:asked], None
+    if walked is None:
+        wanted, whole = pending_of(given), None
     pending = trace(wanted, walked, started, whole)
+    pending.asked = min(pending.asked, asked)
     if unfinished.runs and unfinished.finish(pending.nodes):
-        pending = trace(pending_of(wanted[:whole]))
+        pending = trace(pending_of(given[:asked]))
     return _run(pending, device) if pending.outputs else ()
 
 
