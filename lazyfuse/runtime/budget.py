@@ -28,7 +28,7 @@ def is_over_budget(node: Node, options: Options) -> bool:
         return False
     if node.depth > options.max_pending_nodes:
         return True
-    if node.depth > MOST_ON_FEW and node.form.nbytes <= FEW_BYTES:
+    if node.depth > MOST_ON_FEW and node.shape and node.form.nbytes <= FEW_BYTES:
         return True
     return _may_hold_much(node, options)
 
@@ -48,8 +48,9 @@ def is_too_much(node: Node, options: Options, device: str) -> bool:
 
 
 def _is_long_for_few(node: Node, options: Options) -> bool:
-    """Whether the last operations are all on few elements, and nobody records them for later."""
-    if not options.eager_size or node.depth <= MOST_ON_FEW or is_recording():
+    """Whether the last operations are all on few elements, and nobody records them for later.
+    Scalars are none of these: what follows them would be pending again."""
+    if not options.eager_size or node.depth <= MOST_ON_FEW or not node.shape or is_recording():
         return False
     for _ in range(MOST_ON_FEW):  # asked at each operation
         form = node.form

@@ -48,9 +48,13 @@ limits:
   %form = call ptr @get(ptr %node, i64 {node_form})
   %size_object = call ptr @get(ptr %form, i64 {form_nbytes})
   %size = call i64 @bounded(ptr %size_object)
+  %shape = call ptr @get(ptr %node, i64 {node_shape})
+  %axes = call i64 @tuple_size(ptr %shape)
+  %is_array = icmp sgt i64 %axes, 0
   %is_small = icmp sle i64 %size, {few_bytes}
   %is_chain = icmp sgt i64 %depth, {most_on_few}
-  %is_long = and i1 %is_small, %is_chain
+  %is_few = and i1 %is_small, %is_array
+  %is_long = and i1 %is_few, %is_chain
   %is_much = or i1 %deep, %dead
   %ask = or i1 %is_much, %is_long
   br i1 %ask, label %enforce, label %fine
