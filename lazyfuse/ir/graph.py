@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from lazyfuse.ir.node import Const, Node, Scan, Update
+from lazyfuse.ir.node import Const, Node, Scan, Update, View
 
 
 class Graph:
@@ -53,6 +53,13 @@ def operands_of(node: Node) -> tuple[Node, ...]:
     """What computing a node needs. One that has its memory may still have operands, where an
     interrupt came before it let them go."""
     return node.srcs if node.buffer is None else ()
+
+
+def memory_of(node: Node) -> Node:
+    """The node whose memory holds this one: views own none."""
+    while isinstance(node, View) and node.buffer is None:
+        node = node.srcs[0]
+    return node
 
 
 def is_leaf(node: Node) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lazyfuse.ir.kernel import Kernel, Phase, Role
-from lazyfuse.ir.node import Node
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Node, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Renew, Step
+from lazyfuse.ir.region import left_by
 from lazyfuse.ops.shapes import size_of
 
 
@@ -78,6 +80,13 @@ def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
                 taken.add(source.slot)
                 break
     return tuple(pairs)
+
+
+def kept_by(node: Update) -> tuple[Layout, ...]:
+    """What a write leaves of its base."""
+    if node.index is not None:
+        return (Layout(node.shape, node.strides, 0),)
+    return tuple(left_by(node.layout, node.shape, node.strides))
 
 
 def traffic(

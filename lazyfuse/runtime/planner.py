@@ -16,10 +16,8 @@ from lazyfuse.ir.blank import Blank
 from lazyfuse.ir.graph import Graph, is_leaf, label, topological
 from lazyfuse.ir.group import Group
 from lazyfuse.ir.kernel import Kernel
-from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Node, Opaque, Source, Update
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Refusal, Renew, Step, WhyNot
-from lazyfuse.ir.region import left_by
 from lazyfuse.ir.verify import verify_graph, verify_kernel, verify_plan
 from lazyfuse.lower.canonical import Lowered, canonical
 from lazyfuse.lower.contract import contract
@@ -29,7 +27,7 @@ from lazyfuse.lower.steps import with_steps
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
 from lazyfuse.runtime.conditions import kept_bytes
-from lazyfuse.runtime.memory import donors, traffic, with_frees
+from lazyfuse.runtime.memory import donors, kept_by, traffic, with_frees
 from lazyfuse.runtime.waves import find_waves
 from lazyfuse.schedule.fusion import Limits
 from lazyfuse.schedule.hazards import reads_elsewhere
@@ -186,7 +184,7 @@ class _Planner:
             self.refusals.append(Refusal(base, node, WhyNot.HAZARD, "it is written to new memory"))
         nbytes = size_of(node.shape) * int(node.dtype[1:])
         old = None if isinstance(base, Blank) else self.slots[base]
-        kept = () if old is None else _kept(node)
+        kept = () if old is None else kept_by(node)
         self.steps.append(Renew(self._slot(node), old, nbytes, not hazard, kept, node))
 
     def _launch(self, group: Group, lowered: Lowered) -> None:
@@ -230,13 +228,6 @@ class _Planner:
             self._slot(node),
             WhyNot.UNSUPPORTED,
         )
-
-
-def _kept(node: Update) -> tuple[Layout, ...]:
-    """What a write leaves of its base."""
-    if node.index is not None:
-        return (Layout(node.shape, node.strides, 0),)
-    return tuple(left_by(node.layout, node.shape, node.strides))
 
 
 def _needs(node: Node, stored: set[Node]) -> tuple[list[Node], list[Const]]:

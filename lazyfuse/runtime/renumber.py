@@ -12,8 +12,7 @@ from lazyfuse.ir.graph import topological
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.plan import Call, Launch, Operand, Plan, Renew, ScalarSlot, Step
-from lazyfuse.ir.region import left_by
-from lazyfuse.runtime.memory import traffic
+from lazyfuse.runtime.memory import kept_by, traffic
 
 _Number = Callable[[int], int]
 _Nodes = Mapping[Node, Node]
@@ -109,14 +108,9 @@ def _step(step: Step, copies: _Nodes, slots: Sequence[Node], number: _Number) ->
         return _launch(step, copies, slots, number)
     assert isinstance(step, Renew)
     node = copies[step.node]
-    kept = step.kept and region_left(node)
-    return replace(step, nbytes=number(step.nbytes), kept=kept, node=node)
-
-
-def region_left(node: Node) -> tuple[Layout, ...]:
-    """What a write without an index leaves of its base."""
     assert isinstance(node, Update)
-    return tuple(left_by(node.layout, node.shape, node.strides))
+    kept = step.kept and kept_by(node)
+    return replace(step, nbytes=number(step.nbytes), kept=kept, node=node)
 
 
 def _launch(step: Launch, copies: _Nodes, slots: Sequence[Node], number: _Number) -> Launch:

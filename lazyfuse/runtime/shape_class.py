@@ -17,7 +17,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from lazyfuse.ir.graph import topological
+from lazyfuse.ir.graph import memory_of, topological
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.region import are_apart
@@ -50,11 +50,11 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     """The class of a trace; None where there is none: of indices and library calls, of parts of
     what is computed and has several axes, of writes to what is read elsewhere, of arrays without
     elements; and where all numbers are small."""
+    if not _are_plain_writes(pending):
+        return None
     is_sum = _offsets_add_up(pending.nodes)
     letters = _Letters(is_sum=is_sum)
     key: list[object] = []
-    if not _are_plain_writes(pending):
-        return None
     for node in pending.nodes:
         rest = _rest(node, letters)
         if rest is None or len(node.shape) > _MOST_AXES:
@@ -164,18 +164,11 @@ def _reused(node: Node) -> tuple[int, ...]:
     """How many times a node reads what is pending under views. Elsewhere the extents say so."""
     if node.buffer is not None:
         return ()
-    under = [_under(src) for src in node.srcs if type(src) is View or type(node) is View]
+    under = [memory_of(src) for src in node.srcs if type(src) is View or type(node) is View]
     size = size_of(node.shape)
     return tuple(
         [min(size // max(size_of(own.shape), 1), _MANY) for own in under if own.buffer is None]
     )
-
-
-def _under(node: Node) -> Node:
-    """The node whose memory holds this one."""
-    while type(node) is View and node.buffer is None:
-        node = node.srcs[0]
-    return node
 
 
 def _offsets_add_up(nodes: Sequence[Node]) -> bool:

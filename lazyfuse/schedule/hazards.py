@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lazyfuse.ir.expression import Expression, Read, Term
-from lazyfuse.ir.graph import is_leaf
+from lazyfuse.ir.graph import is_leaf, memory_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Node, Update, View
 from lazyfuse.ir.region import are_apart
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.schedule.fusion import Limits, join_alone
-from lazyfuse.schedule.stores import memory_of
 
 
 def torn_values(stored: dict[Node, None], limits: Limits) -> set[Node]:

@@ -12,14 +12,14 @@ from collections import Counter
 from typing import NamedTuple
 
 from lazyfuse.ir.expression import Read, Term
-from lazyfuse.ir.graph import Graph, is_leaf, topological
+from lazyfuse.ir.graph import Graph, is_leaf, memory_of, topological
 from lazyfuse.ir.group import Group, collapses
 from lazyfuse.ir.node import Map, Node, Reduce
 from lazyfuse.ir.plan import Refusal, WhyNot
 from lazyfuse.schedule import cost
 from lazyfuse.schedule.fusion import Limits, fuse, has_run, join_alone
 from lazyfuse.schedule.hazards import torn_values
-from lazyfuse.schedule.stores import memory_of, required_stores
+from lazyfuse.schedule.stores import required_stores
 
 #: Rounds of grouping; each stores what the round before would have computed several times.
 ROUNDS = 4

@@ -8,7 +8,7 @@ stored = outputs, reductions, scans, updates, library calls and their operands, 
 from __future__ import annotations
 
 from lazyfuse.ir.blank import Blank
-from lazyfuse.ir.graph import Graph, is_leaf, topological
+from lazyfuse.ir.graph import Graph, is_leaf, memory_of, topological
 from lazyfuse.ir.layout import index_map
 from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Opaque, Reduce, Scan, Update, View
 from lazyfuse.ops.shapes import size_of
@@ -41,13 +41,6 @@ def required_stores(
         for node in graph.nodes
         if node in stored and not is_leaf(node) and not isinstance(node, View | Blank)
     }
-
-
-def memory_of(node: Node) -> Node:
-    """The node whose memory holds this one: views own none."""
-    while isinstance(node, View) and node.buffer is None:
-        node = node.srcs[0]
-    return node
 
 
 def _is_not_affine(view: View) -> bool:
