@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 from typing import Any
@@ -19,10 +19,10 @@ import numpy as np
 import lazyfuse as lf
 from lazyfuse.runtime import engine
 from perf.bars import Bar
+from perf.gpu_rivals import Program, Rival
 from perf.workloads.science import equation_of_state, seawater_inputs
 from perf.workloads.standard import layer_norm, softmax
 
-Program = Callable[[Any, Any], Any]
 #: Operations of the chains, and the share of a copy's bandwidth that they have to reach.
 CHAINS, OF_COPY = (2, 4, 8, 16, 24), 0.90
 #: The share that folds and programs of rows have to reach.
@@ -31,6 +31,8 @@ OF_COPY_FOLDS = 0.85
 HOST_US, FUSED_HOST_US = 20.0, 8.0
 #: How much faster than CuPy, operation by operation, an equation of state has to be.
 STATE_RATIO = 20.0
+#: The fastest rival's time in ours, at least: the clock and the card vary by that much.
+RIVAL_RATIO = 0.98
 ROW = 8192
 
 
@@ -38,6 +40,7 @@ ROW = 8192
 class Card:
     """A device, the library that it is compared with, how that waits for it, and the bytes of an
     array: far beyond any cache, on a GPU. `repeats`: groups of calls, the least of which counts.
+    `rivals`: compilers that get the same questions.
     """
 
     name: str
@@ -45,19 +48,23 @@ class Card:
     wait: Callable[[], object]
     nbytes: int = 1 << 29
     repeats: int = 7
+    rivals: dict[str, Rival] = field(default_factory=dict)
 
-    def seconds(self, run: Callable[[], object], calls: int = 20) -> float:
+    def seconds(
+        self, run: Callable[[], object], calls: int = 20, wait: Callable[[], object] | None = None
+    ) -> float:
         """The least time of one call among several groups of calls, after a warm-up: so many that
         the start of the first and the wait for the last do not count."""
+        wait = wait or self.wait
         for _ in range(2):
             run()
-        self.wait()
+        wait()
         best = float("inf")
         for _ in range(self.repeats):
             start = time.perf_counter()
             for _ in range(calls):
                 run()
-            self.wait()
+            wait()
             best = min(best, (time.perf_counter() - start) / calls)
         return best
 
@@ -147,7 +154,18 @@ def _timed(card: Card, asked: Question, lazy: Any, there: Any, copied: float) ->
         "wanted": asked.of_copy,
         "lazyfuse_s": own,
         "peer_s": peers,
+        "rivals_s": dict(_rivals(card, asked.program, there)),
     }
+
+
+def _rivals(card: Card, program: Program, there: Any) -> Iterator[tuple[str, float | None]]:
+    """The time of each rival; none for what it cannot compile."""
+    for name, rival in card.rivals.items():
+        try:
+            run, wait = rival(program, there)
+            yield name, card.seconds(run, wait=wait)
+        except Exception:  # whatever a compiler says: it is the rival's answer
+            yield name, None
 
 
 def host_times(card: Card) -> dict[str, float]:
@@ -225,11 +243,18 @@ def measure(card: Card, show: Callable[[str], None] = print) -> dict[str, Any]:
             f"{row['workload']:28}{row['dtype']:9}{row['lazyfuse_s'] * 1e3:9.3f} ms"
             f"{row['gb_per_s']:8.0f} GB/s {row['of_copy']:5.0%} of a copy"
             f"{row['peer_s'] / row['lazyfuse_s']:8.1f} x the peer, op by op"
+            + "".join(f", {name} {_ratio(row, name)}" for name in row["rivals_s"])
         )
     report |= {"host": host_times(card), "graphs": small_kernels(card), "state": state(card)}
     for bar in bars(report):
         show(str(bar))
     return report
+
+
+def _ratio(row: dict[str, Any], rival: str) -> str:
+    """A rival's time in ours."""
+    seconds = row["rivals_s"][rival]
+    return "none" if seconds is None else f"{seconds / row['lazyfuse_s']:.2f}"
 
 
 def bars(report: dict[str, Any]) -> Iterator[Bar]:
@@ -238,6 +263,11 @@ def bars(report: dict[str, Any]) -> Iterator[Bar]:
         if row["wanted"]:
             name = f"{row['workload']}, {row['dtype']}, of a copy"
             yield Bar(name, row["of_copy"] * 100, row["wanted"] * 100, "%", True)
+        times = {name: value for name, value in row["rivals_s"].items() if value is not None}
+        if times:
+            fastest = min(times, key=times.__getitem__)
+            name = f"{row['workload']}, {row['dtype']}, {fastest} to lazyfuse"
+            yield Bar(name, times[fastest] / row["lazyfuse_s"], RIVAL_RATIO, "x", True)
     host, state = report["host"], report["state"]
     yield Bar("ten operations, host", host["plain_us"], HOST_US, "us", False)
     yield Bar("ten operations under fuse, host", host["fuse_us"], FUSED_HOST_US, "us", False)
