@@ -10,7 +10,7 @@ import pytest
 from cuda_check import ARCHITECTURES, needs_ptx
 
 import lazyfuse as lf
-from lazyfuse.backends.cuda_ptx import CudaPtxBackend
+from lazyfuse.backends.cuda_ptx import CudaPtxBackend, floats
 from lazyfuse.runtime import session
 
 pytestmark = [pytest.mark.engine, needs_ptx]
@@ -59,3 +59,50 @@ def test_what_reads_sums(dtype: str) -> None:
         for name, expected in program(np, *given).items():
             own = lf.asnumpy(found[name])
             assert own.dtype == expected.dtype and np.array_equal(own, expected), name
+
+
+def quotients(x: np.ndarray, y: np.ndarray) -> None:
+    """All pairs, divided by the text and by NumPy."""
+    with lf.options(device="cuda-ptx", disk_cache=False, eager_size=0), np.errstate(all="ignore"):
+        own = lf.asnumpy(lf.array(x)[:, None] / lf.array(y)[None, :])
+        expected = x[:, None] / y[None, :]
+    same = own.view("u2") == expected.view("u2")
+    same |= np.isnan(own) & np.isnan(expected)
+    at = np.argwhere(~same)
+    assert not at.size, [(x[i], y[j], own[i, j], expected[i, j]) for i, j in at[:5]]
+
+
+@pytest.mark.parametrize("ulp", [-1, 0, 1])
+def test_quotients_of_float16(ulp: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair of significands, with a reciprocal that is as wrong as the device's may be (1 ULP,
+    PTX ISA, "rcp"); and each number by and under special ones.
+    """
+
+    def reciprocal(x: np.ndarray) -> np.ndarray:
+        found = np.reciprocal(x).astype(np.float32)
+        return np.nextafter(found, np.float32(ulp * np.inf)) if ulp else found
+
+    asked: list[int] = []
+    monkeypatch.setitem(floats._APPROXIMATE, "rcp", lambda x: (asked.append(1), reciprocal(x))[1])
+    lf.cache_clear()
+    significands = np.arange(1024, 2048).astype("f2")
+    quotients(significands, significands)
+    assert asked
+    numbers = np.arange(1 << 16, dtype="u2").view("f2")
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 6e-8, 6.1e-5, 65504, -1, 3], "f2")
+    if not ulp:  # what is not a number near 1 has no neighbours of interest
+        quotients(numbers, special)
+        quotients(special, numbers)
+    lf.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_powers_of_float16(name: str) -> None:
+    """Of all exponents: as NumPy's, or the neighbour of few that lie in the middle of two."""
+    numbers = np.arange(1 << 16, dtype="u2").view("f2")
+    with lf.options(device="cuda-ptx", disk_cache=False, eager_size=0), np.errstate(all="ignore"):
+        own = lf.asnumpy(getattr(lf, name)(lf.array(numbers)))
+        expected = getattr(np, name)(numbers.astype("f8")).astype("f2")
+    assert np.array_equal(np.isnan(own), np.isnan(expected))
+    apart = np.abs(own.view("i2").astype("i4") - expected.view("i2"))[~np.isnan(own)]
+    assert apart.max() <= 1 and (apart > 0).sum() <= 15

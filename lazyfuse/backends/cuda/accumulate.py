@@ -4,8 +4,10 @@ The struct of phase p is `State{p}`, with fields `f#` (the value; complex has .r
 (the remembered index of argmax and argmin; `NO_INDEX` while nothing was seen). Folding a value and
 combining two partial results are the same function on two states, so the order of additions is a
 tree that the launch geometry alone decides: results repeat from run to run on one device, and
-differ from NumPy's pairwise order within the same error bound. Indices along one axis come in
-order, and are folded by `lf_fold`, which need not look for the smaller of two.
+differ from NumPy's pairwise order within the same error bound. `lf_combine` gives the same whatever
+state comes first, so that all threads of a group may combine in their own order. Indices along one
+axis come in order, and are folded by `lf_fold`, which need not look for the smaller of two; so are
+extremes of float64, with zeros of both signs as they come.
 
 float16 folds in float and rounds once, where it is read. `Accumulator.chunk`, which is about
 NumPy's order of additions, has no meaning here. Products near underflow depend on the order too: a
@@ -27,6 +29,12 @@ NO_INDEX = "((ix)((ux)-1 >> 1))"
 _ORDERED = {"maximum": ">=", "minimum": "<="}
 _ARG = {"argmax": ">", "argmin": "<"}
 _LOSING = {"fmax": ">=", "fmin": "<="}
+_COMMUTING = {
+    "maximum": "lf_maximum",
+    "minimum": "lf_minimum",
+    "fmax": "lf_fmax",
+    "fmin": "lf_fmin",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +91,8 @@ def definitions(phase: int, folds: Sequence[Fold], *, in_order: bool) -> str:
 
 def fold_function(folds: Sequence[Fold], *, in_order: bool) -> str:
     """The function that folds one element; `in_order`: those of a thread come by their index."""
-    keep = any(fold.keeps_index for fold in folds)
-    return "lf_fold" if in_order and keep else "lf_combine"
+    differ = any(fold.keeps_index or _is_long_extreme(fold) for fold in folds)
+    return "lf_fold" if in_order and differ else "lf_combine"
 
 
 def _in_order(phase: int, folds: Sequence[Fold]) -> str:
@@ -160,14 +168,15 @@ def _extreme(dtype: str, *, lowest: bool) -> float | int:
 
 
 def _combine(fold: Fold, *, in_order: bool = False) -> str:
-    """One statement that folds `b` into `a`; `a` holds the earlier elements if order matters."""
+    """One statement that folds `b` into `a`; `a` holds the earlier elements if `in_order`."""
     number, typename = fold.number, CTYPES[fold.dtype].value
     operands = f"const {typename} p = a.f{number}, q = b.f{number};"
     if fold.keeps_index:
         take = f"a.f{number} = q; a.g{number} = b.g{number};"
         takes = _takes_later(fold) if in_order else _takes(fold)
         return f"{{ {operands} if ({takes}) {{ {take} }} }}"
-    return f"{{ {operands} a.f{number} = {pair(fold, 'p', 'q')}; }}"
+    text = pair(fold, "p", "q") if in_order else _commuting(fold, "p", "q")
+    return f"{{ {operands} a.f{number} = {text}; }}"
 
 
 def _takes(fold: Fold) -> str:
@@ -200,6 +209,8 @@ def pair(fold: Fold, p: str, q: str) -> str:
         return _complex_pair(op, dtype, p, q)
     if dtype == "b1":
         return spell(_BOOL_OPS.get(op, op), "b1", "b1", [p, q])
+    if dtype == "f4" and op in _COMMUTING:
+        return _commuting(fold, p, q)
     if op in _ORDERED:
         nan = f" || {p} != {p}" if dtype[0] == "f" else ""
         return f"({p} {_ORDERED[op]} {q}{nan} ? {p} : {q})"
@@ -207,6 +218,18 @@ def pair(fold: Fold, p: str, q: str) -> str:
         nan = f" || {q} != {q}" if dtype[0] == "f" else ""
         return f"({p} {_LOSING[op]} {q}{nan} ? {p} : {q})"
     return spell(op, dtype, dtype, [p, q])
+
+
+def _commuting(fold: Fold, p: str, q: str) -> str:
+    """The same for two values of which none is the earlier: +0 is above -0."""
+    if fold.dtype[0] == "f" and fold.acc.op in _COMMUTING:
+        return f"{_COMMUTING[fold.acc.op]}({p}, {q})"
+    return pair(fold, p, q)
+
+
+def _is_long_extreme(fold: Fold) -> bool:
+    """Whether one order is cheaper than none: the device has instructions for float32 alone."""
+    return fold.dtype == "f8" and fold.acc.op in _COMMUTING
 
 
 #: Arithmetic on bools, as NumPy has it.

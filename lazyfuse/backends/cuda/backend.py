@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 #: Counts up whenever a renderer writes other text for the same kernel: cached binaries of older
 #: text are not loaded.
-RENDER_VERSION = 6
+RENDER_VERSION = 7
 #: Buffers of one kernel, beyond which the scheduler splits groups: compile time grows past 100.
 MAX_ARGS = 64
 

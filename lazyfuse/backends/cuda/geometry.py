@@ -17,9 +17,12 @@ MOST_BLOCKS, MOST_SPLITS = 2**31 - 1, 65535
 #: row: those that run at once, so that rows stay in L2. Without, a block per tile is best: 132
 #: multiprocessors copied 2.81 TB/s with 16 blocks each in a loop, 2.90 with 64, 3.01 so (H100).
 SCRATCH_BLOCKS = 8
-#: Elements a thread should fold before more threads share a row or a column. Beyond a warp, each
-#: should have more: so many elements of rows that are read once, so many bytes of others.
-ROW_ELEMENTS, COLUMN_ELEMENTS, LONE_ELEMENTS, LANE_BYTES = 8, 8, 32, 64
+#: Elements a thread should fold before more threads share a row or a column.
+ROW_ELEMENTS, COLUMN_ELEMENTS = 8, 8
+#: Beyond a warp, each should have more, since what joins threads costs as much as folding some 20
+#: elements: so many bytes of rows that are read once, and of others, which lie in shared memory
+#: meanwhile; fewer where the rows are too few to fill the device.
+LONE_BYTES, LANE_BYTES, FEW_LANE_BYTES = 256, 128, 64
 #: Threads of a block that has several rows.
 ROW_THREADS = 256
 #: Elements a thread must keep when blocks share an outer index.
@@ -101,11 +104,10 @@ def _rows(
 ) -> tuple[tuple[int, int], int, int]:
     """Block, rows per tile, and blocks that share a row."""
     lanes = max(1, min(threads, power_of_two(-(-inner // ROW_ELEMENTS))))
-    if len(program.launches) == 1:  # joining lanes takes time, and rows may fill the device
-        enough = -(-ROW_BLOCKS * target.processors * threads // outer)
-        fewest = max(enough, -(-inner // LONE_ELEMENTS))
-    else:  # a row should lie in caches yet when it is read again: the fewer at once, the better
-        fewest = -(-inner * program.widest // LANE_BYTES)
+    enough = -(-ROW_BLOCKS * target.processors * threads // outer)
+    bytes_of_row = inner * program.widest
+    most_bytes = LONE_BYTES if len(program.launches) == 1 else LANE_BYTES
+    fewest = max(min(enough, -(-bytes_of_row // FEW_LANE_BYTES)), -(-bytes_of_row // most_bytes))
     lanes = min(lanes, power_of_two(max(fewest, WARP)))
     if program.strategy is Strategy.ROWS_BY_WARP:
         lanes = min(lanes, WARP)

@@ -15,20 +15,14 @@ from __future__ import annotations
 ROWS_GROUP = """\
 template <class S> __device__ __forceinline__ void lf_group(S& a) {
   const unsigned int lane = threadIdx.x, lanes = blockDim.x, width = lanes < 32 ? lanes : 32;
-  for (unsigned int o = 1; o < width; o <<= 1) {
-    S b = lf_swap_state(a, o);
-    if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
-  }
+  for (unsigned int o = 1; o < width; o <<= 1) lf_combine(a, lf_swap_state(a, o));
   if (lanes > 32) {
     __shared__ S warps[32];
     const unsigned int count = lanes >> 5, base = threadIdx.y * count;
     if ((lane & 31) == 0) warps[base + (lane >> 5)] = a;
     __syncthreads();
     a = warps[base + (lane & (count - 1))];
-    for (unsigned int o = 1; o < count; o <<= 1) {
-      S b = lf_swap_state(a, o);
-      if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
-    }
+    for (unsigned int o = 1; o < count; o <<= 1) lf_combine(a, lf_swap_state(a, o));
     __syncthreads();
   }
 }

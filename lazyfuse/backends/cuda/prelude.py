@@ -31,6 +31,19 @@ __device__ __forceinline__ h16 lf_half_subtract(h16 x, h16 y) {
 __device__ __forceinline__ h16 lf_half_multiply(h16 x, h16 y) {
   h16 h; asm("mul.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
 }
+__device__ __forceinline__ h16 lf_half_divide(h16 x, h16 y) {
+  const float a = lf_half_widen(x), b = lf_half_widen(y);
+  float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  const float q = a * r, rest = fmaf(-q, b, a);
+  return lf_half_round(fabsf(rest) > 0 ? fmaf(rest, r, q) : q);  // no rest, or NaN: as it is
+}
+__device__ __forceinline__ h16 lf_half_exp2(float x) {
+  float f; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(f) : "f"(x)); return lf_half_round(f);
+}
+__device__ __forceinline__ h16 lf_half_exp2(h16 x) { return lf_half_exp2(lf_half_widen(x)); }
+__device__ __forceinline__ h16 lf_half_exp(h16 x) {
+  return lf_half_exp2(lf_half_widen(x) * 0x1.715476p+0f);
+}
 #else
 static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
 static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
@@ -44,6 +57,11 @@ static inline h16 lf_half_subtract(h16 x, h16 y) {
 static inline h16 lf_half_multiply(h16 x, h16 y) {
   return lf_half_round(lf_half_widen(x) * lf_half_widen(y));
 }
+static inline h16 lf_half_divide(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) / lf_half_widen(y));
+}
+static inline h16 lf_half_exp2(h16 x) { return lf_half_round(exp2f(lf_half_widen(x))); }
+static inline h16 lf_half_exp(h16 x) { return lf_half_round(expf(lf_half_widen(x))); }
 #endif
 """
 
@@ -79,15 +97,52 @@ __device__ __forceinline__ unsigned int lf_whole(unsigned int x) {
 }
 """
 
-# The one of CUDA 13.0 overflows where the result is the largest float64.
+# The one of CUDA 13.0 overflows where the result is the largest float64, and is one ULP off at
+# times: near that number it is squared and compared with the middle between it and infinity,
+# 2^500 - 2^446 when scaled.
 _HYPOT = """\
 __device__ __forceinline__ double lf_hypot(double x, double y) {
-  const double most = fmax(fabs(x), fabs(y));
-  const bool large = most > 0x1p1000 && most <= 0x1.fffffffffffffp1023;
-  const double scale = large ? 0x1p-4 : 1.0;
-  return hypot(x * scale, y * scale) * (large ? 0x1p4 : 1.0);
+  const double a = fabs(x), b = fabs(y), limit = 0x1.fffffffffffffp1023;
+  if (!((a > 0x1p1000 || b > 0x1p1000) && a <= limit && b <= limit)) return hypot(x, y);
+  const double most = fmax(a, b) * 0x1p-524, least = fmin(a, b) * 0x1p-524;
+  const double found = hypot(most, least);
+  if (found < 0x1.fffffffffffffp499) return found * 0x1p524;
+  const bool above = (0x1p500 - most - 0x1p446) * (0x1p500 + most) <= least * least;
+  return above ? found * 0x1p525 : limit;
 }
 __device__ __forceinline__ float lf_hypotf(float x, float y) { return hypotf(x, y); }
+"""
+
+# The larger and the smaller of two whatever their order: NaN wins, or loses where the name has an
+# f, and +0 is above -0.
+_EXTREME = """\
+template <class T> __device__ __forceinline__ bool lf_above(T p, T q) {
+  return p > q || (p == q && copysign((T)1, p) > 0);
+}
+template <class T> __device__ __forceinline__ T lf_maximum(T p, T q) {
+  return lf_above(p, q) || p != p ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_minimum(T p, T q) {
+  return lf_above(q, p) || p != p ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_fmax(T p, T q) {
+  return lf_above(p, q) || q != q ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_fmin(T p, T q) {
+  return lf_above(q, p) || q != q ? p : q;
+}
+#ifndef LF_HOST
+#if __CUDA_ARCH__ >= 800
+template <> __device__ __forceinline__ float lf_maximum(float p, float q) {
+  float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
+}
+template <> __device__ __forceinline__ float lf_minimum(float p, float q) {
+  float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
+}
+#endif
+template <> __device__ __forceinline__ float lf_fmax(float p, float q) { return fmaxf(p, q); }
+template <> __device__ __forceinline__ float lf_fmin(float p, float q) { return fminf(p, q); }
+#endif
 """
 
 # 16 bytes is the widest access the hardware has: a longer pack is split into several by the
@@ -193,6 +248,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "truncate": (("lf_truncate",), _TRUNCATE),
     "whole": (("lf_whole",), _WHOLE),
     "hypot": (("lf_hypot",), _HYPOT),
+    "extreme": (("lf_maximum", "lf_minimum", "lf_fmax", "lf_fmin"), _EXTREME),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
     "store_scratch": (("lf_store_scratch",), _STORE_SCRATCH),

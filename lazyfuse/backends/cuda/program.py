@@ -106,8 +106,9 @@ class Program:
 
     @property
     def widest(self) -> int:
-        """Bytes of an element of the widest argument."""
-        return max((CTYPES[arg.dtype].size for arg in self.kernel.args), default=1)
+        """Bytes of an element of the widest argument that packs are of, or of all."""
+        args = [self.kernel.args[number] for number in self.packed_args] or self.kernel.args
+        return max((CTYPES[arg.dtype].size for arg in args), default=1)
 
 
 def common_parameters(kernel: Kernel) -> list[Parameter]:

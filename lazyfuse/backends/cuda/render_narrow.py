@@ -6,7 +6,13 @@ whatever lies above.
 
 float16: a sum, difference or product that is rounded to float16 is the device's own. It is the
 same number as float32's, rounded: with 24 digits, at least twice 11 and 2, rounding twice rounds
-as once does (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995).
+as once does (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995). So
+is a quotient, of which float32 needs to be no more than nearly right: a quotient of numbers of 11
+digits that is not a number of 12 is further than 2^-23 of itself from each of those. It is made of
+the approximate reciprocal, which is the same for all elements where the divisor is, and corrected
+once by the rest, which makes quotients of 12 digits exact. Powers of 2 and of e need not be more
+than nearly right either: the device's approximation (2 ULP of float32, CUDA programming guide) is
+rounded to the second nearest float16 for 15 of all exponents, as is float32's own `expf`.
 """
 
 from __future__ import annotations
@@ -21,7 +27,14 @@ from lazyfuse.ops.body import Instr, Literal
 _MODULAR = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _NARROW = frozenset(("i1", "u1", "i2", "u2"))
 #: What the device does on float16.
-_HALF = {"add": "lf_half_add", "sub": "lf_half_subtract", "mul": "lf_half_multiply"}
+_HALF = {
+    "add": "lf_half_add",
+    "sub": "lf_half_subtract",
+    "mul": "lf_half_multiply",
+    "div": "lf_half_divide",
+    "exp": "lf_half_exp",
+    "exp2": "lf_half_exp2",
+}
 
 
 def loose(body: Sequence[Instr]) -> frozenset[int]:

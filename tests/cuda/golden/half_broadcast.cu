@@ -18,6 +18,19 @@ __device__ __forceinline__ h16 lf_half_subtract(h16 x, h16 y) {
 __device__ __forceinline__ h16 lf_half_multiply(h16 x, h16 y) {
   h16 h; asm("mul.rn.f16 %0, %1, %2;" : "=h"(h.x) : "h"(x.x), "h"(y.x)); return h;
 }
+__device__ __forceinline__ h16 lf_half_divide(h16 x, h16 y) {
+  const float a = lf_half_widen(x), b = lf_half_widen(y);
+  float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  const float q = a * r, rest = fmaf(-q, b, a);
+  return lf_half_round(fabsf(rest) > 0 ? fmaf(rest, r, q) : q);  // no rest, or NaN: as it is
+}
+__device__ __forceinline__ h16 lf_half_exp2(float x) {
+  float f; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(f) : "f"(x)); return lf_half_round(f);
+}
+__device__ __forceinline__ h16 lf_half_exp2(h16 x) { return lf_half_exp2(lf_half_widen(x)); }
+__device__ __forceinline__ h16 lf_half_exp(h16 x) {
+  return lf_half_exp2(lf_half_widen(x) * 0x1.715476p+0f);
+}
 #else
 static inline float lf_half_widen(h16 h) { return lfh::half_widen(h.x); }
 static inline h16 lf_half_round(float f) { return h16{lfh::half_round(f)}; }
@@ -31,6 +44,11 @@ static inline h16 lf_half_subtract(h16 x, h16 y) {
 static inline h16 lf_half_multiply(h16 x, h16 y) {
   return lf_half_round(lf_half_widen(x) * lf_half_widen(y));
 }
+static inline h16 lf_half_divide(h16 x, h16 y) {
+  return lf_half_round(lf_half_widen(x) / lf_half_widen(y));
+}
+static inline h16 lf_half_exp2(h16 x) { return lf_half_round(exp2f(lf_half_widen(x))); }
+static inline h16 lf_half_exp(h16 x) { return lf_half_round(expf(lf_half_widen(x))); }
 #endif
 __device__ __forceinline__ unsigned int lf_divide(unsigned int n, unsigned int m, int shift) {
   return __umulhi(n << 1, m) >> shift;

@@ -1,3 +1,30 @@
+template <class T> __device__ __forceinline__ bool lf_above(T p, T q) {
+  return p > q || (p == q && copysign((T)1, p) > 0);
+}
+template <class T> __device__ __forceinline__ T lf_maximum(T p, T q) {
+  return lf_above(p, q) || p != p ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_minimum(T p, T q) {
+  return lf_above(q, p) || p != p ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_fmax(T p, T q) {
+  return lf_above(p, q) || q != q ? p : q;
+}
+template <class T> __device__ __forceinline__ T lf_fmin(T p, T q) {
+  return lf_above(q, p) || q != q ? p : q;
+}
+#ifndef LF_HOST
+#if __CUDA_ARCH__ >= 800
+template <> __device__ __forceinline__ float lf_maximum(float p, float q) {
+  float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
+}
+template <> __device__ __forceinline__ float lf_minimum(float p, float q) {
+  float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
+}
+#endif
+template <> __device__ __forceinline__ float lf_fmax(float p, float q) { return fmaxf(p, q); }
+template <> __device__ __forceinline__ float lf_fmin(float p, float q) { return fminf(p, q); }
+#endif
 template <class T, int N> 
 struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 template <class T, int N>
@@ -50,9 +77,12 @@ typedef unsigned long long ux;
 struct State0 { double f0; };
 __device__ __forceinline__ State0 lf_identity0() { State0 a; a.f0 = __longlong_as_double(0xfff0000000000000LL); return a; }
 __device__ __forceinline__ void lf_combine(State0& a, const State0& b) {
-  { const double p = a.f0, q = b.f0; a.f0 = (p >= q || p != p ? p : q); }
+  { const double p = a.f0, q = b.f0; a.f0 = lf_maximum(p, q); }
 }
 __device__ __forceinline__ State0 lf_swap_state(const State0& a, unsigned int o) { State0 b; b.f0 = lf_swap(a.f0, o); return b; }
+__device__ __forceinline__ void lf_fold(State0& a, const State0& b) {
+  { const double p = a.f0, q = b.f0; a.f0 = (p >= q || p != p ? p : q); }
+}
 struct State1 { double f1; };
 __device__ __forceinline__ State1 lf_identity1() { State1 a; a.f1 = 0x0p+0; return a; }
 __device__ __forceinline__ void lf_combine(State1& a, const State1& b) {
@@ -68,20 +98,14 @@ __device__ __forceinline__ State2 lf_swap_state(const State2& a, unsigned int o)
 struct Totals { double f0; double f1; };
 template <class S> __device__ __forceinline__ void lf_group(S& a) {
   const unsigned int lane = threadIdx.x, lanes = blockDim.x, width = lanes < 32 ? lanes : 32;
-  for (unsigned int o = 1; o < width; o <<= 1) {
-    S b = lf_swap_state(a, o);
-    if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
-  }
+  for (unsigned int o = 1; o < width; o <<= 1) lf_combine(a, lf_swap_state(a, o));
   if (lanes > 32) {
     __shared__ S warps[32];
     const unsigned int count = lanes >> 5, base = threadIdx.y * count;
     if ((lane & 31) == 0) warps[base + (lane >> 5)] = a;
     __syncthreads();
     a = warps[base + (lane & (count - 1))];
-    for (unsigned int o = 1; o < count; o <<= 1) {
-      S b = lf_swap_state(a, o);
-      if (lane & o) { lf_combine(b, a); a = b; } else { lf_combine(a, b); }
-    }
+    for (unsigned int o = 1; o < count; o <<= 1) lf_combine(a, lf_swap_state(a, o));
     __syncthreads();
   }
 }
@@ -172,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
                   const double v0 = A0.v[j];
                   State0 b;
                   b.f0 = v0;
-                  lf_combine(a, b);
+                  lf_fold(a, b);
                 }
               }
             }
@@ -189,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) lf_softmax(
               if (in_shared) S0[slot * inner_total + c] = a0[(ix)i0 * s0_0 + (ix)i1];
               State0 b;
               b.f0 = v0;
-              lf_combine(a, b);
+              lf_fold(a, b);
             }
           }
         }
