@@ -37,6 +37,8 @@ MOST_ROWS = 1024
 #: than a store.
 BROADCAST_COST = 10.0
 
+#: The same of what follows from a reduction, which is stored itself if this is not: a division.
+RESULT_COST = 8.0
 
 #: Values that are read at other places, one inside the other, in one kernel: three stencils of 5
 #: points are some 25 places, all of which are looked at while planning.
@@ -72,8 +74,20 @@ def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
     over."""
     if size_of(node.shape) <= 1:
         return False  # computed once, before the loop
-    reuse = size_of(reader.shape) // size_of(node.shape)
-    return cost >= BROADCAST_COST and (reuse - 1) * cost >= STORE_COST
+    return cost >= BROADCAST_COST and _repeats_cost(node, reader, cost)
+
+
+def is_repeated_result(node: Node, reader: Node, cost: float, *, hoists_scalars: bool) -> bool:
+    """The same of what follows from a reduction in another kernel, which has to store something in
+    any case; `hoists_scalars`: what all elements share is computed once, before the loop."""
+    if hoists_scalars and size_of(node.shape) <= 1:
+        return False
+    return cost >= RESULT_COST and _repeats_cost(node, reader, cost)
+
+
+def _repeats_cost(node: Node, reader: Node, cost: float) -> bool:
+    reuse = size_of(reader.shape) // max(size_of(node.shape), 1)
+    return (reuse - 1) * cost >= STORE_COST
 
 
 def may_share_phases(outer: int, inner: int) -> bool:

@@ -61,7 +61,7 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
             extra |= torn
             continue
         groups, refused = fuse(stored, limits)
-        repeated = _repeated(graph, groups, stored)
+        repeated = _repeated(graph, groups, stored) | _broadcast(groups, stored, limits)
         if not repeated - extra:
             break
         extra |= repeated
@@ -111,6 +111,26 @@ def _repeated(graph: Graph, groups: list[Group], stored: dict[Node, None]) -> se
             ):
                 found.add(node)
                 known.add(node)
+    return found
+
+
+def _broadcast(groups: list[Group], stored: dict[Node, None], limits: Limits) -> set[Node]:
+    """What follows from reductions (a mean from a sum), in kernels of more elements that are not
+    the reductions' own: those can compute it once, the others would for every element."""
+    found: set[Node] = set()
+    for group in groups:
+        inside = {term.node for term in group.terms}
+        pairs = {(memory_of(src), node) for node in inside for src in node.srcs}
+        for own, reader in pairs:
+            if own not in inside or own in stored or not isinstance(own, Map):
+                continue
+            below = topological([own], stop=set(stored))
+            apart = any(isinstance(each, Reduce) and each not in group.roots for each in below)
+            each = _tree_cost(own, set(stored))
+            if apart and cost.is_repeated_result(
+                own, reader, each, hoists_scalars=limits.exact_order
+            ):
+                found.add(own)
     return found
 
 
