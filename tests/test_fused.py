@@ -176,7 +176,8 @@ def test_random_numbers_are_drawn_at_every_call(kind: int) -> None:
 def test_views_lists_and_few_elements_are_left_to_the_function(kind: int) -> None:
     fused = lf.fuse(lambda a: lf.asarray(a) * 2)
     (a,) = _arrays(1)
-    for value in (lf.asarray(a)[::2], list(a), lf.asarray(a[:10])):
+    few = () if oracle.ON_GPU else (lf.asarray(a[:10]),)  # which a GPU leaves to nobody
+    for value in (lf.asarray(a)[::2], list(a), *few):
         for _ in range(3):
             host.testing.assert_array_equal(host.asarray(fused(value)), host.asarray(value) * 2)
     assert not fused.replays and not fused.recordings

@@ -31,6 +31,7 @@ def _buffers(count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", _buffers(1))
 def test_buffers_are_written(kind: str, size: int, eager_size: int) -> None:
@@ -58,6 +59,7 @@ def test_buffers_are_written(kind: str, size: int, eager_size: int) -> None:
         del x, theirs, view, before, after
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 def test_shared_memory_of_processes(eager_size: int) -> None:
     memory = shared_memory.SharedMemory(create=True, size=8 * 6)
     try:
@@ -137,6 +139,7 @@ def test_classes_derived_from_ndarray() -> None:
     assert not hasattr(host.ones(3).view(Slim), "__dict__")
 
 
+@pytest.mark.cpu("small arrays that are NumPy's")
 def test_c_code_writes_small_arrays() -> None:
     with lf.options(eager_size=30_000):
         x = lf.ones(3)
@@ -168,6 +171,7 @@ def test_an_address_leaves_the_array_as_it_is() -> None:
         assert x.tolist() == [1, 1, 1, 0, 0]
 
 
+@pytest.mark.cpu("memory that NumPy shares")
 def test_buffers_of_lazy_arrays_and_read_only_ones() -> None:
     with lf.options(eager_size=30_000):
         x, memory = lf.zeros(16), bytearray(16)
@@ -201,6 +205,7 @@ TOUCHES: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.cpu("memory that is made where it is touched")
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory in use")
 @pytest.mark.parametrize("dtype", ["f8", "i4"])
 @pytest.mark.parametrize("name", TOUCHES)

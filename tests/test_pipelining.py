@@ -181,6 +181,7 @@ def deep(xp: Any, x: Any, y: Any) -> Any:
     return xp.log(x - 1.0) / (x - 1.0)
 
 
+@pytest.mark.cpu("floating point flags")
 def test_first_and_last_vectors_warn_of_what_they_hold(compare: Callable[..., None]) -> None:
     """What the stages compute before the first vector and after the last is not warned of, and a
     warning of the first or last element is not lost."""
@@ -247,6 +248,7 @@ def test_only_conditions_of_elements_are_met() -> None:
                 assert conditions(kernel, broken, host.empty(length)) & INVALID
 
 
+@pytest.mark.cpu("bodies in stages")
 @needs_avx2
 def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs above run in several stages; what could trap, in none."""

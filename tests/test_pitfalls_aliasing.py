@@ -107,9 +107,9 @@ def test_p08_in_place_update_in_a_loop() -> None:
         for _ in range(5):
             w -= 0.1 * (w * w)
             sums.append(float(w.sum()))
-        return sums
+        return np.array(sums)
 
-    check(program, host.linspace(0.1, 1, 9))
+    check(program, host.linspace(0.1, 1, 9), sums=True)
 
 
 def test_p09_reduction_fused_into_its_own_consumer() -> None:

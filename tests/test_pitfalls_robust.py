@@ -232,6 +232,7 @@ def test_p53_copies_instead_of_in_place() -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.cpu("floating point flags")
 def test_p54_warnings_lost() -> None:
     """cupynumeric#1115: a division by zero warns at materialization, at the dividing line."""
     with pytest.warns(RuntimeWarning, match="divide by zero") as caught:

@@ -29,11 +29,11 @@ needs_loader = pytest.mark.skipif(not IS_HERE, reason="elsewhere LLVM links")
 
 
 def run(program: str, *arguments: str, **environment: str) -> str:
-    """What a program prints in a process of its own, with the options' defaults."""
+    """What a program prints in a process of its own, with the options' defaults, on the CPU."""
     inherited = {key: value for key, value in os.environ.items() if "LAZYFUSE" not in key}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *arguments],
-        env=inherited | {"PYTHONPATH": python_path()} | environment,
+        env=inherited | {"LAZYFUSE_DEVICE": "cpu", "PYTHONPATH": python_path()} | environment,
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,12 @@ pytestmark = pytest.mark.engine
 N = 100_000  # beyond what `kept_bytes` spares from being overwritten
 
 
+@pytest.fixture(autouse=True)
+def unknown_plans() -> None:
+    """Machine code keeps the methods that it has met, also those that fail."""
+    lf.cache_clear()
+
+
 def program(np: Any) -> tuple[Any, ...]:
     """Dead inputs, writes in place, library calls between kernels."""
     a = np.array(host.arange(float(N)))

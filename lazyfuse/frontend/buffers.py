@@ -33,7 +33,8 @@ def frombuffer(
 
     Aliasing: the buffer's memory: both see what is written, and NumPy computes what is done with
     the array alone. Memory that nobody can write (bytes, a file mapped for reading) and that of
-    large arrays of lazyfuse is read. Raises: what NumPy's raises for buffers that do not fit.
+    large arrays of lazyfuse is read. On a GPU the array is a copy. Raises: what NumPy's raises for
+    buffers that do not fit.
     """
     return _in_memory(call_as_user(np.frombuffer, _memory(buffer), dtype, count, offset))
 

@@ -20,7 +20,9 @@ from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import as_numpys, to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.graph import Graph
+from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
+from lazyfuse.ir.recast import elements
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
 
@@ -56,7 +58,10 @@ def data(self: Any) -> memoryview:
 
 def ctypes(self: Any) -> Any:
     """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; through the pointer
-    of a small array both write, nobody may through that of others."""
+    of a small array both write, nobody may through that of others. That of an array on a GPU is
+    an address in a copy on the host, which stays until the array is written or gone."""
+    if self._host is None and self._storage.device != "cpu":
+        return _host_copy(self).ctypes
     alias = as_numpys(self)
     if self._host is not None and id(self) not in _addressed:
         _addressed[id(self)] = alias  # with which nothing is put off that reads the memory
@@ -66,6 +71,26 @@ def ctypes(self: Any) -> Any:
 
 #: Views of small arrays whose addresses were given away, by the identity of the array.
 _addressed: dict[int, np.ndarray] = {}
+
+
+#: Memory of a GPU whose address on the host was given away, and its copy there, by the storage.
+_copies: WeakKeyDictionary[Storage, tuple[Any, np.ndarray]] = WeakKeyDictionary()
+
+
+def _host_copy(self: Any) -> np.ndarray:
+    """The values of an array on a GPU, of a view of it in the same copy: who has asked for an
+    address often keeps nothing else."""
+    storage = self._storage
+    with session.flush_lock:
+        engine.flush([storage.node], storage.device)
+        memory = storage.node.buffer
+        memory.exclusive = False  # what the copy is of is not overwritten
+        kept = _copies.get(storage)
+        if kept is None or kept[0] is not memory:
+            kept = _copies[storage] = memory, session.backend(storage.device).to_host(memory)
+    values = view_of(elements(kept[1], self._reading), self._layout)
+    values.flags.writeable = False
+    return values
 
 
 # ---- DLPack and CUDA

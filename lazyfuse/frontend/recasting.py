@@ -83,7 +83,9 @@ def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
     if _is_subclass(dtype) or _is_subclass(type):
         kinds = [kind for kind in (dtype, type) if kind is not None]
         is_private = self._writeable is not False and not self._is_scalar
-        if is_private and self._storage.device == "cpu":
+        if is_private:
+            if self._storage.device != "cpu":
+                fallback.announce("view", "NumPy")  # the values leave the GPU
             return to_array(self, copy=True).view(*kinds)
         return fallback.call_method(self, "view", *kinds)
     if dtype is None or _is_ours(dtype) or np.dtype(dtype) == self.dtype:

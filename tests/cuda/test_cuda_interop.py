@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,6 +106,45 @@ def test_memory_for_other_libraries(gpu: FakeCupy) -> None:
     x += 1
     lf.materialize(x)
     assert (gpu.bytes_at(whole["data"][0], 8) == before).all()
+
+
+def test_addresses_on_the_host(gpu: FakeCupy) -> None:
+    """`x.ctypes` is in a copy that stays while the array does, one for all views of it."""
+    x = lf.array(np.arange(24.0).reshape(4, 6)) * 2
+    address, second = x.ctypes.data, x[1:].ctypes.data
+    assert x.ctypes.data == address and second == address + 6 * 8
+    junk = [np.full(24, -1.0) for _ in range(99)]  # takes memory that is free
+    first = ctypes.cast(address, ctypes.POINTER(ctypes.c_double))
+    assert first[:24] == list(range(0, 48, 2)) and len(junk) == 99
+    x[1, 0] = 7
+    changed = ctypes.cast(x[1].ctypes.data, ctypes.POINTER(ctypes.c_double))
+    assert changed[0] == 7 and first[6] == 12
+    kept = weakref.ref(x._storage)
+    del x
+    gc.collect()
+    assert kept() is None
+
+
+def test_classes_of_numpys_get_private_memory(gpu: FakeCupy) -> None:
+    """They are written, as those of an array on the CPU."""
+
+    class Own(np.ndarray):
+        pass
+
+    x = lf.zeros(5)
+    own = x.view(Own)
+    own[0] = 3
+    assert type(own) is Own and own[0] == 3 and float(x[0]) == 0
+    x.setflags(write=False)
+    assert not x.view(Own).flags.writeable
+
+
+def test_buffers_are_copied(gpu: FakeCupy) -> None:
+    """The memory of a buffer is the host's: an array on a GPU has a copy of it."""
+    memory = bytearray(24)
+    for x in (lf.frombuffer(memory), lf.ndarray(3, buffer=memory)):
+        x[0] = 1
+        assert x.device == "cuda:0" and x.tolist() == [1, 0, 0] and not any(memory)
 
 
 # ---- in

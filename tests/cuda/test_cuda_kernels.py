@@ -7,7 +7,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cuda_cases import Case, PhaseWriter, reduction_case, run_case, spread
-from cuda_check import ARCHITECTURES, MOST_SPILLED, compile_log, mismatch, needs_host, resources
+from cuda_check import (
+    ARCHITECTURES,
+    MOST_SPILLED,
+    compile_log,
+    import_build,
+    mismatch,
+    needs_host,
+    resources,
+)
 from cuda_kernels import RNG, elementwise_cases, fold_case, positive, reduction_cases
 
 from lazyfuse.backends.cuda.strategy import render_own
@@ -122,9 +130,12 @@ def test_kernels_compile(cases: list[Case], architecture: str, *, full: bool) ->
         for number, case in enumerate(kernels.values())
         if full or ARCHITECTURES[number % len(ARCHITECTURES)] == architecture
     ]
+    build = import_build()
     used = resources(compile_log(programs, architecture))
     assert len(used) >= len(programs)
     most = (MOST_REGISTERS, MOST_SPILLED[architecture])
+    if architecture == "120" and build.nvrtc_version() == "13.0":
+        most = (MOST_REGISTERS, 96)  # outside loops, but for a word in each; 13.5: 44
     greedy = {name: use for name, use in used.items() if use[0] > most[0] or use[1] > most[1]}
     assert greedy == {}
 
