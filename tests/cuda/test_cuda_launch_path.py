@@ -134,13 +134,20 @@ def test_gpus_of_one_kind_load_a_kernel_each(monkeypatch: pytest.MonkeyPatch) ->
             assert set(gpu.places) == {number} and "load" in gpu.calls
 
 
-def test_kernels_and_ranges_have_readable_names(gpu: FakeCupy) -> None:
-    """A profiler shows the operations as the name of the kernel, and a range around it."""
+def test_kernels_and_ranges_have_readable_names(
+    gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profiler shows the operations as the name of the kernel, and a range around it. Without
+    one, nobody pays for ranges."""
+    monkeypatch.setenv("NVTX_INJECTION64_PATH", "libprofiler.so")
     x = lf.array(np.arange(float(N)))
     lf.materialize(lf.exp(x * 2))
     ((name, _),) = gpu.launched
     assert name.startswith("lf_multiply_exp")
     assert gpu.ranges == [name]
+    monkeypatch.delenv("NVTX_INJECTION64_PATH")
+    lf.materialize(lf.exp(x * 3 + 1))
+    assert len(gpu.launched) == 2 and gpu.ranges == [name]
 
 
 def test_cubins_are_kept_on_disk(gpu: FakeCupy, tmp_path: Path) -> None:

@@ -151,18 +151,25 @@ class OwnLaunch:
             self.run(values, packed=packed)
         return 0
 
-    def quick(self) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object]:
-        """What a call does, with all that it needs at hand."""
+    def quick(
+        self, places: Sequence[int]
+    ) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object] | None:
+        """What a call does, with all that it needs at hand, of memory among which the buffers
+        have these places; None where a call does more than that."""
         if not self.direct or not self.outer:
-            return self
+            return None
         new_values, is_packable, word = self.template.copy, self.packable, self.word
-        pointers, typed = self.pointers, self.scalars
+        pointers = [
+            (position, places[number], offset, mask)
+            for position, number, offset, mask in self.pointers
+        ]
+        typed = self.scalars
         ways = [(self.functions[entry], grid, block) for entry, grid, block in self.direct]
 
-        def launch(buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+        def launch(memory: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
             values, packed = new_values(), is_packable
-            for position, number, offset, mask in pointers:
-                address = buffers[number].pointer + offset
+            for position, place, offset, mask in pointers:
+                address = memory[place].pointer + offset
                 values[position] = word(address)
                 if address & mask:
                     packed = False
