@@ -9,6 +9,7 @@ import ctypes
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import cupy
@@ -133,7 +134,32 @@ class Device:
                 self.reported.tell(error)
                 raise
 
-        return _ranged(name, launch) if is_profiled() else launch
+        if is_profiled():
+            return _ranged(name, launch)
+        launch.straight = self._straight(launch, linear)  # type: ignore[attr-defined]  # as any
+        return launch
+
+    def _straight(self, launch: Function, linear: Callable[..., None]) -> Callable[..., Any]:
+        """Of a grid and a block, a launch of them as a function of values."""
+        device_now, number, reported = cupy.cuda.runtime.getDevice, self.number, self.reported
+
+        def straight(grid: tuple[int, int], block: tuple[int, int]) -> Callable[..., None]:
+            if grid[1] != 1 or block[1] != 1:
+                return partial(launch, grid, block)
+            size, threads = grid[0] * block[0], block[0]
+
+            def launch_linear(values: Sequence[Value]) -> None:
+                if device_now() != number:
+                    return launch(grid, block, values)
+                try:
+                    linear(size, values, 0, threads, None)
+                except Exception as error:
+                    reported.tell(error)
+                    raise
+
+            return launch_linear
+
+        return straight
 
 
 def is_profiled() -> bool:

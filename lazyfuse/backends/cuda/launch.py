@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,7 +39,8 @@ from lazyfuse.ir.kernel import Kernel, Role
 
 #: Integers, typed numbers, and what a Runtime makes of integers.
 Value = int | np.generic | Any
-#: Of grid, block, values, and bytes of shared memory where a kernel needs some.
+#: Of grid, block, values, and bytes of shared memory where a kernel needs some. Where it has a
+#: `straight`, that gives a function of values for a grid and a block, which takes less time.
 Function = Callable[..., None]
 
 
@@ -164,7 +166,7 @@ class OwnLaunch:
             for position, number, offset, mask in self.pointers
         ]
         typed = self.scalars
-        ways = [(self.functions[entry], grid, block) for entry, grid, block in self.direct]
+        ways = [_straight(self.functions[entry], *sizes) for entry, *sizes in self.direct]
 
         def launch(memory: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
             values, packed = new_values(), is_packable
@@ -175,8 +177,7 @@ class OwnLaunch:
                     packed = False
             for position, number, convert in typed:
                 values[position] = convert(scalars[number])
-            function, grid, block = ways[packed]
-            function(grid, block, values)
+            ways[packed](values)
 
         return launch
 
@@ -310,6 +311,12 @@ def bind(
     each = (Shape.ELEMENTWISE, Shape.SHARED_ROWS)
     kind = ElementwiseLaunch if program.shape in each else ReductionLaunch
     return kind(program, runtime, functions, layout)
+
+
+def _straight(function: Function, grid: Any, block: Any) -> Callable[[list[Value]], None]:
+    """A function of values alone."""
+    make = getattr(function, "straight", None)
+    return partial(function, grid, block) if make is None else make(grid, block)
 
 
 def _places(kernel: Kernel, layout: Layout) -> Iterator[tuple[int, int]]:
