@@ -15,6 +15,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.backends.cpu.record_trace_text import FEW_NODES
 from tests import oracle
 from tests.test_native import operators as operators  # machine code for the whole module
 from tests.test_views import CASES as VIEWS
@@ -224,6 +225,30 @@ def test_walk(name: str) -> None:
     arrays = found if isinstance(found, tuple) else (found,)
     assert len(_walked(*arrays)[0]) > 1
     assert _walked(*arrays)[1] == _walked(*arrays)[1]
+
+
+def _crossed(count: int) -> list[Any]:
+    """Arrays of which each is made of an earlier one, an input and two numbers, one of which is
+    the same object each time."""
+    first, other = _inputs("f8")[:2]
+    made = [first]
+    for step in range(count):
+        made.append((made[step // 2] * 1.5 + other) - float(step))
+    return made[1:]
+
+
+def test_walk_of_many() -> None:
+    """Around the number of nodes up to which they are looked through; of many outputs, too."""
+    for count in (*range(1, 2 * FEW_NODES), 300):
+        made = _crossed(count)
+        assert len(_walked(made[-1])[0]) > 1
+        nodes = _walked(*made)[0]
+        assert len(nodes) == len(set(nodes)) >= 3 * count
+    with lf.options(max_pending_nodes=10**6):
+        chain = _inputs("f8")[0]
+        for step in range(FEW_NODES):
+            chain = (chain * 1.5 + chain) - float(step)
+            _walked(chain)
 
 
 def test_walk_finds_what_is_kept() -> None:

@@ -268,7 +268,7 @@ class Fused(Itself):
         run: Any = self._instead
         try:
             found = recorded(self._function, Arguments(given, tuple(kwargs)), varying)
-            run = self._fastest(found, given)
+            run = self._fastest(found, given, bool(kwargs))
             self._recorded += 1
             self._reason = ""
         except AskedError as asked:
@@ -287,10 +287,10 @@ class Fused(Itself):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
             self._machine.add(key, call, run)
             if isinstance(run, Run) and call.may_be_pending:
-                self._machine.add(key, call, self._replayer(found))
+                self._machine.add(key, call, self._replayer(found, bool(kwargs)))
         return self._instead(*args, **kwargs)
 
-    def _fastest(self, found: Recording, given: Sequence[Any]) -> Any:
+    def _fastest(self, found: Recording, given: Sequence[Any], names: bool) -> Any:
         """What replays a recording on arguments like these: a kernel that machine code runs, or
         else Python. Raises: UnfitError when the function takes less."""
         run = kernel_run(found, given, config.current().threads) if _can_enter(self) else None
@@ -298,23 +298,26 @@ class Fused(Itself):
             return run
         if is_faster_unfused(found.known):
             raise UnfitError("NumPy is faster on so few elements")
-        return self._replayer(found)
+        return self._replayer(found, names)
 
-    def _replayer(self, found: Recording) -> Callable[..., Any]:
-        """What replays a recording in Python."""
+    def _replayer(self, found: Recording, names: bool) -> Callable[..., Any]:
+        """What replays a recording in Python; `names`: of calls with arguments by name."""
         if found.there is None or found.single is None or found.numbers is not None:
             return lambda *args, **kwargs: self._replay(found, args, kwargs)
         run, scalars, whole = found.there, found.single.scalars, found.whole
         is_only = is_only_array(whole)
-        count_asked = engine.count_asked
 
-        def replayed(*args: Any, **kwargs: Any) -> Any:
-            count_asked()
-            arrays = run((*args, *kwargs.values()) if kwargs else args, scalars)
+        def replayed(*given: Any) -> Any:  # while nobody records a function
+            arrays = run(given, scalars)
             self._replayed += 1
             return arrays[0] if is_only else rebuilt(whole, arrays)
 
-        return replayed
+        return _by_name(replayed) if names else replayed
+
+
+def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is given arguments by name, too, in the order in which it takes them."""
+    return lambda *args, **kwargs: function(*args, *kwargs.values())
 
 
 def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) -> Any:

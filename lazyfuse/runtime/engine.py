@@ -22,7 +22,7 @@ from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
-from lazyfuse.runtime import session, unfinished
+from lazyfuse.runtime import session, under_way, unfinished
 from lazyfuse.runtime.budget import asked_again, is_over_budget, is_too_much
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, OvertakenError
@@ -107,7 +107,8 @@ def flush(
     floating point conditions that operations met, at the lines that recorded them, or raises
     FloatingPointError, as `np.errstate` said there: the nodes have their buffers then, too.
     """
-    _counts.asked += 1
+    if under_way.recordings:
+        count_asked()
     nested = session.nested
     with session.flush_lock:
         if len(nodes) == 1:
@@ -346,7 +347,8 @@ def replay(
 
 
 def asked() -> int:
-    """How many times this thread has asked for values, pending or not."""
+    """How many times this thread has asked for values, pending or not. What would be too dear to
+    count each time is counted while a function is recorded (`under_way.py`)."""
     return _counts.asked
 
 

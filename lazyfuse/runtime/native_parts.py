@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-#: The byte of a weak reference where the next one stands (PyWeakReference of CPython's
-#: weakrefobject.h).
-WEAK_NEXT = 6 * _WORD
+#: The byte of a weak reference where its object stands, None when that has gone, and the next
+#: reference (PyWeakReference of CPython's weakrefobject.h).
+WEAK_OBJECT, WEAK_NEXT = 2 * _WORD, 6 * _WORD
+#: The byte of a list where the address of its items stands (PyListObject of listobject.h).
+LIST_ITEMS = 3 * _WORD
 #: How a function takes its arguments (CPython's methodobject.h).
 METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
 
@@ -123,7 +125,7 @@ def set_part(part: Part) -> None:
 
 def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
-    return _are_known_references() and _is_known_next()
+    return _are_known_references() and _is_known_next() and _is_known_list()
 
 
 def _are_known_references() -> bool:
@@ -138,7 +140,20 @@ def _are_known_references() -> bool:
     if {first, second} != set(map(id, watching)):
         return False
     assert second is not None
-    return ctypes.c_void_p.from_address(second + WEAK_NEXT).value is None
+    if ctypes.c_void_p.from_address(second + WEAK_NEXT).value is not None:
+        return False
+    objects = [ctypes.c_void_p.from_address(id(watch) + WEAK_OBJECT) for watch in watching]
+    before, nothing = [word.value for word in objects], id(None)
+    known = [id(probe)] * 2
+    del probe
+    return before == known and [word.value for word in objects] == [nothing] * 2
+
+
+def _is_known_list() -> bool:
+    """Whether lists keep the address of their items where the code believes."""
+    probe = [object(), object()]
+    items = ctypes.c_void_p.from_address(id(probe) + LIST_ITEMS).value
+    return items is not None and [*(ctypes.c_void_p * 2).from_address(items)] == [*map(id, probe)]
 
 
 def _next_of(kind: type) -> ctypes.c_void_p:

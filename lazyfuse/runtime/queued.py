@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Items
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -23,6 +22,8 @@ from lazyfuse.runtime.tallies import tally
 #: Of memory of the leaves, and the scalars after it: the memory of the results. None where there
 #: is no memory for them: the executor may need less.
 Queued: TypeAlias = Callable[..., tuple[Any, ...] | None]
+#: Of memory and scalars: queues a launch or a copy.
+Quick: TypeAlias = Callable[[Items[Any], Items[Any]], object]
 #: Says that there was a run.
 Count: TypeAlias = Callable[[], object]
 
@@ -65,14 +66,14 @@ def replayed(
 
 def _one(known: Known, found: Sequence, backend: Any, count: Count) -> Queued:
     """A plan of one kernel."""
-    ((launch, pick, scalars_of),) = _steps(known, found, backend)
+    ((launch, scalars_of),) = _steps(known, found, backend)
     allocate, sizes = backend.allocate, found.memory
     nbytes = sizes[0] if len(sizes) == 1 else None
 
     def run(*given: Any) -> tuple[Any, ...] | None:
         try:
             made = tuple(map(allocate, sizes)) if nbytes is None else (allocate(nbytes),)
-            launch(pick(given + made), scalars_of(given))
+            launch(given + made, scalars_of(given) if scalars_of else ())
         except MemoryError:
             return None
         count()
@@ -100,8 +101,8 @@ def _several(
     def one_by_one(given: tuple[Any, ...]) -> Items[Any]:
         made = tuple(map(allocate, sizes))
         memory = given + made
-        for queue, pick, scalars_of in steps:
-            queue(pick(memory), scalars_of(given))
+        for queue, scalars_of in steps:
+            queue(memory, scalars_of(given) if scalars_of else ())
         count()
         return order(made)
 
@@ -121,34 +122,39 @@ def _several(
     return run
 
 
-def _steps(known: Known, found: Sequence, backend: Any) -> list[tuple[Any, Any, Any]]:
-    """Each launch or copy, what picks its operands out of what a run is given and then new memory,
-    and what picks its scalars out of what the run is given."""
+def _steps(
+    known: Known, found: Sequence, backend: Any
+) -> list[tuple[Quick, Callable[[Items[Any]], Items[Any]] | None]]:
+    """Each launch or copy as a function of what a run is given and then new memory, and what picks
+    its scalars out of what the run is given, None where it has none."""
     leaves = len(known.leaves)
     given = leaves + len(known.constants)
-    return [
-        (
-            _copy(step.of, backend) if isinstance(step.of, Renew) else quick(step.launch),
-            picked(
-                [place if place >= 0 else given + ~place for place in step.operands],
-                given + len(found.memory),
-            ),
-            _scalars(step.of, leaves),
-        )
-        for step in found.steps
-    ]
+    steps: list[tuple[Quick, Any]] = []
+    for step in found.steps:
+        places = [place if place >= 0 else given + ~place for place in step.operands]
+        if isinstance(step.of, Renew):
+            steps.append((_copy(step.of, backend, *places), None))
+        else:
+            queue = quick(step.launch, places, given + len(found.memory))
+            steps.append((queue, _scalars(step.of, leaves)))
+    return steps
 
 
-def _copy(step: Renew, backend: Any) -> Callable[[Items[Any], Items[Any]], object]:
-    """What a write leaves of an array, from the second operand to the first."""
-    dtype, kept = step.node.dtype, step.kept
-    return lambda memory, scalars: backend.copy_regions(memory[1], memory[0], dtype, kept)
+def _copy(step: Renew, backend: Any, target: int, source: int) -> Quick:
+    """What a write leaves of an array, between two places of memory."""
+    dtype, kept, copy = step.node.dtype, step.kept, backend.copy_regions
+    return lambda memory, scalars: copy(memory[source], memory[target], dtype, kept)
 
 
-def quick(launch: Any) -> Callable[[Items[Any], Items[Any]], object]:
-    """A launch as a function of memory and scalars."""
-    found = getattr(launch, "quick", None)
-    return partial(launch, threads=1) if found is None else found()
+def quick(launch: Any, places: Items[int], count: int) -> Quick:
+    """A launch as a function of memory, so much of it, and scalars; its operands have these places
+    there."""
+    make = getattr(launch, "quick", None)
+    found: Quick | None = None if make is None else make(places)
+    if found is not None:
+        return found
+    pick = picked(places, count)
+    return lambda memory, scalars: launch(pick(memory), scalars, threads=1)
 
 
 def picked(places: Items[int], count: int) -> Callable[[Any], Items[Any]]:
@@ -161,10 +167,10 @@ def picked(places: Items[int], count: int) -> Callable[[Any], Items[Any]]:
     return itemgetter(*places)
 
 
-def _scalars(step: Any, leaves: int) -> Callable[[Any], Items[Any]]:
-    """What picks the scalars of a launch out of what a run is given."""
+def _scalars(step: Any, leaves: int) -> Callable[[Items[Any]], Items[Any]] | None:
+    """What picks the scalars of a launch out of what a run is given; None for no scalars."""
     if not isinstance(step, Launch) or not step.scalars:
-        return lambda given: ()
+        return None
     return lambda given: step.scalars_of(given[leaves:])
 
 

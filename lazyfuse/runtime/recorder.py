@@ -21,7 +21,7 @@ from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import caller, engine, error_modes, session, trace
+from lazyfuse.runtime import caller, engine, error_modes, native_parts, session, trace
 from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, SMALL_HELD
 from lazyfuse.runtime.conditions import are_wanted
 
@@ -67,7 +67,8 @@ def places(
     found["small_held"], found["small_floats"] = SMALL_HELD, len(recording.floats)
     found["few_bytes"], found["most_on_few"] = FEW_BYTES, MOST_ON_FEW
     found["deep"] = trace.DEEP
-    found["tuple_items"] = tuple.__basicsize__
+    found |= {"tuple_items": tuple.__basicsize__, "list_items": native_parts.LIST_ITEMS}
+    found["weak_object"] = native_parts.WEAK_OBJECT
     found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}
     found |= {"at_once": recording.at_once, "most_in_a_row": recording.most_in_a_row}
     found["least_pieces"] = recording.least_pieces

@@ -21,6 +21,7 @@ from fake_cupy import FakeCupy, cupy, fake_gpu, forget
 import lazyfuse as lf
 from lazyfuse.backends.cuda import CudaBackend
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
+from lazyfuse.runtime.ready import RUNS
 
 pytestmark = [pytest.mark.engine, needs_ptx]
 N = 3000
@@ -123,6 +124,27 @@ def test_every_gpu_works_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
             lf.array([1.0]) + x
 
 
+@pytest.mark.parametrize("current", range(2))
+@pytest.mark.parametrize("fused", [False, True])
+def test_known_runs_stay_on_their_gpu(
+    monkeypatch: pytest.MonkeyPatch, current: int, fused: bool
+) -> None:
+    """Replays, and plans that machine code runs: whichever GPU is current, also when they fail."""
+    with fake_gpu(monkeypatch, gpus=2) as gpu, gpu.cuda.Device(current):
+        program = (lambda x: x * 2 + 1) if not fused else lf.fuse(lambda x: x * 2 + 1)
+        x = lf.array(np.arange(float(N)), device="cuda:1")
+        for _ in range(RUNS + 4):
+            gpu.calls.clear()
+            gpu.places.clear()
+            lf.materialize(program(x))
+        assert gpu.calls == ["alloc", "launch", "sync"] and set(gpu.places) == {1}
+        gpu.faults["launch"] = cuda_error(700)
+        with pytest.raises(DeviceUnavailableError, match="cuda:1 failed"):
+            lf.materialize(program(x))
+        assert gpu.current == current
+        assert np.array_equal(lf.asnumpy(program(x)), np.arange(float(N)) * 2 + 1)
+
+
 def test_gpus_of_one_kind_load_a_kernel_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module belongs to one GPU, and so do its launches."""
     with fake_gpu(monkeypatch, gpus=2) as gpu:
@@ -134,13 +156,20 @@ def test_gpus_of_one_kind_load_a_kernel_each(monkeypatch: pytest.MonkeyPatch) ->
             assert set(gpu.places) == {number} and "load" in gpu.calls
 
 
-def test_kernels_and_ranges_have_readable_names(gpu: FakeCupy) -> None:
-    """A profiler shows the operations as the name of the kernel, and a range around it."""
+def test_kernels_and_ranges_have_readable_names(
+    gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profiler shows the operations as the name of the kernel, and a range around it. Without
+    one, nobody pays for ranges."""
+    monkeypatch.setenv("NVTX_INJECTION64_PATH", "libprofiler.so")
     x = lf.array(np.arange(float(N)))
     lf.materialize(lf.exp(x * 2))
     ((name, _),) = gpu.launched
     assert name.startswith("lf_multiply_exp")
     assert gpu.ranges == [name]
+    monkeypatch.delenv("NVTX_INJECTION64_PATH")
+    lf.materialize(lf.exp(x * 3 + 1))
+    assert len(gpu.launched) == 2 and gpu.ranges == [name]
 
 
 def test_cubins_are_kept_on_disk(gpu: FakeCupy, tmp_path: Path) -> None:

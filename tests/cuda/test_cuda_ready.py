@@ -18,7 +18,7 @@ import lazyfuse as lf
 from lazyfuse.errors import DeviceUnavailableError
 from lazyfuse.frontend import native_methods
 from lazyfuse.frontend.handle import Handle, handle
-from lazyfuse.frontend.there import array
+from lazyfuse.frontend.there import maker
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, ready, repeats, session, trace
@@ -343,7 +343,7 @@ def test_arrays_are_as_constructors_make_them(gpu: FakeCupy) -> None:
         node = Source(form.shape, form.dtype, form.strides, buffer)
         node.form, node.is_scalar = form, kind._is_scalar
         theirs = handle(kind, Storage(node, "cuda:0"))
-        own = array("cuda:0", kind, form, buffer)
+        own = maker("cuda:0", form, is_scalar=kind._is_scalar)(buffer)
         assert own._storage.node.handle.node() is own._storage.node
         assert own._storage.node.handle() is own._storage
         for path in ("", "_storage", "_storage.node"):

@@ -77,6 +77,7 @@ def text(places: Mapping[str, int]) -> str:
         **{f"ready_{name}": place for name, place in record_flush_text.READY.items()},
         **record_cuts_text.TABLE,
         "leaf_words": record_flush_text.LEAF_WORDS,
+        "few_nodes": record_trace_text.FEW_NODES,
         "letter_f": ord("f"),
         "letter_c": ord("c"),
         "scalar_bytes": 8 * places["most_operands"],

@@ -5,6 +5,9 @@ lf_traced(outputs)   (nodes, structure, whether nothing inside is worth keeping)
                      signature, anything may happen meanwhile; `session.runs` tells.
 """
 
+#: Nodes up to which they are looked through.
+FEW_NODES = 32
+
 TRACE = """
 declare ptr @PyDict_New()
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
@@ -103,19 +106,21 @@ define internal ptr @holder(ptr %node) {{
   %alone = icmp eq ptr %handle, %none
   br i1 %alone, label %no, label %ask
 ask:
-  %storage = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %handle, ptr null)
-  %gone = icmp eq ptr %storage, %none
-  br i1 %gone, label %drop, label %look
+  %storage = call ptr @get(ptr %handle, i64 {weak_object})
+  %references = load i32, ptr %storage  ; 0 of what goes just now
+  %is_going = icmp eq i32 %references, 0
+  br i1 %is_going, label %no, label %look
 look:
+  %has_gone = icmp eq ptr %storage, %none
+  br i1 %has_gone, label %no, label %compare
+compare:
   %current = call ptr @get(ptr %storage, i64 {storage_node})
   %same = icmp eq ptr %current, %node
-  br i1 %same, label %yes, label %drop
-drop:
-  call void @Py_DecRef(ptr %storage)
-  br label %no
+  br i1 %same, label %yes, label %no
 no:
   ret ptr null
 yes:
+  call void @Py_IncRef(ptr %storage)
   ret ptr %storage
 }}
 
@@ -185,6 +190,61 @@ done:
   ret void
 }}
 
+; the place of a node, -1 where it has none yet. Few are looked through, which takes less time
+; than a dict
+define internal i64 @found_at(ptr %number, ptr %nodes, ptr %node) {{
+  %count = call i64 @PyList_Size(ptr %nodes)
+  %are_many = icmp sgt i64 %count, {few_nodes}
+  br i1 %are_many, label %ask, label %begin
+begin:
+  %items = call ptr @get(ptr %nodes, i64 {list_items})
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %after, %other ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %at = getelementptr ptr, ptr %items, i64 %i
+  %item = load ptr, ptr %at
+  %same = icmp eq ptr %item, %node
+  br i1 %same, label %yes, label %other
+other:
+  %after = add i64 %i, 1
+  br label %next
+yes:
+  ret i64 %i
+ask:
+  %known = call ptr @PyDict_GetItem(ptr %number, ptr %node)
+  %unknown = icmp eq ptr %known, null
+  br i1 %unknown, label %no, label %tell
+tell:
+  %place = call i64 @PyLong_AsLong(ptr %known)
+  ret i64 %place
+no:
+  ret i64 -1
+}}
+
+; keeps the places of many nodes: of those that have come since
+define internal void @remember(ptr %number, ptr %nodes) {{
+  %count = call i64 @PyList_Size(ptr %nodes)
+  %are_few = icmp sle i64 %count, {few_nodes}
+  br i1 %are_few, label %done, label %begin
+begin:
+  %known = call i64 @PyDict_Size(ptr %number)
+  br label %next
+next:
+  %i = phi i64 [ %known, %begin ], [ %after, %add ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %add
+add:
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
+  call void @number_node(ptr %number, ptr %node, i64 %i)
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
 ; adds the places of the operands of a node
 define internal void @add_srcs(ptr %lines, ptr %nodes, ptr %number, ptr %scalars, ptr %node,
                                ptr %others, i64 %outputs) {{
@@ -198,20 +258,16 @@ next:
   br i1 %is_over, label %done, label %look
 look:
   %src = call ptr @tuple_item(ptr %srcs, i64 %i)
-  %known = call ptr @PyDict_GetItem(ptr %number, ptr %src)
-  %is_new = icmp eq ptr %known, null
-  br i1 %is_new, label %new, label %old
+  %known = call i64 @found_at(ptr %number, ptr %nodes, ptr %src)
+  %is_new = icmp slt i64 %known, 0
+  br i1 %is_new, label %new, label %more
 new:
   %place = call i64 @new_place(ptr %nodes, ptr %scalars, ptr %src)
-  call void @number_node(ptr %number, ptr %src, i64 %place)
-  call void @append_number(ptr %lines, i64 %place)
-  br label %more
-old:
-  %appended = call i32 @PyList_Append(ptr %lines, ptr %known)
-  %old_place = call i64 @PyLong_AsLong(ptr %known)
+  call void @remember(ptr %number, ptr %nodes)
   br label %more
 more:
-  %here = phi i64 [ %place, %new ], [ %old_place, %old ]
+  %here = phi i64 [ %place, %new ], [ %known, %look ]
+  call void @append_number(ptr %lines, i64 %here)
   call void @own_reader(ptr %others, ptr %src, i64 %here, i64 %outputs)
   %after = add i64 %i, 1
   br label %next
@@ -285,19 +341,11 @@ define internal ptr @walked(ptr %nodes) {{
   %lines = call ptr @PyList_New(i64 0)
   %outputs = call i64 @PyList_Size(ptr %nodes)
   call void @append_number(ptr %lines, i64 %outputs)
-  br label %count
-count:
-  %n = phi i64 [ 0, %0 ], [ %n_after, %output ]
-  %counted = icmp sge i64 %n, %outputs
-  br i1 %counted, label %next, label %output
-output:
-  %first = call ptr @PyList_GetItem(ptr %nodes, i64 %n)
-  call void @number_node(ptr %number, ptr %first, i64 %n)
-  %n_after = add i64 %n, 1
-  br label %count
+  call void @remember(ptr %number, ptr %nodes)
+  br label %next
 next:
-  %i = phi i64 [ 0, %count ], [ %after, %more ]
-  %kept = phi i32 [ 0, %count ], [ %kept_now, %more ]
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %kept = phi i32 [ 0, %0 ], [ %kept_now, %more ]
   %size = call i64 @PyList_Size(ptr %nodes)
   %is_over = icmp sge i64 %i, %size
   br i1 %is_over, label %done, label %look

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,7 +39,8 @@ from lazyfuse.ir.kernel import Kernel, Role
 
 #: Integers, typed numbers, and what a Runtime makes of integers.
 Value = int | np.generic | Any
-#: Of grid, block, values, and bytes of shared memory where a kernel needs some.
+#: Of grid, block, values, and bytes of shared memory where a kernel needs some. Where it has a
+#: `straight`, that gives a function of values for a grid and a block, which takes less time.
 Function = Callable[..., None]
 
 
@@ -151,25 +153,31 @@ class OwnLaunch:
             self.run(values, packed=packed)
         return 0
 
-    def quick(self) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object]:
-        """What a call does, with all that it needs at hand."""
+    def quick(
+        self, places: Sequence[int]
+    ) -> Callable[[Sequence[Buffer], Sequence[Scalar]], object] | None:
+        """What a call does, with all that it needs at hand, of memory among which the buffers
+        have these places; None where a call does more than that."""
         if not self.direct or not self.outer:
-            return self
+            return None
         new_values, is_packable, word = self.template.copy, self.packable, self.word
-        pointers, typed = self.pointers, self.scalars
-        ways = [(self.functions[entry], grid, block) for entry, grid, block in self.direct]
+        pointers = [
+            (position, places[number], offset, mask)
+            for position, number, offset, mask in self.pointers
+        ]
+        typed = self.scalars
+        ways = [_straight(self.functions[entry], *sizes) for entry, *sizes in self.direct]
 
-        def launch(buffers: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
+        def launch(memory: Sequence[Buffer], scalars: Sequence[Scalar]) -> None:
             values, packed = new_values(), is_packable
-            for position, number, offset, mask in pointers:
-                address = buffers[number].pointer + offset
+            for position, place, offset, mask in pointers:
+                address = memory[place].pointer + offset
                 values[position] = word(address)
                 if address & mask:
                     packed = False
             for position, number, convert in typed:
                 values[position] = convert(scalars[number])
-            function, grid, block = ways[packed]
-            function(grid, block, values)
+            ways[packed](values)
 
         return launch
 
@@ -303,6 +311,12 @@ def bind(
     each = (Shape.ELEMENTWISE, Shape.SHARED_ROWS)
     kind = ElementwiseLaunch if program.shape in each else ReductionLaunch
     return kind(program, runtime, functions, layout)
+
+
+def _straight(function: Function, grid: Any, block: Any) -> Callable[[list[Value]], None]:
+    """A function of values alone."""
+    make = getattr(function, "straight", None)
+    return partial(function, grid, block) if make is None else make(grid, block)
 
 
 def _places(kernel: Kernel, layout: Layout) -> Iterator[tuple[int, int]]:
