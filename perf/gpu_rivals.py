@@ -1,7 +1,8 @@
-"""Compilers that `scripts/gpu_check` sets beside the questions of `perf/gpu.py`: each takes a program
-and an array on the GPU, and gives a call that queues the work, and one that waits for it.
+"""Compilers that `scripts/gpu_check` sets beside the questions of `perf/gpu.py`: each takes a
+program and an array on the GPU, and gives a call that queues the work, and one that waits for it.
 
-All read the same memory. A rival that is not installed is left out; what one cannot compile raises.
+All read the same memory. A rival that is not installed is left out; what one cannot compile
+raises.
 """
 
 from __future__ import annotations
@@ -53,8 +54,11 @@ def by_cupy_fuse(program: Program, there: Any) -> Ready:
     """cupy.fuse, which takes elementwise code and one reduction."""
     import cupy
 
-    compiled = cupy.fuse()(lambda x: program(cupy, x))
-    return partial(compiled, there), lambda: cupy.cuda.get_current_stream().synchronize()
+    @cupy.fuse()
+    def program_of_one(x: Any) -> Any:  # its name becomes the kernel's
+        return program(cupy, x)
+
+    return partial(program_of_one, there), lambda: cupy.cuda.get_current_stream().synchronize()
 
 
 RIVALS: dict[str, tuple[str, Rival]] = {

@@ -7,8 +7,18 @@ import pytest
 
 from perf import gpu
 from perf.bars import Bar
+from perf.gpu_page import page
+from perf.gpu_rivals import Program, Ready
 
-CARD = gpu.Card("cpu", np, lambda: None, nbytes=1 << 16, repeats=1)
+
+def by_numpy(program: Program, there: np.ndarray) -> Ready:
+    """A rival that is there without a GPU, and refuses float16."""
+    if there.dtype == np.float16:
+        raise TypeError(there.dtype)
+    return lambda: program(np, there), lambda: None
+
+
+CARD = gpu.Card("cpu", np, lambda: None, 1 << 16, 1, {"numpy.numpy": by_numpy})
 
 
 @pytest.mark.engine
@@ -21,9 +31,30 @@ def test_everything_is_measured_and_judged() -> None:
     assert all(row["lazyfuse_s"] > 0 and row["peer_s"] > 0 for row in report["bandwidth"])
     assert report["graphs"]["same_bits"] and report["graphs"]["graphs"] == 0
     judged = list(gpu.bars(report))
-    assert len(judged) == 4 * len(gpu.CHAINS) + 3 * 6 + 3
+    refused = [row for row in report["bandwidth"] if row["rivals_s"]["numpy.numpy"] is None]
+    assert {row["dtype"] for row in refused} == {"float16"}
+    beside = len(report["bandwidth"]) - len(refused)
+    assert len(judged) == 4 * len(gpu.CHAINS) + 3 * 6 + beside + 3
     assert all(isinstance(bar, Bar) and bar.measured > 0 for bar in judged)
     assert len(shown) == len(report["bandwidth"]) + len(judged)
+    shows(report)
+
+
+def shows(speed: dict[str, object]) -> None:
+    """The page has a row for each question, twice, and says what was wrong."""
+    device = {"name": "A card", "driver": 13000, "cupy": "14", "numpy": "2"}
+    text = page(
+        {
+            "device": device,
+            "speed": speed,
+            "kernels": {"own": 1200, "strided": 34, "wrong": ["one"]},
+            "library": {"programs": 5, "on_host": 2, "wrong": []},
+            "tests": {"engine": 0, "cuda": 1},
+        }
+    )
+    assert "CUDA 13.0" in text and "1,234 runs" in text and "1 wrong" in text
+    assert all(text.count(f"| {asked.name} |") == 2 for asked in gpu.QUESTIONS)
+    assert "engine: passed" in text and "cuda: failed" in text
 
 
 @pytest.mark.parametrize("question", gpu.QUESTIONS, ids=lambda asked: asked.name)

@@ -96,9 +96,9 @@ def test_shuffle_without_its_threads() -> None:
     """A shuffle of the whole warp on a side of a branch that a part of it takes."""
     x = RNG.random((4, 30)).astype("f4")
     case = fold_case("lonely", x, "maximum", x.max(1), 1)
-    before = "S b = lf_swap_state(a, o);"
+    before = "o < width; o <<= 1) lf_combine"
     with pytest.raises(PtxBarrierError, match=r"shfl\.sync"):
-        run_planted(case, before, "S b = a; if (lane < 3) { b = lf_swap_state(a, o); }")
+        run_planted(case, before, "o < width; o <<= 1) if (lane < 3) lf_combine")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ The struct of phase p is `State{p}`, with fields `f#` (the value; complex has .r
 (the remembered index of argmax and argmin; `NO_INDEX` while nothing was seen). Folding a value and
 combining two partial results are the same function on two states, so the order of additions is a
 tree that the launch geometry alone decides: results repeat from run to run on one device, and
-differ from NumPy's pairwise order within the same error bound. `lf_combine` gives the same whatever
-state comes first, so that all threads of a group may combine in their own order. Indices along one
-axis come in order, and are folded by `lf_fold`, which need not look for the smaller of two; so are
-extremes of float64, with zeros of both signs as they come.
+differ from NumPy's pairwise order within the same error bound. `lf_combine` gives the same
+whatever state comes first, so that all threads of a group combine in their own order. Elements of
+one axis come in order, and are folded by `lf_fold` where that is cheaper: indices, since it need
+not look for the smaller of two, and extremes of float64, with zeros of both signs as they come.
 
 float16 folds in float and rounds once, where it is read. `Accumulator.chunk`, which is about
 NumPy's order of additions, has no meaning here. Products near underflow depend on the order too: a
@@ -30,10 +30,10 @@ _ORDERED = {"maximum": ">=", "minimum": "<="}
 _ARG = {"argmax": ">", "argmin": "<"}
 _LOSING = {"fmax": ">=", "fmin": "<="}
 _COMMUTING = {
-    "maximum": "lf_maximum",
-    "minimum": "lf_minimum",
-    "fmax": "lf_fmax",
-    "fmin": "lf_fmin",
+    "maximum": "lf_max_of",
+    "minimum": "lf_min_of",
+    "fmax": "lf_fmax_of",
+    "fmin": "lf_fmin_of",
 }
 
 

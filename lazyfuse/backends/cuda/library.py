@@ -111,8 +111,7 @@ def _subscripts(request: Request) -> tuple[str, str, str] | None:
 
 
 def _prepared(arrays: Sequence[Any], result: Elements) -> list[Any]:
-    dtype = products.computing_type(result.dtype)
-    return [array.astype(dtype, copy=False) for array in arrays]
+    return [array.astype(np.dtype(result.dtype), copy=False) for array in arrays]
 
 
 def _matmul(cupy: Any, request: Request, arrays: Sequence[Any], result: Elements) -> Any:

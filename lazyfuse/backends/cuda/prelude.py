@@ -119,29 +119,29 @@ _EXTREME = """\
 template <class T> __device__ __forceinline__ bool lf_above(T p, T q) {
   return p > q || (p == q && copysign((T)1, p) > 0);
 }
-template <class T> __device__ __forceinline__ T lf_maximum(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_max_of(T p, T q) {
   return lf_above(p, q) || p != p ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_minimum(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_min_of(T p, T q) {
   return lf_above(q, p) || p != p ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_fmax(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_fmax_of(T p, T q) {
   return lf_above(p, q) || q != q ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_fmin(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_fmin_of(T p, T q) {
   return lf_above(q, p) || q != q ? p : q;
 }
 #ifndef LF_HOST
 #if __CUDA_ARCH__ >= 800
-template <> __device__ __forceinline__ float lf_maximum(float p, float q) {
+template <> __device__ __forceinline__ float lf_max_of(float p, float q) {
   float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
 }
-template <> __device__ __forceinline__ float lf_minimum(float p, float q) {
+template <> __device__ __forceinline__ float lf_min_of(float p, float q) {
   float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
 }
 #endif
-template <> __device__ __forceinline__ float lf_fmax(float p, float q) { return fmaxf(p, q); }
-template <> __device__ __forceinline__ float lf_fmin(float p, float q) { return fminf(p, q); }
+template <> __device__ __forceinline__ float lf_fmax_of(float p, float q) { return fmaxf(p, q); }
+template <> __device__ __forceinline__ float lf_fmin_of(float p, float q) { return fminf(p, q); }
 #endif
 """
 
@@ -248,7 +248,7 @@ PIECES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "truncate": (("lf_truncate",), _TRUNCATE),
     "whole": (("lf_whole",), _WHOLE),
     "hypot": (("lf_hypot",), _HYPOT),
-    "extreme": (("lf_maximum", "lf_minimum", "lf_fmax", "lf_fmin"), _EXTREME),
+    "extreme": (("lf_max_of", "lf_min_of", "lf_fmax_of", "lf_fmin_of"), _EXTREME),
     "pack": (("Pack<",), _PACK),
     "store_pack": (("lf_store_pack",), _STORE_PACK),
     "store_scratch": (("lf_store_scratch",), _STORE_SCRATCH),

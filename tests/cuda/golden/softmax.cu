@@ -1,29 +1,29 @@
 template <class T> __device__ __forceinline__ bool lf_above(T p, T q) {
   return p > q || (p == q && copysign((T)1, p) > 0);
 }
-template <class T> __device__ __forceinline__ T lf_maximum(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_max_of(T p, T q) {
   return lf_above(p, q) || p != p ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_minimum(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_min_of(T p, T q) {
   return lf_above(q, p) || p != p ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_fmax(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_fmax_of(T p, T q) {
   return lf_above(p, q) || q != q ? p : q;
 }
-template <class T> __device__ __forceinline__ T lf_fmin(T p, T q) {
+template <class T> __device__ __forceinline__ T lf_fmin_of(T p, T q) {
   return lf_above(q, p) || q != q ? p : q;
 }
 #ifndef LF_HOST
 #if __CUDA_ARCH__ >= 800
-template <> __device__ __forceinline__ float lf_maximum(float p, float q) {
+template <> __device__ __forceinline__ float lf_max_of(float p, float q) {
   float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
 }
-template <> __device__ __forceinline__ float lf_minimum(float p, float q) {
+template <> __device__ __forceinline__ float lf_min_of(float p, float q) {
   float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(p), "f"(q)); return r;
 }
 #endif
-template <> __device__ __forceinline__ float lf_fmax(float p, float q) { return fmaxf(p, q); }
-template <> __device__ __forceinline__ float lf_fmin(float p, float q) { return fminf(p, q); }
+template <> __device__ __forceinline__ float lf_fmax_of(float p, float q) { return fmaxf(p, q); }
+template <> __device__ __forceinline__ float lf_fmin_of(float p, float q) { return fminf(p, q); }
 #endif
 template <class T, int N> 
 struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
@@ -77,7 +77,7 @@ typedef unsigned long long ux;
 struct State0 { double f0; };
 __device__ __forceinline__ State0 lf_identity0() { State0 a; a.f0 = __longlong_as_double(0xfff0000000000000LL); return a; }
 __device__ __forceinline__ void lf_combine(State0& a, const State0& b) {
-  { const double p = a.f0, q = b.f0; a.f0 = lf_maximum(p, q); }
+  { const double p = a.f0, q = b.f0; a.f0 = lf_max_of(p, q); }
 }
 __device__ __forceinline__ State0 lf_swap_state(const State0& a, unsigned int o) { State0 b; b.f0 = lf_swap(a.f0, o); return b; }
 __device__ __forceinline__ void lf_fold(State0& a, const State0& b) {
