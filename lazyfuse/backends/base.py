@@ -7,7 +7,7 @@ strides and offsets once per plan (`bind`), and then launches with buffers and s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -130,9 +130,20 @@ class Captures(Queue, Protocol):
         cannot be done. Raises: MemoryError."""
 
 
+@runtime_checkable
+class Compilers(Protocol):
+    """What a backend offers beside `compile`, if its compiler runs in several threads."""
+
+    def compile_together(
+        self, kernels: Sequence[tuple[Kernel, str]], threads: int
+    ) -> list[Executable | None]:
+        """What `compile` gives for each kernel and name, made by so many threads; None where it
+        would raise."""
+
+
 class Backend(Protocol):
     """One device kind. One with libraries of its own is also Libraries, one that can launch much
-    at once Captures."""
+    at once Captures, one that can compile several kernels at once Compilers."""
 
     name: str
     device: str

@@ -26,7 +26,7 @@ from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.library import bound_call
-from lazyfuse.runtime.session import executable, kernels, loaded_key
+from lazyfuse.runtime.session import compile_missing, executable, kernels, loaded_key
 from lazyfuse.runtime.shared_calls import POOLED, compute
 
 IsDead = Callable[[int], bool]
@@ -68,6 +68,7 @@ class Executor:
 
     def go_on(self) -> list[Buffer]:
         """The buffers of the outputs, from the step at which a run stopped for want of memory."""
+        self._compile_ahead()
         try:
             if self.plan.waves:
                 self._run_waves()
@@ -77,6 +78,13 @@ class Executor:
         finally:
             self._count()
         return [self._buffer(slot) for slot in self.plan.outputs]
+
+    def _compile_ahead(self) -> None:
+        """The kernels of a plan that has not run before are compiled together."""
+        launches = [step for step in self.plan.steps[self.done :] if isinstance(step, Launch)]
+        unbound = [(step.kernel, step.name) for step in launches if step.bound[0] is None]
+        if len(unbound) > 1:
+            compile_missing(unbound, self.backend)
 
     def _run_waves(self) -> None:
         """Run up to the end of the last wave."""

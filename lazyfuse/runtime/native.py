@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.backends.processors import default_threads
 from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
@@ -278,7 +279,6 @@ def _told(decoded: Sequence[int]) -> int:
 def _helpers(threads: int) -> int:
     """How many threads may help under an option `threads`."""
     from lazyfuse.backends.cpu.launch_text import WORKERS
-    from lazyfuse.backends.cpu.threads import default_threads
 
     return min((threads or default_threads()) - 1, WORKERS)
 

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import Any
 
 from lazyfuse import config, events
-from lazyfuse.backends.base import Backend, Executable
+from lazyfuse.backends.base import Backend, Compilers, Executable
 from lazyfuse.backends.driver import has_driver
+from lazyfuse.backends.processors import default_threads
 from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
@@ -148,6 +149,38 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     return found
 
 
+def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> None:
+    """Have several kernels before they are asked for: what is neither in memory nor on disk is
+    compiled in as many threads as there are processors for them. What cannot be compiled is left
+    to `executable`, which says why."""
+    options = config.current()
+    if not isinstance(target, Compilers):
+        return
+    with flush_lock:  # whoever forks waits for the compiler
+        missing: dict[str, tuple[Kernel, str]] = {}
+        for kernel, name in wanted:
+            loaded = loaded_key(kernel, target)
+            if loaded in kernels or loaded in missing:
+                continue
+            found = _from_disk(kernel, target, name, kernel_key(kernel, target.fingerprint))
+            if found is None:
+                missing[loaded] = kernel, name
+            else:
+                kernels.put(loaded, found, options.cache_size)
+        if len(missing) < 2:
+            return
+        started = time.perf_counter()
+        threads = options.threads or default_threads()
+        made = target.compile_together(list(missing.values()), threads)
+        seconds = time.perf_counter() - started
+        for (loaded, (kernel, _)), each in zip(missing.items(), made, strict=True):
+            if each is not None:
+                kernels.put(loaded, each, options.cache_size)
+                _keep_on_disk(each, kernel_key(kernel, target.fingerprint))
+                events.add(kernels_compiled=1)
+        events.add(compile_seconds=seconds)
+
+
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
     if not config.current().disk_cache:
         return None
@@ -170,9 +203,13 @@ def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executabl
     started = time.perf_counter()
     made = target.compile(kernel, name)
     events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
+    _keep_on_disk(made, key)
+    return made
+
+
+def _keep_on_disk(made: Executable, key: str) -> None:
     if config.current().disk_cache and made.binary:
         disk_cache(config.current().cache_dir).write(key, made.binary)
-    return made
 
 
 @cache

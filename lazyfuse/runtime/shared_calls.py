@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lazyfuse.backends.processors import default_threads
 from lazyfuse.interrupts import side_by_side
 from lazyfuse.runtime.conditions import collect
 
@@ -24,8 +25,6 @@ def compute(
     """Write what an elementwise ufunc gives, and return the conditions that it met. Operands have
     the dtypes of its loop and broadcast to the shape of `target`, which has an axis; 0 of
     `threads` stands for all there are."""
-    from lazyfuse.backends.cpu.threads import default_threads  # not before there is a backend
-
     axis = int(np.argmax(target.shape))
     length = target.shape[axis]
     count = min(threads or default_threads(), target.size // _EACH, length) or 1

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 
 import numpy as np
 
-from lazyfuse.backends.base import Buffer
+from lazyfuse.backends.base import Buffer, Executable
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share, zeros
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
 from lazyfuse.backends.cpu.emit_plan import exports, plan_phases
@@ -31,16 +32,17 @@ from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
 from lazyfuse.backends.cpu.loader import dumped
 from lazyfuse.backends.cpu.masks import Masks
-from lazyfuse.backends.cpu.threads import Workers, default_threads
+from lazyfuse.backends.cpu.threads import Workers
 from lazyfuse.collecting import uncollected
 from lazyfuse.digests import digest
+from lazyfuse.interrupts import attempted
 from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.primitives import PRIMITIVES
 from lazyfuse.sources import sources
 
-__all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable", "default_threads"]
+__all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable"]
 
 _READS = {"load", "gather", "scalar", "const", "acc", "carry", "cast", "select"}
 _STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag", "scale", "truncate"}
@@ -126,8 +128,26 @@ class CpuBackend:
 
     def compile(self, kernel: Kernel, name: str) -> CpuExecutable:
         """Turn a kernel into code. Raises: Unsupported."""
+        return self._linked(kernel, name, *self._made(kernel))
+
+    def compile_together(
+        self, kernels: Sequence[tuple[Kernel, str]], threads: int
+    ) -> list[Executable | None]:
+        """`compile` in several threads, but for linking; None where it would raise."""
+        for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
+            import_module(f"{__name__}.{module}")
+        made = attempted([partial(self._made, kernel) for kernel, _ in kernels], threads)
+        return [
+            None if isinstance(each, Exception) else self._linked(kernel, name, *each)
+            for (kernel, name), each in zip(kernels, made, strict=True)
+        ]
+
+    def _made(self, kernel: Kernel) -> tuple[str, bytes]:
+        """The text of a kernel and its code. Raises: Unsupported."""
         source = uncollected(_emitted, kernel, self.compiler)
-        binary = dumped(self.compiler.compile(source))
+        return source, dumped(self.compiler.compile(source))
+
+    def _linked(self, kernel: Kernel, name: str, source: str, binary: bytes) -> CpuExecutable:
         executable = CpuExecutable(self, kernel, name, binary)
         executable.__dict__["source"] = source  # what cached_property would compute
         return executable

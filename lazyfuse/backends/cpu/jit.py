@@ -1,6 +1,8 @@
 """LLVM: IR text -> object code, and its linker. Importing this module loads LLVM.
 
 A `Jit` owns one target machine and one LLJIT. Each kernel is linked as a library of its own.
+Several threads compile at once, each in a context and for a machine of its own, which is what LLVM
+asks of threads: llvmlite would let them wait for one another.
 
 Passes: the emitter writes explicit vectors and keeps state in stack slots, so `sroa` (slots to
 registers) and the removal of dead code are all that is run before instruction selection. Of those
@@ -11,9 +13,11 @@ to the process, so they are in force while a module is compiled.
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import string_at
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -58,7 +62,7 @@ class Jit:
             llvm.initialize_all_asmprinters()
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self.triple, self.cpu, self.flags = triple, cpu, flags
+        self.triple, self.cpu, self.flags, self._level = triple, cpu, flags, level
         self._machine = self._target_machine(level)
         self._layout = str(self._machine.target_data)
         self._jit: llvm.LLJIT | None = None
@@ -70,19 +74,19 @@ class Jit:
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        with self._lock, _without_costly_passes(source):
-            module = llvm.parse_assembly(source, llvm.create_context())
-            module.triple = self.triple
-            module.data_layout = self._layout
-            module.verify()
-            self._optimize(module)
-            machine = self._machine if level is None else self._target_machine(level)
-            code: bytes = machine.emit_object(module)
-            return code
+        with _PASSES.left_out(_costly(source)):
+            with self._lock:
+                module = llvm.parse_assembly(source, llvm.create_context())
+                module.triple = self.triple
+                module.data_layout = self._layout
+                module.verify()
+                self._optimize(module)
+                machine = self._target_machine(self._level if level is None else level)
+            return _emitted(machine, module)
 
     def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        with self._lock, _without_costly_passes(source):
+        with _PASSES.left_out(_costly(source)), self._lock:
             module = llvm.parse_assembly(source, llvm.create_context())
             module.triple = self.triple
             module.data_layout = self._layout
@@ -111,18 +115,69 @@ class Jit:
         passes.run(module, builder)
 
 
-@contextmanager
-def _without_costly_passes(source: str) -> Iterator[None]:
-    """Leave passes out that cost a text more than they give. Another user of LLVM that compiles at
-    the same moment may lose them, too, and nothing else."""
-    passes = _OF_ORDER if IN_ORDER in source else _OF_LOOPS
+def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """`machine.emit_object(module)`, which takes most of the time, without llvmlite's lock."""
+    library = llvm.ffi.lib
+    emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:  # another llvmlite
+        code: bytes = machine.emit_object(module)
+        return code
+    with llvm.ffi.OutputString() as error:
+        memory = emit(machine, module, True, error)
+        if not memory:
+            raise RuntimeError(str(error))
     try:
-        for name in passes:
-            llvm.set_option("lazyfuse", f"-disable-{name}")
-        yield
+        size = library.LLVMPY_GetBufferSize(memory)
+        return string_at(library.LLVMPY_GetBufferStart(memory), size)
     finally:
-        for name in passes:
-            llvm.set_option("lazyfuse", f"-disable-{name}=false")
+        library.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+def _costly(source: str) -> tuple[str, ...]:
+    """The passes that cost a text more than they give."""
+    return _OF_ORDER if IN_ORDER in source else _OF_LOOPS
+
+
+class _Passes:
+    """Which passes are left out, for all who compile at the moment: who wants to leave out others
+    waits. Another user of LLVM that compiles meanwhile may lose them, too, and nothing else."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Nobody compiles: in a child process, in which other threads are gone."""
+        self._turn = threading.Condition()
+        self._names: tuple[str, ...] = ()
+        self._users = 0
+
+    @contextmanager
+    def left_out(self, names: tuple[str, ...]) -> Iterator[None]:
+        """Leave these out meanwhile."""
+        with self._turn:
+            while self._users and self._names != names:
+                self._turn.wait()
+            if not self._users:
+                self._names = names
+                self._set("")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._users -= 1
+                if not self._users:
+                    self._set("=false")
+                    self._turn.notify_all()
+
+    def _set(self, value: str) -> None:
+        for name in self._names:
+            llvm.set_option("lazyfuse", f"-disable-{name}{value}")
+
+
+_PASSES = _Passes()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PASSES.begin_anew)
 
 
 def _load_math() -> None:

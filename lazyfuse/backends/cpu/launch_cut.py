@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided, walked
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.features import second_cache_bytes, stream_bytes
-from lazyfuse.backends.cpu.threads import default_threads
+from lazyfuse.backends.processors import default_threads
 from lazyfuse.ir.kernel import Kernel, Level, Role
 from lazyfuse.ops.primitives import PRIMITIVES
 

@@ -15,7 +15,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from functools import cache
 
 from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_text import WORKERS
@@ -50,18 +49,6 @@ class Workers:
         self.count = 0
         if self._calls is not None:
             self._calls.open()
-
-
-@cache
-def default_threads() -> int:
-    """The processors this process may run on; fewer when OMP_NUM_THREADS says so, as it does in
-    worker processes that share a machine."""
-    if hasattr(os, "sched_getaffinity"):
-        available = len(os.sched_getaffinity(0))
-    else:
-        available = os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(available, int(asked)) if asked.isdigit() and int(asked) > 0 else available
 
 
 def _start(calls: Calls, name: str) -> None:

@@ -7,6 +7,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from lazyfuse.backends.cuda.executable import (
 )
 from lazyfuse.backends.cuda.faults import Reported, advice
 from lazyfuse.backends.cuda.launch import Layout, Runtime, bind
-from lazyfuse.backends.cuda.program import Strategy
+from lazyfuse.backends.cuda.program import Program, Strategy
 from lazyfuse.backends.cuda.render_body import supports
 from lazyfuse.backends.cuda.strategy import (
     CUPY,
@@ -44,6 +45,7 @@ from lazyfuse.backends.cuda.strategy import (
 )
 from lazyfuse.backends.driver import has_driver
 from lazyfuse.errors import DeviceUnavailableError
+from lazyfuse.interrupts import attempted
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout as ArrayLayout
 from lazyfuse.ir.library import Elements, Request
@@ -137,8 +139,41 @@ class CudaBackend:
 
         program = render_own(kernel, name, strategy, self.gpu.parameter_bytes)
         cubin, _ = build.build_cubin(program.source, self.gpu.architecture)
+        return self._loaded(program, cubin)
+
+    def _loaded(self, program: Program, cubin: bytes) -> Executable:
         functions = self.gpu.load(cubin, entries(program))
-        return OwnExecutable(program, self.gpu, functions, pack_binary(name, cubin))
+        return OwnExecutable(program, self.gpu, functions, pack_binary(program.entry, cubin))
+
+    def compile_together(
+        self, kernels: Sequence[tuple[Kernel, str]], threads: int
+    ) -> list[Executable | None]:
+        """`compile` with NVRTC in several threads; None where it would raise, or takes CuPy's."""
+        from lazyfuse.backends.cuda import build
+
+        programs = [self._program(kernel, name) for kernel, name in kernels]
+        own = [program for program in programs if program is not None]
+        build_one = partial(build.build_cubin, architecture=self.gpu.architecture)
+        built = iter(attempted([partial(build_one, each.source) for each in own], threads))
+        made: list[Executable | None] = []
+        for program in programs:
+            found = None if program is None else next(built)
+            if program is None or not isinstance(found, tuple):
+                made.append(None)
+            else:
+                made.append(self._loaded(program, found[0]))
+        return made
+
+    def _program(self, kernel: Kernel, name: str) -> Program | None:
+        """Own text of a kernel; None where there is none, or CuPy's kernels run it."""
+        strategy = choose(kernel, wanted())
+        try:
+            check_supported(kernel)
+        except Unsupported:
+            return None
+        if strategy in CUPY:
+            return None
+        return render_own(kernel, symbol(name), strategy, self.gpu.parameter_bytes)
 
     def load(self, kernel: Kernel, name: str, binary: bytes) -> Executable:
         """Make the executable of `kernel` from an earlier `binary` of the same fingerprint."""

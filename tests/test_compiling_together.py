@@ -1,0 +1,213 @@
+"""The kernels of a plan that are not there yet are compiled in several threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as host
+import pytest
+
+from lazyfuse.interrupts import attempted
+from tests.oracle import lf
+
+pytestmark = [pytest.mark.engine, pytest.mark.cpu("LLVM")]
+X = host.random.default_rng(3).random((5000, 41))
+
+
+def standardized(xp: Any, x: Any) -> Any:
+    """Two kernels: what columns sum up to, and what is made of each element."""
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def several(xp: Any, x: Any) -> list[Any]:
+    """Kernels that have nothing in common, some of transcendental functions."""
+    tall = xp.reshape(x, (-1,))
+    return [
+        xp.exp(-x) * xp.sin(x),
+        xp.cumsum(tall * 2),
+        standardized(xp, x),
+        xp.log1p(x[:20]).sum(axis=1),
+        xp.maximum(x[:, ::2], 0.5),
+    ]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """How many compile at the moment, and the text, each time that one begins."""
+    from lazyfuse.backends.cpu.jit import Jit
+
+    seen: list[tuple[int, str]] = []
+    inside: list[str] = []
+    made = Jit.compile
+
+    def compile_(self: Any, source: str, *, level: int | None = None) -> bytes:
+        inside.append(source)
+        seen.append((len(inside), source))
+        time.sleep(0.005)  # so that no thread takes all
+        try:
+            return made(self, source, level=level)
+        finally:
+            inside.remove(source)
+
+    monkeypatch.setattr(Jit, "compile", compile_)
+    return seen
+
+
+def test_several_threads_compile(compiled: list[tuple[int, str]]) -> None:
+    """Each kernel once, by two threads, with the code and the bits of one thread."""
+    found = []
+    lf.materialize(lf.array(X) + 1)  # what all kernels need is compiled by now
+    for threads in (1, 2):
+        lf.cache_clear()
+        compiled.clear()
+        lf.reset_stats()
+        with lf.options(disk_cache=False, threads=threads):
+            results = lf.materialize(*several(lf, lf.array(X)))
+        texts = [text for _, text in compiled]
+        assert len(set(texts)) == len(texts) == lf.stats().kernels_compiled >= 5
+        assert max(count for count, _ in compiled) == threads
+        found.append([lf.asnumpy(result).tobytes() for result in results])
+    assert found[0] == found[1]
+    for own, expected in zip(results, several(host, X), strict=True):
+        host.testing.assert_allclose(lf.asnumpy(own), expected, 1e-12)
+
+
+def test_code_does_not_depend_on_threads() -> None:
+    """The same object code, whoever compiles beside: passes are left out by text."""
+    from lazyfuse.runtime import session
+
+    backend = session.backend("cpu")
+    binaries = []
+    for threads in (1, 3):
+        lf.cache_clear()
+        with lf.options(disk_cache=False, threads=threads):
+            lf.materialize(*several(lf, lf.array(X)))
+        kept = session.kernels
+        binaries.append({key: kept.get(key).binary for key in list(kept._entries)})
+    assert backend.device == "cpu" and len(binaries[0]) >= 5
+    assert binaries[0] == binaries[1]
+
+
+def test_one_that_cannot_be_compiled(
+    compiled: list[tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are compiled; it runs op by op, and the warning has its operations."""
+    import lazyfuse.backends.cpu as cpu
+
+    made = cpu._emitted
+
+    def emitted(kernel: Any, compiler: Any) -> str:
+        if any(instr.op == "max" for phase in kernel.phases for instr in phase.body):
+            raise RuntimeError("planted")
+        return made(kernel, compiler)
+
+    monkeypatch.setattr(cpu, "_emitted", emitted)
+    lf.cache_clear()
+    with lf.options(disk_cache=False, threads=2), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = lf.materialize(*several(lf, lf.array(X)))
+    told = [str(each.message) for each in caught if "planted" in str(each.message)]
+    assert told and all("maximum" in text for text in told)
+    for own, expected in zip(results, several(host, X), strict=True):
+        host.testing.assert_allclose(lf.asnumpy(own), expected, 1e-12)
+
+
+def test_what_is_on_disk_is_not_compiled(compiled: list[tuple[int, str]], tmp_path: Path) -> None:
+    """A second process, as far as caches go, loads all; one kernel that is gone is compiled."""
+    with lf.options(cache_dir=str(tmp_path), disk_cache=True):
+        for _ in range(2):
+            lf.cache_clear()
+            lf.reset_stats()
+            lf.materialize(standardized(lf, lf.array(X)))
+        assert lf.stats().kernels_compiled == 0 and lf.stats().kernels_loaded == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 9])
+def test_attempts(threads: int) -> None:
+    """Results and errors in the order of the functions, however many threads there are."""
+
+    def function(number: int) -> Callable[[], int]:
+        def call() -> int:
+            if number % 3 == 1:
+                raise ValueError(number)
+            return number * number
+
+        return call
+
+    found = attempted([function(number) for number in range(7)], threads)
+    for number, each in enumerate(found):
+        if number % 3 == 1:
+            assert isinstance(each, ValueError) and each.args == (number,)
+        else:
+            assert each == number * number
+
+
+def test_passes_are_left_out_for_all_or_none() -> None:
+    """Who leaves out others waits until nobody compiles, and then they are switched."""
+    from lazyfuse.backends.cpu.jit import _Passes
+
+    class Written(_Passes):
+        def _set(self, value: str) -> None:
+            written.append((self._names, value))
+
+    written: list[tuple[tuple[str, ...], str]] = []
+    passes = Written()
+    go, order = threading.Event(), []
+
+    def other() -> None:
+        with passes.left_out(("b",)):
+            order.append("other")
+
+    with passes.left_out(("a",)):
+        waiting = threading.Thread(target=other)
+        waiting.start()
+        with passes.left_out(("a",)):
+            order.append("same")
+        go.wait(0.05)
+        assert order == ["same"]
+    waiting.join(10)
+    assert order == ["same", "other"]
+    assert written == [(("a",), ""), (("a",), "=false"), (("b",), ""), (("b",), "=false")]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_is_forked_meanwhile_compiles() -> None:
+    """Another thread compiles for ever; the child has no such thread, and does not wait for it."""
+    program = """
+import os, threading, warnings
+warnings.simplefilter("ignore")
+import numpy, lazyfuse as lf
+from lazyfuse.backends.cpu import jit
+inside = threading.Event()
+def stay():
+    with jit._PASSES.left_out(("lsr", "others")):
+        inside.set()
+        threading.Event().wait()
+with lf.options(disk_cache=False):
+    jit._PASSES._set = lambda value: None
+    threading.Thread(target=stay, daemon=True).start()
+    inside.wait()
+    del jit._PASSES._set
+    child = os.fork()
+    if not child:
+        x = lf.array(numpy.ones(1000000))
+        os._exit(0 if (x * 2 + 1).sum() == 3000000 else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "LAZYFUSE_DEVICE": "cpu"},
+    )
+    assert done.stdout.strip() == "0", done.stderr
