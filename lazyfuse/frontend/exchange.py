@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, SupportsIndex
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, finalize, ref
 
 import numpy as np
 
@@ -73,8 +73,8 @@ def ctypes(self: Any) -> Any:
 _addressed: dict[int, np.ndarray] = {}
 
 
-#: Memory of a GPU whose address on the host was given away, and its copy there, by the storage.
-_copies: WeakKeyDictionary[Storage, tuple[Any, np.ndarray]] = WeakKeyDictionary()
+#: Copies on the host whose address was given away, and of which version each is, by the storage.
+_copies: WeakKeyDictionary[Storage, tuple[ref[Node], np.ndarray]] = WeakKeyDictionary()
 
 
 def _host_copy(self: Any) -> np.ndarray:
@@ -82,12 +82,13 @@ def _host_copy(self: Any) -> np.ndarray:
     address often keeps nothing else."""
     storage = self._storage
     with session.flush_lock:
-        engine.flush([storage.node], storage.device)
-        memory = storage.node.buffer
+        node = storage.node
+        engine.flush([node], storage.device)
+        memory: Any = node.buffer
         memory.exclusive = False  # what the copy is of is not overwritten
         kept = _copies.get(storage)
-        if kept is None or kept[0] is not memory:
-            kept = _copies[storage] = memory, session.backend(storage.device).to_host(memory)
+        if kept is None or kept[0]() is not node:
+            kept = _copies[storage] = ref(node), session.backend(storage.device).to_host(memory)
     values = view_of(elements(kept[1], self._reading), self._layout)
     values.flags.writeable = False
     return values

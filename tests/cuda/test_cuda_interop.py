@@ -125,6 +125,18 @@ def test_addresses_on_the_host(gpu: FakeCupy) -> None:
     assert kept() is None
 
 
+def test_addresses_on_the_host_keep_no_memory_of_the_gpu(gpu: FakeCupy) -> None:
+    """What the copy was of goes when the array is written: the address is in the copy."""
+    x = lf.array(np.arange(1000.0))
+    address, before = x.ctypes.data, gpu.used
+    x[0] = 7
+    lf.materialize(x)
+    gc.collect()
+    first = ctypes.cast(address, ctypes.POINTER(ctypes.c_double))
+    assert gpu.used == before and first[:3] == [0, 1, 2]
+    assert x.ctypes.data != address
+
+
 def test_classes_of_numpys_get_private_memory(gpu: FakeCupy) -> None:
     """They are written, as those of an array on the CPU."""
 

@@ -145,6 +145,29 @@ def test_known_runs_stay_on_their_gpu(
         assert np.array_equal(lf.asnumpy(program(x)), np.arange(float(N)) * 2 + 1)
 
 
+def test_a_gpu_that_fails_between_memory_and_launch_is_named(gpu: FakeCupy) -> None:
+    """CUDA reports earlier kernels wherever it is asked: also which GPU is current."""
+    faults: list[Exception] = []
+    asked: list[int] = []
+
+    def device_now() -> int:
+        asked.append(gpu.current)
+        if faults and len(asked) == 2:  # for memory, and then for the launch
+            raise faults.pop()
+        return gpu.current
+
+    gpu.cuda.runtime.getDevice = device_now
+    program = lf.fuse(lambda x: x * 2 + 1)
+    x = lf.array(np.arange(float(N)))
+    for _ in range(4):
+        program(x)
+    asked.clear()
+    faults.append(cuda_error(700))
+    with pytest.raises(DeviceUnavailableError, match="cuda:0 failed"):
+        program(x)
+    assert not faults and np.array_equal(lf.asnumpy(program(x)), np.arange(float(N)) * 2 + 1)
+
+
 def test_gpus_of_one_kind_load_a_kernel_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module belongs to one GPU, and so do its launches."""
     with fake_gpu(monkeypatch, gpus=2) as gpu:

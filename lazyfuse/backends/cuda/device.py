@@ -149,13 +149,13 @@ class Device:
             size, threads = grid[0] * block[0], block[0]
 
             def launch_linear(values: Sequence[Value]) -> None:
-                if device_now() != number:
-                    return launch(grid, block, values)
                 try:
-                    linear(size, values, 0, threads, None)
+                    if device_now() == number:
+                        return linear(size, values, 0, threads, None)
                 except Exception as error:
                     reported.tell(error)
                     raise
+                return launch(grid, block, values)
 
             return launch_linear
 
