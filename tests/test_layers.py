@@ -17,7 +17,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lazyfuse"
 
-BASE = {"errors", "config", "events", "digests", "sources", "collecting", "interrupts"}
+BASE = {
+    "errors",
+    "config",
+    "events",
+    "digests",
+    "sources",
+    "collecting",
+    "interrupts",
+    "processors",
+}
 IR = BASE | {"ops", "ir"}
 BACKEND = IR | {"backends.base"}
 ENGINE = BACKEND | {
@@ -35,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "events": set(),
     "digests": set(),
     "collecting": set(),
+    "processors": set(),
     "interrupts": {"collecting"},
     "sources": {"digests"},
     "config": {"errors"},

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.backends.processors import default_threads
 from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
+from lazyfuse.processors import default_threads
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
 from lazyfuse.runtime.native_parts import (
     METH_KEYWORDS,

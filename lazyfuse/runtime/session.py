@@ -15,13 +15,13 @@ from typing import Any
 from lazyfuse import config, events
 from lazyfuse.backends.base import Backend, Compilers, Executable
 from lazyfuse.backends.driver import has_driver
-from lazyfuse.backends.processors import default_threads
 from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.processors import default_threads
 
 #: Plans kept at most; each is a few kilobytes.
 PLANS = 4096

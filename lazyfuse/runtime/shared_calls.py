@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lazyfuse.backends.processors import default_threads
 from lazyfuse.interrupts import side_by_side
+from lazyfuse.processors import default_threads
 from lazyfuse.runtime.conditions import collect
 
 #: Bytes from which NumPy's results go to memory of the pool: a fault costs 2.5 us.

@@ -32,8 +32,8 @@ from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
 from lazyfuse.backends.cpu.threads import Workers
-from lazyfuse.backends.processors import default_threads
 from lazyfuse.ir.kernel import Kernel, Lanes, Role
+from lazyfuse.processors import default_threads
 
 #: Estimated nanoseconds of work that pay for one more thread that looks for work: it joins in
 #: 1 us.

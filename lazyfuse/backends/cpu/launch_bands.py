@@ -14,7 +14,7 @@ from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cpu.launch import NS_PER_THREAD, WAKE_NS, Launch
 from lazyfuse.backends.cpu.launch_run import Job, Run
 from lazyfuse.backends.cpu.launch_text import WORKERS
-from lazyfuse.backends.processors import default_threads
+from lazyfuse.processors import default_threads
 
 #: Bytes of a band: it stays in the second-level cache, or near it. Heat of 10M doubles, one
 #: thread: 0.64 of the time of step by step from 1 to 6 MB, 0.7 beyond.

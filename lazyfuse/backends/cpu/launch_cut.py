@@ -9,9 +9,9 @@ from typing import NamedTuple
 from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided, walked
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.features import second_cache_bytes, stream_bytes
-from lazyfuse.backends.processors import default_threads
 from lazyfuse.ir.kernel import Kernel, Level, Role
 from lazyfuse.ops.primitives import PRIMITIVES
+from lazyfuse.processors import default_threads
 
 #: Of one thread between its second cache and what is behind it (27 GB/s on Emerald Rapids).
 NS_PER_BYTE = 0.04
