@@ -22,7 +22,7 @@ from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.origin import Origin
-from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.storage import Storage, untrack
 from lazyfuse.runtime import session
 from lazyfuse.runtime.budget import is_over_budget
 from lazyfuse.runtime.caller import OURS, is_users, user_frame
@@ -272,6 +272,7 @@ def _stored(node: Node, device: str, thread: int) -> Storage:
     """New memory whose value is a node."""
     count(_RECORDED)
     storage = _new(Storage)
+    untrack(storage)
     storage.node, storage.device = node, device
     storage._thread, storage._is_shared = thread, False
     node.handle = _ref(storage)

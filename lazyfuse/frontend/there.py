@@ -15,7 +15,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.orphans import Watch, gone
-from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.storage import Storage, untrack
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.queued import quick
 from lazyfuse.runtime.single import Single
@@ -102,6 +102,7 @@ def maker(device: str, form: Form, *, is_scalar: bool) -> Callable[[Any], Any]:
         node.origin = None
         node.seen = False
         storage = _new(Storage)
+        untrack(storage)
         storage.node = node
         storage.device = device
         storage._thread = get_ident()

@@ -8,10 +8,17 @@ Several threads may touch one array. A thread that records an operation has a ve
 before the operation counts as its reader; if another thread writes meanwhile, that version must
 not be taken apart. So versions of a storage that more than one thread has touched count one reader
 more for ever: their memory is not reused in place.
+
+Whether somebody has a storage is told by weak references to it. The garbage collector clears those
+of what it is about to collect before it calls finalizers, which may well compute with such arrays,
+or keep them. So storages are no objects of the collector's: references to them are cleared when
+they are gone. What is only in a cycle with a storage is not collected, either; a node that has
+been computed refers to nothing that could be.
 """
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from sys import getrefcount
 from threading import get_ident
@@ -21,6 +28,10 @@ from weakref import getweakrefcount
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned, watched
+
+#: For those that are made without `Storage`, before anything else is done with them.
+untrack = ctypes.pythonapi.PyObject_GC_UnTrack
+untrack.argtypes, untrack.restype = [ctypes.py_object], None
 
 
 class Storage:
@@ -33,6 +44,7 @@ class Storage:
         self.device = device
         self._thread = get_ident()
         self._is_shared = False
+        untrack(self)
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
 
     def current(self) -> Node:

@@ -196,6 +196,7 @@ drop_node:
   call void @Py_DecRef(ptr %node_made)
   br label %none
 fill:
+  call void @PyObject_GC_UnTrack(ptr %storage_made) ; see `ir/storage.py`
   call void @set(ptr %storage_made, i64 STORAGE_NODE, ptr %node_made)
   %device = call ptr @object(i64 T_CPU)
   call void @share(ptr %storage_made, i64 STORAGE_DEVICE, ptr %device)

@@ -85,6 +85,7 @@ drop:
   call void @Py_DecRef(ptr %node)
   ret ptr null
 fill:
+  call void @PyObject_GC_UnTrack(ptr %storage) ; see `ir/storage.py`
   call void @set(ptr %storage, i64 {storage_node}, ptr %node)
   call void @share(ptr %storage, i64 {storage_device}, ptr %device)
   call void @share(ptr %storage, i64 {storage_thread}, ptr %thread)
