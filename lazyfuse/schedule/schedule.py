@@ -131,10 +131,12 @@ def _broadcast(groups: list[Group], stored: dict[Node, None], limits: Limits) ->
             if is_kept or not isinstance(own, Map) or size_of(own.shape) >= size_of(reader.shape):
                 continue
             below = topological([own], stop=stored)
-            apart = any(isinstance(node, Reduce) and node not in group.roots for node in below)
+            apart = [
+                node for node in below if isinstance(node, Reduce) and node not in group.roots
+            ]
             each = sum(cost.map_cost(node) for node in below if node not in stored)
             if apart and cost.is_repeated_result(
-                own, reader, each, hoists_scalars=limits.exact_order
+                own, reader, each, last=apart[-1], hoists_scalars=limits.exact_order
             ):
                 found.add(own)
     return found
