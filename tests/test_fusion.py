@@ -97,6 +97,21 @@ def test_strided_views_fuse() -> None:
 
 
 @pytest.mark.engine
+def test_what_follows_from_several_reductions() -> None:
+    """What no reduction's kernel can store has one of its own, but for rows so short that kernels
+    compute it once for each."""
+
+    def program(np: Any, x: Any) -> Any:
+        means = x.mean(axis=1)
+        return x * ((means - means.mean()) / means.std())[:, None]
+
+    for columns, expected in ((3, 4), (7, 4), (8, 5), (16, 5)):
+        x = corpus.random_values("f8", 70_000 * columns).reshape(70_000, columns)
+        assert kernels(program, x) == expected, columns
+        oracle.check(program, x, sums=True)
+
+
+@pytest.mark.engine
 def test_unfused_runs_one_kernel_per_op() -> None:
     """`fusion=False` gives each operation its own kernel."""
     x = corpus.random_values("f8", 5000)

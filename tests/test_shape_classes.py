@@ -18,7 +18,7 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.errors import VerifyError  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import shortcuts  # noqa: E402 - likewise
-from lazyfuse.ir.plan import Launch, Plan  # noqa: E402 - likewise
+from lazyfuse.ir.plan import Launch, Plan, WhyNot  # noqa: E402 - likewise
 from lazyfuse.runtime import alike as alike_module  # noqa: E402 - likewise
 from lazyfuse.runtime import engine, session  # noqa: E402 - likewise
 from lazyfuse.runtime.alike import Alike, verify_alike  # noqa: E402 - likewise
@@ -135,6 +135,34 @@ def test_random_programs(device: str, *, full: bool) -> None:
             lf.cache_clear()
     stats = lf.stats()
     assert stats.plans_alike > 0.2 * stats.plans_built
+
+
+def test_how_often_a_result_is_read() -> None:
+    """A quotient under 9 rows of a part of it: read 4 times for each of its elements it is
+    computed each time, read 5 times it is stored. These are no class."""
+    columns = [(1000, 520), (1001, 525), (1003, 530), (1005, 560), (1006, 570), (1010, 525)]
+    stores = []
+    with lf.options(check=True, disk_cache=False, eager_size=0, cold_size=0):
+        for whole, part in columns:
+            x, y = lf.asarray(host.ones((30, whole))), lf.asarray(host.ones((9, part)))
+            z = y - (x.sum(axis=0) / 3)[:part]
+            stores.append("RECOMPUTE_COST" in str(lf.explain(z)))
+            lf.materialize(z)
+    assert stores == [9 * part // whole > 4 for whole, part in columns]
+
+
+def test_refusals_have_an_order() -> None:
+    """The planner tells of several repeated values in the order in which they were recorded."""
+    x, y = lf.asarray(host.ones((300, 400))), lf.asarray(host.ones((9, 400)))
+    kept = []  # so that nodes have other addresses
+    with lf.options(eager_size=0, cold_size=0):
+        for _ in range(8):
+            found = y - x.sum(axis=0) / 3 - lf.sqrt(x.max(axis=0)) - lf.log(x.prod(axis=0))
+            kept.append(found := found - x.min(axis=0) / (1 + x.max(axis=0)))
+            refusals = engine.plan_for(pending(found), "cpu").refusals
+            repeated = [each for each in refusals if each.why is WhyNot.RECOMPUTE_COST]
+            names = [each.producer.op.name for each in repeated]
+            assert names == ["divide", "sqrt", "log", "divide"]
 
 
 def sum_of_lags(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:

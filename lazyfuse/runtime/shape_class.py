@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import prod
+from math import ceil, prod
 from typing import NamedTuple
 
 from lazyfuse.ir.graph import memory_of, topological
@@ -24,15 +24,16 @@ from lazyfuse.ir.region import are_apart
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.runtime.renumber import count_of
 from lazyfuse.runtime.trace import Trace
+from lazyfuse.schedule import cost
 
 #: Numbers up to which extents and strides stand for themselves: a planner's limits that are no
 #: powers of two are smaller (`schedule/cost.py`, `lower/access.py`).
 SMALL = 64
 #: Elements from which there are no classes: GPUs count in 32 bits below 2**31 (`lower/narrow.py`).
 LARGE = 1 << 30
-#: Readings of a value from which more of them decide nothing: `is_broadcast_waste` stores what
-#: costs least by then (`schedule/cost.py`).
-_MANY = 4
+#: Readings of a value from which more of them decide nothing: what costs least of all that is
+#: stored for being repeated is stored by then (`schedule/cost.py`).
+_MANY = 1 + ceil(cost.STORE_COST / min(cost.BROADCAST_COST, cost.RESULT_COST))
 #: Axes of an array, and letters, up to which there are classes.
 _MOST_AXES, _MOST_LETTERS = 4, 8
 #: What stands for letters, which small numbers are not; and for those of offsets.

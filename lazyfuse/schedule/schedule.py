@@ -16,6 +16,7 @@ from lazyfuse.ir.graph import Graph, is_leaf, memory_of, topological
 from lazyfuse.ir.group import Group, collapses
 from lazyfuse.ir.node import Map, Node, Reduce
 from lazyfuse.ir.plan import Refusal, WhyNot
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.schedule import cost
 from lazyfuse.schedule.fusion import Limits, fuse, has_run, join_alone
 from lazyfuse.schedule.hazards import torn_values
@@ -46,18 +47,20 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
             max_args=limits.max_args,
         )
         if limits.exact_order:
-            scattered = {
+            scattered = [
                 node
                 for node in stored
                 if isinstance(node, Reduce) and _is_scattered(node, stored, limits)
-            }
+            ]
             if scattered:
                 refusals += [Refusal(node.srcs[0], node, WhyNot.ORDER_CLASS) for node in scattered]
                 extra |= {memory_of(node.srcs[0]) for node in scattered}
                 continue
         torn = torn_values(stored, limits) - extra
         if torn:
-            refusals += [Refusal(node, node, WhyNot.HAZARD) for node in torn]
+            refusals += [
+                Refusal(node, node, WhyNot.HAZARD) for node in graph.nodes if node in torn
+            ]
             extra |= torn
             continue
         groups, refused = fuse(stored, limits)
@@ -65,7 +68,9 @@ def schedule(graph: Graph, limits: Limits) -> Schedule:
         if not repeated - extra:
             break
         extra |= repeated
-        refusals += [Refusal(node, node, WhyNot.RECOMPUTE_COST) for node in repeated]
+        refusals += [
+            Refusal(node, node, WhyNot.RECOMPUTE_COST) for node in graph.nodes if node in repeated
+        ]
     return Schedule(groups, refusals + refused, _outputs(graph, groups))
 
 
@@ -120,15 +125,18 @@ def _broadcast(groups: list[Group], stored: dict[Node, None], limits: Limits) ->
     found: set[Node] = set()
     for group in groups:
         inside = {term.node for term in group.terms}
-        pairs = {(memory_of(src), node) for node in inside for src in node.srcs}
+        pairs = ((memory_of(src), reader) for reader in inside for src in reader.srcs)
         for own, reader in pairs:
-            if own not in inside or own in stored or not isinstance(own, Map):
+            is_kept = own in stored or own in found or own not in inside
+            if is_kept or not isinstance(own, Map) or size_of(own.shape) >= size_of(reader.shape):
                 continue
-            below = topological([own], stop=set(stored))
-            apart = any(isinstance(each, Reduce) and each not in group.roots for each in below)
-            each = _tree_cost(own, set(stored))
+            below = topological([own], stop=stored)
+            apart = [
+                node for node in below if isinstance(node, Reduce) and node not in group.roots
+            ]
+            each = sum(cost.map_cost(node) for node in below if node not in stored)
             if apart and cost.is_repeated_result(
-                own, reader, each, hoists_scalars=limits.exact_order
+                own, reader, each, last=apart[-1], hoists_scalars=limits.exact_order
             ):
                 found.add(own)
     return found

@@ -159,12 +159,28 @@ def argsort(a: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.argsort(np.where(bits < 0, ~bits + limit, bits), stable=True)
 
 
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A product of one element is multiplied, rounded, and added."""
-    assert a.dtype == b.dtype, "CuPy converts, and flushes denormals"
-    if a.ndim == b.ndim == 2 and a.shape[0] == b.shape[1] == 1:
-        return np.asarray((a[0] * b[:, 0]).sum(dtype=a.dtype)).reshape(1, 1)
-    return np.matmul(a, b)
+class Cublas:
+    """`cupy.cuda.cublas`: with 16 in the math mode, parts of sums of float16 are float32."""
+
+    def __init__(self) -> None:
+        self.mode = 0
+
+    def getMathMode(self, handle: int) -> int:  # noqa: N802 - CuPy's name
+        return self.mode
+
+    def setMathMode(self, handle: int, mode: int) -> None:  # noqa: N802 - CuPy's name
+        self.mode = mode
+
+    def matmul(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """A product of one element is multiplied, rounded, and added. Two blocks share a sum."""
+        assert a.dtype == b.dtype, "CuPy converts, and flushes denormals"
+        if a.ndim == b.ndim == 2 and a.shape[0] == b.shape[1] == 1:
+            return np.asarray((a[0] * b[:, 0]).sum(dtype=a.dtype)).reshape(1, 1)
+        if a.dtype == np.float16 and not self.mode & 16:
+            half = a.shape[-1] // 2
+            parts = np.matmul(a[..., :half], b[..., :half, :]), a[..., half:] @ b[..., half:, :]
+            return np.add(*parts)
+        return np.matmul(a, b)
 
 
 def svd(a: np.ndarray, full_matrices: bool = True, compute_uv: bool = True) -> Any:
@@ -178,6 +194,7 @@ def unique(ar: np.ndarray, **options: Any) -> Any:
 
 def namespace(fake: Any) -> dict[str, Any]:
     """The functions of CuPy that `backends/cuda` calls."""
+    matmul = fake.cuda.cublas.matmul
     own = SimpleNamespace(sort=sort, argsort=argsort, matmul=matmul, unique=unique)
     linear = SimpleNamespace(svd=svd)
     names = "moveaxis ascontiguousarray lexsort searchsorted cumsum arange stack isfinite where"

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from fake_arrays import FakeArray, cupyx, namespace
+from fake_arrays import Cublas, FakeArray, cupyx, namespace
 
 import lazyfuse as lf
 from lazyfuse.backends.cuda.geometry import Target
@@ -201,6 +201,8 @@ class FakeCupy:
             Device=self._device,
             alloc=self._alloc,
             get_current_stream=lambda: self.stream,
+            cublas=Cublas(),
+            get_cublas_handle=lambda: 1,
             Stream=self._new_stream,
             memory=SimpleNamespace(OutOfMemoryError=real.memory.OutOfMemoryError),
             MemoryPointer=lambda unowned, offset: FakeMemory(

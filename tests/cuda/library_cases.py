@@ -147,6 +147,9 @@ def products() -> Iterator[Case]:
         for dtype in "? i1 u2 i4 i8 f2 f4 f8 c8 c16".split():
             operands = numbers(*left, dtype=dtype), numbers(*right, dtype=dtype)
             yield Case(f"{name} {dtype}", program, operands)
+    signs = np.where(np.arange(8192) < 4096, 256, -256).astype("f2")  # half of a sum overflows
+    parts = np.full((8, 8192), 256, "f2"), np.repeat(signs, 8).reshape(8192, 8)
+    yield Case("parts of sums f2", lambda np, a, b: a @ b, parts)
     for name, view in LAYOUTS.items():
         for dtype in ("f2", "f4", "f8", "c8"):
             product = lambda np, x, view=view: view(np, x) @ view(np, x).T  # noqa: E731

@@ -153,6 +153,16 @@ def test_float16_rounds_once(gpu: FakeCupy) -> None:
     assert lf.asnumpy(found) == np.float16(np.dot(a.astype("f4"), b.astype("f4")))
 
 
+def test_float16_sums_of_several_blocks(gpu: FakeCupy) -> None:
+    """cuBLAS adds the parts of a sum in float32 as well; its mode is as before afterwards."""
+    a = np.array([[300, 300, -300, 300], [0.1, 2049, 1, 1]], "f2")
+    b = np.array([[300, 300], [300, 2], [300, -1], [-300, 1]], "f2")
+    gpu.cuda.cublas.mode = 1
+    found = run(gpu, lambda np, a, b: a @ b, a, b, called="matmul")
+    assert lf.asnumpy(found)[0, 0] == 0
+    assert gpu.cuda.cublas.mode == 1
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layouts(gpu: FakeCupy, name: str) -> None:
     """Operands are seen where they lie: no kernel copies them before."""

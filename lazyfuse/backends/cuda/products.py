@@ -7,16 +7,21 @@ CuPy would multiply and add it by kernels that round float16 products and flush 
 float16 is multiplied and added in float32 and rounded once, as in NumPy: cuBLAS does so with
 matrices, of which tensor cores make ten times as many as of float32 (H100; sums of integers that
 float16 does not have are exact, and sums of 8,192 products as near as those of float32 copies).
-Stacks are copied to float32 first.
+Unless told not to, it may add the parts of a sum in float16, where blocks share it: they overflow
+where the sum does not. Stacks are copied to float32 first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+#: CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, of a handle's math mode.
+_WHOLE_SUMS = 16
 
 
 def matmul(cupy: Any, a: Any, b: Any) -> Any:
@@ -32,11 +37,27 @@ def matmul(cupy: Any, a: Any, b: Any) -> Any:
 def _product(cupy: Any, a: Any, b: Any) -> Any:
     """Products of matrices, or of stacks of them."""
     matrices = a.ndim == b.ndim == 2
+    is_half = a.dtype == np.float16
     if matrices and (a.shape[0] > 1 or b.shape[1] > 1):
-        return cupy.matmul(a, b)
-    if a.dtype == np.float16:
+        if not is_half:
+            return cupy.matmul(a, b)
+        with _whole_sums(cupy):
+            return cupy.matmul(a, b)
+    if is_half:
         a, b = a.astype(np.float32), b.astype(np.float32)
     return cupy.matmul(a[None], b[None])[0] if matrices else cupy.matmul(a, b)
+
+
+@contextmanager
+def _whole_sums(cupy: Any) -> Iterator[None]:
+    """Parts of sums stay in float32, too; for the handle of this thread and GPU."""
+    cublas, handle = cupy.cuda.cublas, cupy.cuda.get_cublas_handle()
+    mode = cublas.getMathMode(handle)
+    cublas.setMathMode(handle, mode | _WHOLE_SUMS)
+    try:
+        yield
+    finally:
+        cublas.setMathMode(handle, mode)
 
 
 def contracted(cupy: Any, a: Any, b: Any, labels: tuple[str, str, str]) -> Any:
