@@ -8,12 +8,12 @@ when it is costly and the row is short enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lazyfuse.errors import VerifyError
-from lazyfuse.ir.expression import Expression, Term, walk
+from lazyfuse.ir.expression import Expression, Read, Term, walk
 from lazyfuse.ir.group import Group, Level, body_terms
 from lazyfuse.ir.kernel import Accumulator, Arg, Kernel, Lanes, Phase, Role, Store
 from lazyfuse.ir.kernel import Level as PhaseLevel
@@ -31,7 +31,8 @@ from lazyfuse.ops.shapes import size_of
 #: Elements of a row up to which a value is kept in scratch between phases:
 #: it stays in the L2 cache (perf/roofline.py).
 SCRATCH_ELEMENTS = 1 << 16
-#: Cost (cycles for 8 doubles) from which keeping a value is cheaper than computing it again.
+#: Cost (cycles for 8 doubles) from which keeping a value is cheaper than computing it again, with
+#: all that it is made of.
 SCRATCH_COST = 10.0
 
 
@@ -207,19 +208,38 @@ class _Lowering:
                 or (self.group.roots[root] is Level.INNER and root in self.outputs)
             )
         ]
-        again = {term for root in later for term in self.expressions[root].terms}
+        handed_on = self._handed_on(expression, later)
         kept: list[tuple[Term, int]] = []
+        spent: dict[Term | Read, float] = {}
         for term in expression.terms:
-            if term in again and term not in self.scratch and self._is_costly(term):
+            if term in self.scratch:
+                continue
+            spent[term] = self._cost(term) + sum(
+                spent.get(operand, 0.0) for operand in expression.operands[term]
+            )
+            if term in handed_on and spent[term] >= SCRATCH_COST:
                 self.scratch[term] = len(self.scratch)
                 kept.append((term, phase.values[term].index))
+                spent[term] = 0.0
         return kept
 
-    def _is_costly(self, term: Term) -> bool:
+    def _handed_on(self, expression: Expression, later: Sequence[Node]) -> set[Term]:
+        """The operations of this phase for each element whose values later phases read."""
+        own = expression.operands
+        found: set[Term] = set()
+        for root in later:
+            other = self.expressions[root]
+            found.update(each for each in other.roots if isinstance(each, Term))
+            for term, operands in other.operands.items():
+                if term not in own:
+                    found.update(each for each in operands if isinstance(each, Term))
+        return {term for term in found if term in own and self._cost(term)}
+
+    def _cost(self, term: Term) -> float:
+        """What an operation costs for each element; nothing where it is one for a row."""
         node = term.node
-        if not isinstance(node, Map) or node.op.cost(node.loop, node.dtype) < SCRATCH_COST:
-            return False
-        return any(axis in self.group.axes for affine in term.map for axis, _ in affine.terms)
+        varies = any(axis in self.group.axes for affine in term.map for axis, _ in affine.terms)
+        return node.op.cost(node.loop, node.dtype) if varies and isinstance(node, Map) else 0.0
 
     def _outer_phase(self) -> Phase | None:
         group = self.group

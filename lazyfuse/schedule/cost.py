@@ -3,7 +3,7 @@ with its unit, reason and the file that measures it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from lazyfuse.ir.node import Map, Node
 from lazyfuse.ops.shapes import size_of
@@ -32,6 +32,13 @@ MIN_COLUMNS = 128
 #: Of more, a block of columns is in no cache, and walking down columns twice takes longer than
 #: going along rows (x - x.mean(axis=0) of 10,000 x 1,000: 1.6 times; of 100 rows 0.6 times).
 MOST_ROWS = 1024
+
+#: Reductions that need one another in one kernel, which computes what is in between once more for
+#: each of them, or keeps a row of it; and of columns, which are not kept.
+MOST_PHASES, MOST_COLUMN_PHASES = 8, 4
+
+#: Reductions up to which grouping looks at everything: what it finds is better, and soon found.
+FEW_STEPS = 4
 
 #: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more
 #: than a store.
@@ -97,6 +104,11 @@ def is_repeated_result(
 def _repeats_cost(node: Node, reader: Node, cost: float) -> bool:
     reuse = size_of(reader.shape) // max(size_of(node.shape), 1)
     return (reuse - 1) * cost >= STORE_COST
+
+
+def most_phases(axes: Collection[int], ndim: int) -> int:
+    """How many reductions along these axes one kernel may have, of which one needs the other."""
+    return MOST_PHASES if ndim - 1 in axes or not axes else MOST_COLUMN_PHASES
 
 
 def may_share_phases(outer: int, inner: int) -> bool:

@@ -221,6 +221,9 @@ class Fuser:
         )
         if arguments > self.limits.max_args:
             return WhyNot.TOO_MANY_ARGUMENTS
+        phases = joined.phase + isinstance(root, Reduce)
+        if phases > cost.most_phases(joined.axes, len(joined.shape)):
+            return WhyNot.TOO_LARGE_BODY
         if joined.phase > 0 and joined.level is Level.INNER or _is_late(root, joined):
             inner = size_of(tuple(joined.shape[axis] for axis in joined.axes))
             outer = size_of(joined.shape) // max(inner, 1)

@@ -1,8 +1,9 @@
 """Chooses which nodes are stored before grouping: those that no kernel could hand on otherwise.
 
 stored = outputs, reductions, scans, updates, library calls and their operands, nodes under views
-         that are not affine, expensive nodes that a broadcast would repeat, values read at other
-         places inside of each other, and cuts through expressions that grow too large
+         that are not affine, steps of loops that several kernels would compute, expensive nodes
+         that a broadcast would repeat, values read at other places inside of each other, and cuts
+         through expressions that grow too large
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def required_stores(
             stored.add(memory_of(node))
         if isinstance(node, Update | Gather):
             stored.add(memory_of(node.srcs[0]))
+    if fusion:
+        _store_steps(graph, stored)
     _store_broadcasts(graph, stored)
     _store_nested(graph, stored)
     _cut_large(graph, stored, max_ops, max_args)
@@ -46,6 +49,90 @@ def required_stores(
 def _is_not_affine(view: View) -> bool:
     src = view.srcs[0]
     return not is_leaf(src) and index_map(view.layout, src.shape, src.strides) is None
+
+
+def _store_steps(graph: Graph, stored: set[Node]) -> None:
+    """Store what several kernels would compute, each from the beginning, where that is expensive:
+    steps of a loop that each need a reduction of the step before. Grouping finds the same
+    (`schedule._repeated`), after it has looked at all steps in each kernel, again and again."""
+    reductions = sum(isinstance(node, Reduce) for node in stored)
+    several = _in_several_kernels(graph, stored) if reductions > cost.FEW_STEPS else None
+    if not several:
+        return
+    #: What computes a node from memory; None for what is expensive.
+    inside: dict[Node, frozenset[Node] | None] = {}
+    for node in graph.nodes:
+        if is_leaf(node) or node in stored:
+            inside[node] = frozenset()
+            continue
+        below = [inside[src] for src in node.srcs]
+        whole = frozenset((node,)).union(*(each for each in below if each is not None))
+        is_expensive = None in below or cost.is_expensive(sum(map(cost.map_cost, whole)))
+        inside[node] = None if is_expensive else whole
+        if is_expensive and node in several and isinstance(node, Map):
+            stored.add(node)
+            inside[node] = frozenset()
+
+
+def _in_several_kernels(graph: Graph, stored: set[Node]) -> set[Node]:
+    """The values of more than one element that a kernel needs, and a later one needs beside what
+    was not there before, if `stored` is all that is stored."""
+    kernel = _kernels(graph)
+    first: dict[Node, int] = {}
+    last: dict[Node, int] = {}  # of those that read a node, itself or by what no earlier one needs
+    for node in reversed(graph.nodes):
+        if is_leaf(node):
+            continue
+        own = kernel[node]
+        if node in stored:
+            first[node] = own
+        elif node not in first:
+            continue  # a part of one that is stored
+        elif isinstance(node, View) or first[node] > own:
+            own = last[node]
+        for src in node.srcs:
+            first[src] = min(first.get(src, first[node]), first[node])
+            last[src] = max(last.get(src, own), own)
+    return {
+        node
+        for node, number in last.items()
+        if number > kernel[node]
+        and number > first[node]
+        and node not in stored
+        and size_of(node.shape) > 1
+    }
+
+
+def _kernels(graph: Graph) -> dict[Node, int]:
+    """How many kernels have to be done before the one that computes a node."""
+    kernel: dict[Node, int] = {}
+    ready: dict[Node, int] = {}  # phases before it can be read, counted through all kernels
+    along: dict[Node, tuple[int, ...]] = {}  # the axes of reductions before it in its kernel
+    for node in graph.nodes:
+        begin = 0 if is_leaf(node) else max((ready[src] for src in node.srcs), default=0)
+        own = kernel[node] = begin // cost.MOST_PHASES
+        found = {along[src] for src in node.srcs if src in along and kernel[src] == own}
+        if isinstance(node, Reduce) and not is_leaf(node):
+            found.add(node.axes)
+        if len(found) > 1:  # kernels fold along the same axes
+            begin = (own + 1) * cost.MOST_PHASES
+            own = kernel[node] = own + 1
+            found = {node.axes} if isinstance(node, Reduce) else set()
+        along.update((node, axes) for axes in found)
+        ready[node] = begin
+        if is_leaf(node):
+            continue
+        if isinstance(node, Reduce) and _shares_phases(node):
+            most = cost.most_phases(node.axes, len(node.srcs[0].shape))
+            ready[node] = begin + cost.MOST_PHASES // most
+        elif isinstance(node, Reduce | Scan | Opaque | Update):
+            ready[node] = (own + 1) * cost.MOST_PHASES
+    return kernel
+
+
+def _shares_phases(node: Reduce) -> bool:
+    outer = size_of(node.shape)
+    return cost.may_share_phases(outer, size_of(node.srcs[0].shape) // max(outer, 1))
 
 
 def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:
