@@ -110,8 +110,12 @@ def test_an_interrupt_waits_for_the_others() -> None:
         threading.Timer(0.2, ends.set).start()
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        side_by_side([own, other])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it behind `&`
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            side_by_side([own, other])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done == [1]
 
 
