@@ -110,7 +110,8 @@ def test_an_interrupt_waits_for_the_others() -> None:
         threading.Timer(0.2, ends.set).start()
         signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it behind `&`
+    # a shell ignores interrupts of what it runs beside
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             side_by_side([own, other])
