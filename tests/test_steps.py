@@ -74,6 +74,15 @@ def test_kernels_do_not_begin_anew(name: str) -> None:
     assert max(phases) <= cost.MOST_PHASES + 2
 
 
+@pytest.mark.parametrize("name", ["columns", "standardized"])
+def test_long_columns(name: str) -> None:
+    """Of columns that are in no cache when they are read again: few phases, from little."""
+    x = lf.array(host.random.default_rng(7).random((4000, 100)))
+    text = lf.explain(repeated(name, 40)(lf, x))
+    assert max(int(found) for found in re.findall(r"(\d+) operations", text)) < 22
+    assert max(int(found) for found in re.findall(r"(\d+) phases?,", text)) <= 4
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_planning_is_linear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands that grouping looks at, of twice as many steps: about twice as many."""

@@ -3,7 +3,7 @@ with its unit, reason and the file that measures it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from lazyfuse.ir.node import Map, Node
 from lazyfuse.ops.shapes import size_of
@@ -34,11 +34,18 @@ MIN_COLUMNS = 128
 MOST_ROWS = 1024
 
 #: Reductions that need one another in one kernel, which computes what is in between once more for
-#: each of them, or keeps a row of it; and of columns, which are not kept.
-MOST_PHASES, MOST_COLUMN_PHASES = 8, 4
+#: each of them, or keeps a row of it; of columns, which are not kept; and of columns that are in no
+#: cache when they are read again (40 times (x - x.mean(axis=0)) / x.std(axis=0) of 4,000 x 100: 9
+#: ms, with four 15).
+MOST_PHASES, MOST_COLUMN_PHASES, MOST_FAR_PHASES = 8, 4, 2
 
 #: Reductions up to which grouping looks at everything: what it finds is better, and soon found.
 FEW_STEPS = 4
+
+#: Cost from which a step of a loop is stored that several kernels need: less than other values
+#: that two kernels need, since each phase of these computes it (40 times x - x.mean(axis=0) * 0.5
+#: of 4,000 x 100: 3 ms, from 30 on 6; of rows 1 to 10 % faster).
+STEP_COST = 10.0
 
 #: A value of at least this cost that a broadcast would repeat is stored when the repeats cost more
 #: than a store.
@@ -80,6 +87,11 @@ def is_expensive(cost: float) -> bool:
     return cost > STORE_COST
 
 
+def is_expensive_step(cost: float) -> bool:
+    """The same of a step of a loop, which every phase of these kernels needs."""
+    return cost > STEP_COST
+
+
 def is_broadcast_waste(node: Node, reader: Node, cost: float) -> bool:
     """Whether inlining `node` into the larger `reader` would compute each element many times
     over."""
@@ -106,9 +118,14 @@ def _repeats_cost(node: Node, reader: Node, cost: float) -> bool:
     return (reuse - 1) * cost >= STORE_COST
 
 
-def most_phases(axes: Collection[int], ndim: int) -> int:
+def most_phases(axes: Collection[int], shape: Sequence[int]) -> int:
     """How many reductions along these axes one kernel may have, of which one needs the other."""
-    return MOST_PHASES if ndim - 1 in axes or not axes else MOST_COLUMN_PHASES
+    if len(shape) - 1 in axes or not axes:
+        return MOST_PHASES
+    inner = size_of(tuple(shape[axis] for axis in axes))
+    outer = size_of(tuple(shape)) // max(inner, 1)
+    stays = may_store_from_columns(outer, inner, shape[-1])
+    return MOST_COLUMN_PHASES if stays else MOST_FAR_PHASES
 
 
 def may_share_phases(outer: int, inner: int) -> bool:

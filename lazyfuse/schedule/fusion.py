@@ -222,7 +222,7 @@ class Fuser:
         if arguments > self.limits.max_args:
             return WhyNot.TOO_MANY_ARGUMENTS
         phases = joined.phase + isinstance(root, Reduce)
-        if phases > cost.most_phases(joined.axes, len(joined.shape)):
+        if phases > cost.most_phases(joined.axes, joined.shape):
             return WhyNot.TOO_LARGE_BODY
         if joined.phase > 0 and joined.level is Level.INNER or _is_late(root, joined):
             inner = size_of(tuple(joined.shape[axis] for axis in joined.axes))

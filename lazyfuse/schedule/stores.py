@@ -67,7 +67,7 @@ def _store_steps(graph: Graph, stored: set[Node]) -> None:
             continue
         below = [inside[src] for src in node.srcs]
         whole = frozenset((node,)).union(*(each for each in below if each is not None))
-        is_expensive = None in below or cost.is_expensive(sum(map(cost.map_cost, whole)))
+        is_expensive = None in below or cost.is_expensive_step(sum(map(cost.map_cost, whole)))
         inside[node] = None if is_expensive else whole
         if is_expensive and node in several and isinstance(node, Map):
             stored.add(node)
@@ -123,7 +123,7 @@ def _kernels(graph: Graph) -> dict[Node, int]:
         if is_leaf(node):
             continue
         if isinstance(node, Reduce) and _shares_phases(node):
-            most = cost.most_phases(node.axes, len(node.srcs[0].shape))
+            most = cost.most_phases(node.axes, node.srcs[0].shape)
             ready[node] = begin + cost.MOST_PHASES // most
         elif isinstance(node, Reduce | Scan | Opaque | Update):
             ready[node] = (own + 1) * cost.MOST_PHASES
