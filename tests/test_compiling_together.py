@@ -211,3 +211,44 @@ with lf.options(disk_cache=False):
         env={**os.environ, "LAZYFUSE_DEVICE": "cpu"},
     )
     assert done.stdout.strip() == "0", done.stderr
+
+
+def test_what_is_compiled_ahead_is_no_hit() -> None:
+    """Whoever asks first has missed it, as where one kernel is compiled."""
+    lf.materialize(lf.array(X) + 1)  # what all kernels need is compiled by now
+    lf.cache_clear()
+    lf.reset_stats()
+    with lf.options(disk_cache=False, threads=2):
+        lf.materialize(*several(lf, lf.array(X)))
+    made = lf.stats().kernels_compiled
+    assert made >= 5 and lf.stats().cache_hits == lf.cache_info().hits == 0
+    assert lf.cache_info().misses == made
+
+
+def test_memory_has_no_room_for_all(compiled: list[tuple[int, str]]) -> None:
+    """What would be gone before it is asked for is not compiled twice."""
+    lf.materialize(lf.array(X) + 1)
+    lf.cache_clear()
+    compiled.clear()
+    with lf.options(disk_cache=False, threads=2, cache_size=2):
+        lf.materialize(*several(lf, lf.array(X)))
+    texts = [text for _, text in compiled]
+    assert len(set(texts)) == len(texts) >= 5
+
+
+def test_interrupts_do_not_wait_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kernels for each thread are compiled at once, so that others are not waited for."""
+    import lazyfuse.backends.cpu as cpu
+
+    together: list[int] = []
+    made = cpu.CpuBackend.compile_together
+
+    def compile_together(self: Any, kernels: Any, threads: int) -> Any:
+        together.append(len(kernels))
+        return made(self, kernels, threads)
+
+    monkeypatch.setattr(cpu.CpuBackend, "compile_together", compile_together)
+    lf.cache_clear()
+    with lf.options(disk_cache=False, threads=1):
+        lf.materialize(*several(lf, lf.array(X)))
+    assert len(together) > 0 and max(together) <= 4

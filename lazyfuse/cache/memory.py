@@ -27,7 +27,8 @@ class Cache(Generic[K, V]):
     """`get` counts a hit or a miss; `put` evicts the least recently used entry when full.
 
     `epoch` changes whenever an entry may have gone: what was there in the same epoch still is.
-    `on_loss` is called then.
+    `on_loss` is called then. What was put here before anybody asked for it is a miss for who asks
+    first.
     """
 
     def __init__(self, maxsize: int, on_loss: Callable[[], None] = lambda: None) -> None:
@@ -35,25 +36,33 @@ class Cache(Generic[K, V]):
         self._lock = threading.RLock()  # a handler of a signal may compute meanwhile
         self._hits = 0
         self._misses = 0
+        self._unasked: set[K] = set()
         self.epoch = 0
         self._on_loss = on_loss
 
     def get(self, key: K) -> V | None:
         with self._lock:
             value = self._entries.get(key)
-            if value is None:
+            if value is None or key in self._unasked:
                 self._misses += 1
+                self._unasked.discard(key)
             else:
                 self._hits += 1
             return value
+
+    def was_asked(self, key: K) -> bool:
+        """Whether an entry that is there has been asked for, or was made for who asked."""
+        with self._lock:
+            return key not in self._unasked
 
     def __contains__(self, key: K) -> bool:
         """Whether there is an entry; nothing is counted."""
         with self._lock:
             return key in self._entries
 
-    def put(self, key: K, value: V, maxsize: int) -> None:
-        """Keep `value`; `maxsize` is the bound in force now (it may have changed since)."""
+    def put(self, key: K, value: V, maxsize: int, *, asked: bool = True) -> None:
+        """Keep `value`; `maxsize` is the bound in force now (it may have changed since). `asked`:
+        whether somebody has asked for it."""
         with self._lock:
             if maxsize != self._entries.maxsize:
                 self._resize(maxsize)
@@ -61,6 +70,10 @@ class Cache(Generic[K, V]):
                 self._lose()
             if maxsize > 0:
                 self._entries[key] = value
+            self._unasked.discard(key)
+            if not asked:
+                self._unasked.add(key)
+                self._unasked.intersection_update(self._entries)
 
     def count_hits(self, hits: int = 1) -> None:
         """Count hits of entries that are known to be there. They are not made the most recent
@@ -82,6 +95,7 @@ class Cache(Generic[K, V]):
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
+            self._unasked.clear()
             self._lose()
             self._hits = self._misses = 0
 

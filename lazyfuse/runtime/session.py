@@ -138,9 +138,10 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     """The compiled kernel: from memory, from disk, or compiled now and kept in both."""
     options = config.current()
     loaded = loaded_key(kernel, target)
+    is_hit = kernels.was_asked(loaded)
     found = kernels.get(loaded)
     if found is not None:
-        events.add(cache_hits=1)
+        events.add(cache_hits=is_hit)
         return found
     key = kernel_key(kernel, target.fingerprint)
     with flush_lock:  # whoever forks waits for the compiler
@@ -149,36 +150,51 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     return found
 
 
+#: Kernels for each thread that are compiled before an interrupt is raised.
+_AT_ONCE = 4
+
+
 def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> None:
     """Have several kernels before they are asked for: what is neither in memory nor on disk is
     compiled in as many threads as there are processors for them. What cannot be compiled is left
-    to `executable`, which says why."""
+    to `executable`, which says why; and all of them where memory has no room for so many."""
     options = config.current()
     if not isinstance(target, Compilers):
         return
+    named: dict[str, tuple[Kernel, str]] = {}
+    for each in wanted:
+        named.setdefault(loaded_key(each[0], target), each)
+    if len(named) > options.cache_size:
+        return
     with flush_lock:  # whoever forks waits for the compiler
-        missing: dict[str, tuple[Kernel, str]] = {}
-        for kernel, name in wanted:
-            loaded = loaded_key(kernel, target)
-            if loaded in kernels or loaded in missing:
+        missing: list[str] = []
+        for loaded, (kernel, name) in named.items():
+            if loaded in kernels:
                 continue
             found = _from_disk(kernel, target, name, kernel_key(kernel, target.fingerprint))
             if found is None:
-                missing[loaded] = kernel, name
+                missing.append(loaded)
             else:
-                kernels.put(loaded, found, options.cache_size)
-        if len(missing) < 2:
-            return
-        started = time.perf_counter()
+                kernels.put(loaded, found, options.cache_size, asked=False)
         threads = options.threads or default_threads()
-        made = target.compile_together(list(missing.values()), threads)
-        seconds = time.perf_counter() - started
-        for (loaded, (kernel, _)), each in zip(missing.items(), made, strict=True):
-            if each is not None:
-                kernels.put(loaded, each, options.cache_size)
-                _keep_on_disk(each, kernel_key(kernel, target.fingerprint))
-                events.add(kernels_compiled=1)
-        events.add(compile_seconds=seconds)
+        while len(missing) > 1:  # an interrupt comes between these
+            some, missing = missing[: _AT_ONCE * threads], missing[_AT_ONCE * threads :]
+            kept = {loaded: named[loaded] for loaded in some}
+            _compile_together(kept, target, threads, target.fingerprint)
+
+
+def _compile_together(
+    missing: dict[str, tuple[Kernel, str]], target: Compilers, threads: int, fingerprint: str
+) -> None:
+    options = config.current()
+    started = time.perf_counter()
+    made = target.compile_together(list(missing.values()), threads)
+    events.add(compile_seconds=time.perf_counter() - started)
+    for (loaded, (kernel, _)), each in zip(missing.items(), made, strict=True):
+        if each is not None:
+            kernels.put(loaded, each, options.cache_size, asked=False)
+            _keep_on_disk(each, kernel_key(kernel, fingerprint))
+            events.add(kernels_compiled=1)
 
 
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
