@@ -34,9 +34,9 @@ MIN_COLUMNS = 128
 MOST_ROWS = 1024
 
 #: Reductions that need one another in one kernel, which computes what is in between once more for
-#: each of them, or keeps a row of it; of columns, which are not kept; and of columns that are in no
-#: cache when they are read again (40 times (x - x.mean(axis=0)) / x.std(axis=0) of 4,000 x 100: 9
-#: ms, with four 15).
+#: each of them, or keeps a row of it; of columns, which are not kept; and of columns that are in
+#: no cache when they are read again (40 times (x - x.mean(axis=0)) / x.std(axis=0) of 4,000 x 100:
+#: 9 ms, with four 15).
 MOST_PHASES, MOST_COLUMN_PHASES, MOST_FAR_PHASES = 8, 4, 2
 
 #: Reductions up to which grouping looks at everything: what it finds is better, and soon found.
