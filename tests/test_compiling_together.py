@@ -252,3 +252,27 @@ def test_interrupts_do_not_wait_for_all(monkeypatch: pytest.MonkeyPatch) -> None
     with lf.options(disk_cache=False, threads=1):
         lf.materialize(*several(lf, lf.array(X)))
     assert len(together) > 0 and max(together) <= 4
+
+
+def test_a_child_of_a_fork_has_the_caches() -> None:
+    """Another thread may have a cache at that moment, as it looks into it or clears it."""
+    code = """
+import os, signal, threading, time
+from lazyfuse.runtime import session
+begun = threading.Event()
+def hold():
+    with session.kernels._lock:
+        begun.set()
+        time.sleep(0.2)
+thread = threading.Thread(target=hold)
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(5)
+    "key" in session.kernels
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
