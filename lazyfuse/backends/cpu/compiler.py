@@ -114,6 +114,7 @@ class Compiler:
             f"llvmlite {found.llvmlite} LLVM {found.llvm} {self.triple} {self.cpu} {self.flags} "
             f"level {level}"
         )
+        self._is_aside = False
         self._jit: Jit | None = None
         self._lock = threading.Lock()
         self._calls: Calls | None = None
@@ -123,10 +124,12 @@ class Compiler:
     def aside(self) -> Compiler:
         """One that compiles the same and shares no lock, for a thread that nobody shall wait
         for."""
-        return Compiler(
+        made = Compiler(
             cpu=self.cpu, features=self.flags, triple=self.triple, level=self.level,
             kept=self._kept,
         )  # fmt: skip
+        made._is_aside = True
+        return made
 
     @property
     def calls(self) -> Calls:
@@ -180,7 +183,9 @@ class Compiler:
         def asked() -> _R:
             with self._lock:
                 if self._jit is None:
-                    self._jit = Jit(self.triple, self.cpu, self.flags, self.level)
+                    self._jit = Jit(
+                        self.triple, self.cpu, self.flags, self.level, is_aside=self._is_aside
+                    )
             return question(self._jit)
 
         let_go()

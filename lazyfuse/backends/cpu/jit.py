@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import string_at
@@ -53,7 +54,9 @@ def let_go() -> None:
 class Jit:
     """Compiles for one CPU, in LLVM's words; see `compiler.Compiler`. Thread-safe."""
 
-    def __init__(self, triple: str, cpu: str, flags: str, level: int) -> None:
+    def __init__(
+        self, triple: str, cpu: str, flags: str, level: int, *, is_aside: bool = False
+    ) -> None:
         if triple == llvm.get_process_triple():
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
@@ -61,6 +64,7 @@ class Jit:
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
         self._lock = threading.Lock()
+        self._is_aside = is_aside
         self._numbers = itertools.count()
         self.triple, self.cpu, self.flags, self._level = triple, cpu, flags, level
         self._machine = self._target_machine(level)
@@ -74,7 +78,7 @@ class Jit:
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        with _PASSES.left_out(_costly(source)):
+        with _PASSES.left_out(_costly(source), is_aside=self._is_aside):
             with self._lock:
                 module = llvm.parse_assembly(source, llvm.create_context())
                 module.triple = self.triple
@@ -140,7 +144,8 @@ def _costly(source: str) -> tuple[str, ...]:
 
 class _Passes:
     """Which passes are left out, for all who compile at the moment: who wants to leave out others
-    waits. Another user of LLVM that compiles meanwhile may lose them, too, and nothing else."""
+    waits, so that code does not depend on what is compiled beside. What is compiled aside waits
+    for nobody, nor anybody for it. Another user of LLVM may lose passes, too, and nothing else."""
 
     def __init__(self) -> None:
         self.begin_anew()
@@ -150,29 +155,33 @@ class _Passes:
         self._turn = threading.Condition()
         self._names: tuple[str, ...] = ()
         self._users = 0
+        self._counts: Counter[str] = Counter()
 
     @contextmanager
-    def left_out(self, names: tuple[str, ...]) -> Iterator[None]:
+    def left_out(self, names: tuple[str, ...], *, is_aside: bool = False) -> Iterator[None]:
         """Leave these out meanwhile."""
         with self._turn:
-            while self._users and self._names != names:
+            while not is_aside and self._users and self._names != names:
                 self._turn.wait()
-            if not self._users:
-                self._names = names
-                self._set("")
-            self._users += 1
+            if not is_aside:
+                self._names, self._users = names, self._users + 1
+            for name in names:
+                self._counts[name] += 1
+                if self._counts[name] == 1:
+                    self._set(name, "")
         try:
             yield
         finally:
             with self._turn:
-                self._users -= 1
-                if not self._users:
-                    self._set("=false")
-                    self._turn.notify_all()
+                self._users -= not is_aside
+                for name in names:
+                    self._counts[name] -= 1
+                    if not self._counts[name]:
+                        self._set(name, "=false")
+                self._turn.notify_all()
 
-    def _set(self, value: str) -> None:
-        for name in self._names:
-            llvm.set_option("lazyfuse", f"-disable-{name}{value}")
+    def _set(self, name: str, value: str) -> None:
+        llvm.set_option("lazyfuse", f"-disable-{name}{value}")
 
 
 _PASSES = _Passes()
