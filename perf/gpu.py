@@ -257,17 +257,26 @@ def _ratio(row: dict[str, Any], rival: str) -> str:
     return "none" if seconds is None else f"{seconds / row['lazyfuse_s']:.2f}"
 
 
+def fastest_rival(row: dict[str, Any]) -> tuple[str, float] | None:
+    """The fastest rival and its time in ours; None where none could compile the program."""
+    times = {name: value for name, value in row["rivals_s"].items() if value is not None}
+    if not times:
+        return None
+    name = min(times, key=times.__getitem__)
+    return name, times[name] / row["lazyfuse_s"]
+
+
 def bars(report: dict[str, Any]) -> Iterator[Bar]:
     """The promises, judged by what was measured."""
     for row in report["bandwidth"]:
         if row["wanted"]:
             name = f"{row['workload']}, {row['dtype']}, of a copy"
             yield Bar(name, row["of_copy"] * 100, row["wanted"] * 100, "%", True)
-        times = {name: value for name, value in row["rivals_s"].items() if value is not None}
-        if times:
-            fastest = min(times, key=times.__getitem__)
-            name = f"{row['workload']}, {row['dtype']}, {fastest} to lazyfuse"
-            yield Bar(name, times[fastest] / row["lazyfuse_s"], RIVAL_RATIO, "x", True)
+        first = fastest_rival(row)
+        if first is not None:
+            rival, ratio = first
+            name = f"{row['workload']}, {row['dtype']}, {rival} to lazyfuse"
+            yield Bar(name, ratio, RIVAL_RATIO, "x", True)
     host, state = report["host"], report["state"]
     yield Bar("ten operations, host", host["plain_us"], HOST_US, "us", False)
     yield Bar("ten operations under fuse, host", host["fuse_us"], FUSED_HOST_US, "us", False)

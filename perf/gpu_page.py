@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perf.gpu import FUSED_HOST_US, HOST_US, RIVAL_RATIO, STATE_RATIO
+from perf.gpu import FUSED_HOST_US, HOST_US, RIVAL_RATIO, STATE_RATIO, fastest_rival
 
 Report = dict[str, Any]
 
@@ -91,11 +91,10 @@ def _op_by_op(found: dict[str, Report]) -> str:
 
 
 def _fastest(row: Report) -> str:
-    times = {name: value for name, value in row["rivals_s"].items() if value is not None}
-    if not times:
+    first = fastest_rival(row)
+    if first is None:
         return ""
-    name = min(times, key=times.__getitem__)
-    ratio = times[name] / row["lazyfuse_s"]
+    name, ratio = first
     return _bold(f"{ratio:.2f} ({name.split('.')[0]})", ratio < RIVAL_RATIO)
 
 
