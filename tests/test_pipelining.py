@@ -326,3 +326,12 @@ def test_a_chain_is_cut_into_equal_stages() -> None:
     lengths = [chain.count(stage) for stage in range(max(chain) + 1)]
     assert len(lengths) > 3
     assert max(lengths) <= 2 * min(lengths)
+
+
+@pytest.mark.parametrize(("chains", "count"), ((1, 6), (4, 3), (8, 2)))
+def test_bodies_that_seldom_wait_are_cut_into_few_stages(chains: int, count: int) -> None:
+    """Chains side by side leave a core as much to do as stages would."""
+    steps = 120
+    before = [[step - chains] if step >= chains else [] for step in range(steps)]
+    stages = staged([4] * steps, before, [steps - 1], OF_32)
+    assert len(set(stages)) == count

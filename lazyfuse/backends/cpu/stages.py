@@ -17,17 +17,23 @@ from typing import NamedTuple
 
 
 class Choice(NamedTuple):
-    """How many stages: `many` where they carry no more than `little`, else `some`."""
+    """How many stages: `many` where they carry no more than `little`, else `some`; and the least
+    number of `wide` where a body has at least so many steps per cycle of its path: those seldom
+    wait."""
 
     some: int
     many: int
     little: int
+    wide: tuple[tuple[float, int], ...] = ()
 
 
 #: Measured on Zen 5 with 750 random bodies of 60 to 700 instructions, against two vectors at a
 #: time in one stage: three take 0.79 of the time (median; nine tenths of them at most 0.94), four
-#: 0.73 (0.90), five 0.71 (0.92), six 0.74 (0.99); if chosen so, 0.72 (0.89).
-OF_32 = Choice(4, 6, 32)
+#: 0.73 (0.90), five 0.71 (0.92), six 0.74 (0.99); if chosen so, 0.72 (0.89). `wide` measured on
+#: Zen 4, which takes two cycles where Zen 5 takes one: 24 random bodies with a step per cycle of
+#: the path take 0.90 of the time so (geometric mean; 0.71 to 1.05); with fewer steps, three stages
+#: take 1.04 of the time of four.
+OF_32 = Choice(4, 6, 32, ((1.7, 2), (1.0, 3)))
 #: Measured on Zen 1, against two vectors at a time in one stage: Black-Scholes, haversine,
 #: Mandelbrot and logistic take 0.84, 1.03, 0.99 and 1.0 of the time in two stages, 0.89, 1.08, 1.0
 #: and 1.04 in three, 0.89, 1.07, 1.12 and 1.1 in four. 150 random bodies take 0.97 to 1.01 in two
@@ -62,7 +68,10 @@ def staged(
         found.improve(frozenset(lasts))
         return stages, found.carried()
 
-    some, many, little = choice
+    some, many, little, wide = choice
+    for steps, few in wide:
+        if len(before) >= steps * length:
+            return cut(few)[0]
     stages, carried = cut(some)
     if carried * many <= little * some:
         more, how_many = cut(many)

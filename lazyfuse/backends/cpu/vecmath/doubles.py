@@ -27,7 +27,7 @@ def fma_exact(x: Value, y: Operand, z: Operand) -> Value:
 
 def polynomial(x: Value, coefficients: Sequence[Operand]) -> Value:
     """Horner's rule, lowest power first; long ones as two chains in x*x, for half the latency."""
-    if len(coefficients) < 6:
+    if len(coefficients) < 7:
         return _horner(x, coefficients)
     square = x * x
     return fma(_horner(square, coefficients[1::2]), x, _horner(square, coefficients[::2]))

@@ -26,11 +26,12 @@ from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format
 from lazyfuse.ops.body import Operand, Value, bitcast, fma, select
 
 
-def round_by_shift(x: Value, scale: Operand) -> tuple[Value, Value]:
-    """rint(x * scale) as a float, and as an integer in the low bits of an unsigned word."""
+def round_by_shift(x: Value, scale: Operand, ahead: int = 0) -> tuple[Value, Value]:
+    """rint(x * scale) as a float, and `ahead` more than it as an integer in the low bits of an
+    unsigned word."""
     form = FORMATS[x.dtype]
-    shifted = fma(x, scale, form.shift)
-    return shifted - form.shift, bitcast(shifted, form.unsigned)
+    shifted = fma(x, scale, form.shift + ahead)
+    return shifted - (form.shift + ahead), bitcast(shifted, form.unsigned)
 
 
 def scale_by_power(y: Value, n: Value, bits: Value) -> Value:

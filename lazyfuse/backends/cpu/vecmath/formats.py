@@ -7,6 +7,7 @@ arithmetic, so no rounded constant is typed by hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,6 +41,12 @@ def split_short(value: Fraction, dtype: str, bits: int) -> Parts:
     return (float(head), round_to(value - head, dtype))
 
 
+def _split_below(value: Fraction, dtype: str, mantissa: int) -> Parts:
+    """`value` in [1, 2) as the largest float that is not above it, and two for the rest."""
+    first = Fraction(math.floor(value * 2**mantissa), 2**mantissa)
+    return (float(first), *split(value - first, dtype, 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One binary float format. `shift` is 1.5 * 2**mantissa: adding it rounds to an integer in the
@@ -58,6 +65,7 @@ class Format:
     trig_limit: float  # beyond, sin and cos go to libm
     pi: Parts
     half_pi: Parts
+    half_pi_parts: Parts  # of the reduction; the first one is below, so 0 times the second is 0
     quarter_pi: Parts
     ln2: Parts
     ln2_short: Parts  # the head times any exponent is exact
@@ -93,7 +101,8 @@ def _format(dtype: str, mantissa: int, bias: int, limits: Mapping[str, float]) -
         mantissa=mantissa,
         bias=bias,
         pi=split(pi, dtype, 2),
-        half_pi=split(pi / 2, dtype, 3),
+        half_pi=split(pi / 2, dtype, 2),
+        half_pi_parts=_split_below(pi / 2, dtype, mantissa),
         quarter_pi=split(pi / 4, dtype, 2),
         ln2=split(ln2, dtype, 2),
         ln2_short=split_short(ln2, dtype, bits),

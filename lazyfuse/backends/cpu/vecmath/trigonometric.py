@@ -11,7 +11,6 @@ choose the coefficients of sine or cosine instead of computing both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from lazyfuse.backends.cpu.vecmath.coefficients import COS, SIN
@@ -28,79 +27,85 @@ from lazyfuse.backends.cpu.vecmath.exponential import round_by_shift
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS
 from lazyfuse.ops.body import Value, bitcast, fma, select
 
-FromQuadrant = Callable[[Value, "Reduced", Value], Value]
-
 
 class Reduced(NamedTuple):
-    """x = quadrant * pi/2 + (r.hi + r.lo); with z = r.hi**2 and half = z/2."""
+    """x = quadrant * pi/2 + (r.hi + r.lo); with z = r.hi**2."""
 
     quadrant: Value
     r: Pair
     z: Value
-    half: Value
 
 
-def reduce(x: Value) -> Reduced:
-    """Reduce |x| <= trig_limit.
+def reduce(x: Value, turns: int = 0) -> Reduced:
+    """Reduce |x| <= trig_limit; `turns` quarters are added to the quadrant.
 
     x - q*P1 is exact, and a multiple of an ulp of q*P2, so `fast_two_sum` may follow.
     """
-    form = FORMATS[x.dtype]
-    q, quadrant = round_by_shift(x, 1.0 / form.half_pi[0])
-    head = fma_exact(q, -form.half_pi[0], x)
-    middle = q * -form.half_pi[1]
-    middle_low = fma_exact(q, -form.half_pi[1], -middle)
-    total = fast_two_sum(head, middle)
-    low = fma(q, -form.half_pi[2], total.lo + middle_low)
-    z = total.hi * total.hi
-    return Reduced(quadrant, Pair(total.hi, low), z, 0.5 * z)
+    first, second, third = FORMATS[x.dtype].half_pi_parts
+    q, quadrant = round_by_shift(x, 1.0 / first, turns)
+    head = fma_exact(q, -first, x)
+    middle = q * second
+    middle_low = fma_exact(q, second, -middle)
+    high, lost = fast_two_sum(head, -middle)
+    return Reduced(quadrant, Pair(high, fma(q, -third, lost - middle_low)), high * high)
 
 
-def sin_tail(reduced: Reduced) -> Value:
-    """sin(r) - r.hi."""
+class Halved(NamedTuple):
+    """z/2 - 1 rounded, and z/2 less than what that has of it, exactly."""
+
+    less_one: Value
+    rest: Value
+
+
+def _halved(z: Value) -> Halved:
+    half = z * 0.5
+    less_one = half - 1.0
+    return Halved(less_one, half - (less_one + 1.0))
+
+
+def sin_rest(reduced: Reduced) -> Value:
+    """r.hi - sin(r). It is 0, not -0, for -0, which hi less it keeps."""
     (hi, lo), z = reduced.r, reduced.z
-    return fma(hi * z, polynomial(z, SIN[z.dtype]), fma(-reduced.half, lo, lo))
-
-
-def cos_head(reduced: Reduced) -> Pair:
-    """1 - z/2 exactly."""
-    head = 1.0 - reduced.half
-    return Pair(head, (1.0 - head) - reduced.half)
+    negative = [-each for each in SIN[z.dtype]]
+    return fma(hi * z, polynomial(z, negative), fma(_halved(z).less_one, lo, 0.0))
 
 
 def cos_pair(reduced: Reduced) -> Pair:
-    """cos(r) as 1 - z/2 rounded, and the rest."""
+    """cos(r) as 1 - z/2 rounded, and that less cos(r)."""
     (hi, lo), z = reduced.r, reduced.z
-    head, lost = cos_head(reduced)
-    return Pair(head, fma(z * z, polynomial(z, COS[z.dtype]), fma(-hi, lo, lost)))
+    halved = _halved(z)
+    negative = [-each for each in COS[z.dtype]]
+    rest = fma(z * z, polynomial(z, negative), fma(hi, lo, halved.rest))
+    return Pair(-halved.less_one, rest)
 
 
-def _from_quadrant(x: Value, reduced: Reduced, quadrant: Value) -> Value:
+def _from_quadrant(x: Value, reduced: Reduced) -> Value:
     """sin(r + quadrant * pi/2)."""
     cos = cos_pair(reduced)
-    is_odd = (quadrant & 1).ne(0)
+    is_odd = (reduced.quadrant & 1).ne(0)
     hi = select(is_odd, cos.hi, reduced.r.hi)
-    result = hi + select(is_odd, cos.lo, sin_tail(reduced))
-    return _with_sign_of(x, result, quadrant)
+    result = hi - select(is_odd, cos.lo, sin_rest(reduced))
+    return _with_sign_of(x, result, reduced.quadrant)
 
 
-def _from_quadrant_blended(x: Value, reduced: Reduced, quadrant: Value) -> Value:
+def _from_quadrant_blended(x: Value, reduced: Reduced) -> Value:
     """`_from_quadrant`, bit for bit, with one polynomial whose coefficients are chosen lane by
     lane."""
-    (hi, lo), z, half = reduced.r, reduced.z, reduced.half
-    is_odd = (quadrant & 1).ne(0)
-    head, lost = cos_head(reduced)
+    (hi, lo), z = reduced.r, reduced.z
+    is_odd = (reduced.quadrant & 1).ne(0)
+    halved = _halved(z)
     pairs = zip(COS[x.dtype], SIN[x.dtype], strict=True)
-    chosen = polynomial(z, [select(is_odd, x.lift(c), s) for c, s in pairs])
-    rest = fma(-select(is_odd, hi, half), lo, select(is_odd, lost, lo))
-    tail = fma(select(is_odd, z, hi) * z, chosen, rest)
-    return _with_sign_of(x, select(is_odd, head, hi) + tail, quadrant)
+    chosen = polynomial(z, [select(is_odd, x.lift(-c), -s) for c, s in pairs])
+    low = fma(select(is_odd, hi, halved.less_one), lo, select(is_odd, halved.rest, 0.0))
+    rest = fma(select(is_odd, z, hi) * z, chosen, low)
+    return _with_sign_of(x, select(is_odd, -halved.less_one, hi) - rest, reduced.quadrant)
 
 
 def _with_sign_of(x: Value, result: Value, quadrant: Value) -> Value:
     """The result, negative in the second half of the circle."""
     form = FORMATS[x.dtype]
-    sign = (quadrant & 2) << (8 * int(form.dtype[1:]) - 2)
+    bits = 8 * int(form.dtype[1:])
+    sign = (quadrant << (bits - 2)) & (1 << (bits - 1))
     return from_bits(bitcast(result, form.unsigned) ^ sign)
 
 
@@ -111,38 +116,27 @@ def _or_libm(x: Value, result: Value, name: str) -> Value:
 
 
 def sin(x: Value) -> Value:
-    return _sin(x, _from_quadrant)
+    return _or_libm(x, _from_quadrant(x, reduce(x)), "sin")
 
 
 def sin_blended(x: Value) -> Value:
-    return _sin(x, _from_quadrant_blended)
-
-
-def _sin(x: Value, from_quadrant: FromQuadrant) -> Value:
-    reduced = reduce(x)
-    result = from_quadrant(x, reduced, reduced.quadrant)
-    is_tiny = absolute(x) < 2.0 ** -(FORMATS[x.dtype].mantissa // 2 + 2)
-    return _or_libm(x, select(is_tiny, x, result), "sin")
+    return _or_libm(x, _from_quadrant_blended(x, reduce(x)), "sin")
 
 
 def cos(x: Value) -> Value:
-    return _cos(x, _from_quadrant)
+    return _or_libm(x, _from_quadrant(x, reduce(x, turns=1)), "cos")
 
 
 def cos_blended(x: Value) -> Value:
-    return _cos(x, _from_quadrant_blended)
-
-
-def _cos(x: Value, from_quadrant: FromQuadrant) -> Value:
-    reduced = reduce(x)
-    return _or_libm(x, from_quadrant(x, reduced, reduced.quadrant + 1), "cos")
+    return _or_libm(x, _from_quadrant_blended(x, reduce(x, turns=1)), "cos")
 
 
 def tan(x: Value) -> Value:
     """sin/cos in one division, -cos/sin in odd quadrants; of pairs for float64."""
     reduced = reduce(x)
     is_odd = (reduced.quadrant & 1).ne(0)
-    sin_r, cos_r = Pair(reduced.r.hi, sin_tail(reduced)), cos_pair(reduced)
+    cos = cos_pair(reduced)
+    sin_r, cos_r = Pair(reduced.r.hi, -sin_rest(reduced)), Pair(cos.hi, -cos.lo)
     ratio = (_short_tan if x.dtype == "f4" else _pair_tan)(sin_r, cos_r, is_odd)
     is_tiny = absolute(x) < 2.0 ** -(FORMATS[x.dtype].mantissa // 2 + 2)
     return _or_libm(x, select(is_tiny, x, ratio), "tan")
