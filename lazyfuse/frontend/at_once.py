@@ -19,6 +19,7 @@ from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.memory import in_place
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS
+from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.recast import Cast
@@ -31,6 +32,10 @@ from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a product (`rerecord.count`).
 _SAVED = 10
+#: Bytes of a new array that others are moved into, from which that is recorded: results computed
+#: from it read those themselves then, and threads share what is written. To record it costs as
+#: much as NumPy takes for a fifth of that.
+MOVED = 1 << 22
 #: Where regions of a new array lie, and those that they are copies of.
 Regions = Sequence[tuple[Layout, Layout]]
 #: Of an operand: shape, dtype and strides in elements.
@@ -79,8 +84,22 @@ def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regio
     for target, source in regions:
         if 0 not in target.shape:
             values = in_place(own, array._reading, source)
-            in_place(node, Cast(array._code), target)[...] = values
+            copy_to(in_place(node, Cast(array._code), target), values)
     return new(node, "cpu")
+
+
+def joined(parts: Sequence[Handle], axis: int, dtype: np.dtype, casting: Any) -> Any:
+    """One new array of all parts along an axis, each cast to a dtype; None where that is to be
+    recorded: parts are pending, and what they are computed by may write into the new array, or it
+    is large."""
+    size = sum(math.prod(_shape(part)) for part in parts)
+    if size * dtype.itemsize >= MOVED or not _is_allowed(parts) or any(map(_is_pending, parts)):
+        return None
+
+    def join(*arrays: np.ndarray) -> np.ndarray:
+        return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
+
+    return _run(join, parts)
 
 
 def _run(
@@ -122,6 +141,10 @@ def _flush(operands: Sequence[Any]) -> None:
     pending = [node for node in nodes if node.buffer is None]
     if pending:
         engine.flush(pending, "cpu")
+
+
+def _is_pending(value: Handle) -> bool:
+    return value._host is None and value._storage.current().buffer is None
 
 
 def _shape(value: Handle) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ from lazyfuse.frontend.selection import (
     values_in,
 )
 from lazyfuse.frontend.varying import Varying
+from lazyfuse.ir.copies import is_copied
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Update, View
 from lazyfuse.ir.order import copy_strides
@@ -170,7 +171,7 @@ def _write(array: Any, key: Any, value: Any, layout: Layout | None = None) -> No
 
     def put(values: np.ndarray) -> None:
         where, given = values_in(key), values_in(value)
-        if not is_placed(values, where, given):
+        if not is_placed(values, where, given) and not is_copied(values, where, given):
             call_as_user(values.__setitem__, where, given)
 
     mutate(array, put, layout)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from lazyfuse.frontend import fallback
+from lazyfuse.frontend.at_once import joined
 from lazyfuse.frontend.convert import ForeignError, device_beside, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.manipulation import (
@@ -61,7 +62,8 @@ def concatenate(
     for number, weak in enumerate(numbers):
         if weak and np.result_type(target, given[number]) == target:
             items[number] = items[number].astype(target)
-    return _joined(items, axis, target, casting)
+    now = joined(items, axis, target, casting)
+    return _joined(items, axis, target, casting) if now is None else now
 
 
 def _check_joinable(items: Sequence[Any], axis: int) -> None:

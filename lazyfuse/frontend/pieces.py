@@ -17,6 +17,7 @@ from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS
 from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
+from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
 from lazyfuse.ops.rules import PICKED
@@ -225,7 +226,7 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
         if value._layout == layout and value._code == array._code:
             return True  # what `x[1:3] += y` assigns last
     count(_SAVED)
-    return change(array, layout, np.ndarray.__setitem__, ..., given)
+    return change(array, layout, copy_to, given)
 
 
 def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:

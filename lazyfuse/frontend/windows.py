@@ -29,6 +29,7 @@ from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.ir.copies import copy_to
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import under_way
@@ -212,7 +213,7 @@ def put(result: Any, out: Any) -> bool:
     host = out._host
     if host is None:
         is_ready = _is_ready(out, (), max(largest(), size))
-        return is_ready and change(out, out._layout, np.ndarray.__setitem__, ..., values)
+        return is_ready and change(out, out._layout, copy_to, values)
     if host.flags.writeable:
         host[...] = values
     return bool(host.flags.writeable)

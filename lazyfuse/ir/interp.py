@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from lazyfuse.ir.blank import Blank
+from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.graph import topological
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import (
@@ -211,7 +212,7 @@ def value_of(node: Node, values: Mapping[Node, Any], scalars: Mapping[Node, Any]
 def write(memory: np.ndarray, node: Update, operands: Sequence[Any]) -> None:
     """Put what an update writes into memory that lies as its base does."""
     if node.index is None:
-        view_of(memory, node.layout)[...] = operands[1]
+        copy_to(view_of(memory, node.layout), operands[1])
     else:
         where = places(node.layout, operands[2])
         flat_of(memory)[where] = np.broadcast_to(operands[1], where.shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 REGIONS = """
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
 
 ; the one axis that a key of integers and slices leaves of a layout: stores where its first element
 ; lies, how many there are and how far apart. Whether it leaves one, with elements
@@ -148,6 +149,40 @@ no:
   ret ptr null
 }
 
+; `memmove`, by pieces where it is slow at the whole (`ir/copies.py`)
+define internal void @move_bytes(ptr %to, ptr %from, i64 %length) {
+entry:
+  %to_word = ptrtoint ptr %to to i64
+  %from_word = ptrtoint ptr %from to i64
+  %apart = sub i64 %to_word, %from_word
+  %behind = sub i64 0, %apart
+  %in_page = and i64 %apart, 4095
+  %before = sub i64 %in_page, 1
+  %is_near = icmp ult i64 %before, 15
+  %are_many = icmp ugt i64 %length, 2048
+  %lies_behind = icmp uge i64 %apart, %length
+  %lies_before = icmp uge i64 %behind, %length
+  %are_apart = and i1 %lies_behind, %lies_before
+  %is_slow = and i1 %is_near, %are_many
+  %is_by_pieces = and i1 %is_slow, %are_apart
+  br i1 %is_by_pieces, label %pieces, label %whole
+whole:
+  call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
+  ret void
+pieces:
+  %at = phi i64 [ 0, %entry ], [ %after, %pieces ]
+  %left = sub i64 %length, %at
+  %piece = call i64 @llvm.umin.i64(i64 %left, i64 2048)
+  %piece_to = getelementptr i8, ptr %to, i64 %at
+  %piece_from = getelementptr i8, ptr %from, i64 %at
+  call void @llvm.memmove.p0.p0.i64(ptr %piece_to, ptr %piece_from, i64 %piece, i1 false)
+  %after = add i64 %at, %piece
+  %is_over = icmp uge i64 %after, %length
+  br i1 %is_over, label %done, label %pieces
+done:
+  ret void
+}
+
 ; whether self[key] = value has been done for elements of an array of the engine along one axis, so
 ; few bytes that a kernel would not be worth its launch
 define internal i1 @set_line(ptr %self, ptr %key, ptr %value) {
@@ -210,7 +245,7 @@ copy:
   %is_dense = icmp eq i64 %apart, 1
   br i1 %is_dense, label %move, label %scatter
 move:
-  call void @llvm.memmove.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
+  call void @move_bytes(ptr %to, ptr %from, i64 %length)
   ret i1 true
 scatter:
   br i1 %lies_in_row, label %spread, label %no
