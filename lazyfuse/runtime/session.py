@@ -206,7 +206,7 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
         return None
     try:
         loaded = target.load(kernel, name, binary)
-    except OSError:  # this process may not run it; others may
+    except (OSError, MemoryError):  # this process may not run it, or has no room; others may
         return None
     except Exception:  # whatever a damaged binary makes the loader raise: it is compiled anew
         disk.remove(key)
