@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
+from lazyfuse.forks import guarded
+
 
 @dataclass
 class Stats:
@@ -49,7 +51,7 @@ _FALLBACKS: Counter[str] = Counter()
 _ELSEWHERE: list[Callable[[], dict[str, int]]] = []
 #: The thread that has it may come again: in the middle of a sum, a finalizer or a handler of a
 #: signal may compute. So it is with the other locks that are held while Python runs.
-_LOCK = threading.RLock()
+_LOCK = guarded(threading.RLock())
 
 
 def add(**amounts: int | float) -> None:

@@ -8,8 +8,10 @@ That is for libraries which are not written for it: llvmlite frees a string befo
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, ParamSpec, TypeVar
@@ -70,6 +72,8 @@ def attempted(functions: Sequence[Callable[[], _R]], threads: int) -> list[_R | 
                 found[number] = error
 
     side_by_side([work] * min(threads, len(functions)))
+    waiting.extend((number, each) for number, each in enumerate(functions) if number not in found)
+    work()  # what a thread took that ended, or is not there: this may be a child of a fork
     return [found[number] for number in range(len(functions))]
 
 
@@ -77,20 +81,24 @@ def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
     """The results of functions that other threads call, or this one where no more can be had."""
     calls = [_Call(function) for function in functions]
     try:
-        for call in calls:  # `Thread.start`, interrupted, can block for ever
-            _thread.start_new_thread(call.make, ())
+        for call in calls:
+            call.start()
         for call in calls:
             call.wait()
     except BaseException as error:  # behind a start, or where a `wait` begins
         has_thread = not _is_no_thread(error)
         for call in calls:
-            if not call.begins():
+            if not call.begins() or not has_thread:
                 call.wait()
-            elif not has_thread:
-                call.go_on()
         if has_thread:
             raise
     return [call.result() for call in calls]
+
+
+class _Sign:
+    """A thread has it as long as there is one."""
+
+    __slots__ = ("__weakref__",)
 
 
 class _Call(Generic[_R]):
@@ -98,43 +106,69 @@ class _Call(Generic[_R]):
 
     def __init__(self, function: Callable[[], _R]) -> None:
         self._function = function
-        self._turn, self._is_done = threading.Lock(), threading.Lock()
+        #: Who has begun, as the only entry.
+        self._maker: dict[str, int] = {}
+        self._is_done = threading.Lock()
         self._is_done.acquire()
+        self._sign: Callable[[], _Sign | None] = lambda: None
+        self._process = os.getpid()
         self._results: list[_R] = []
         self._failures: list[BaseException] = []
         #: What was raised in who waits.
         self.interrupts: list[BaseException] = []
 
+    def start(self) -> None:
+        """Have a thread make it."""
+        # `Thread.start`, interrupted, can block for ever
+        _thread.start_new_thread(self._make, (self._signed(),))
+
+    def _signed(self) -> _Sign:
+        sign = _Sign()
+        self._sign = weakref.ref(sign)
+        return sign
+
     def begins(self) -> bool:
-        """Whether nobody has asked before."""
-        return self._turn.acquire(blocking=False)
+        """Whether nobody else has begun; the same answer to who asks again, interrupted."""
+        return self._maker.setdefault("", threading.get_ident()) == threading.get_ident()
 
-    def make(self) -> None:
-        """Make it, unless somebody else has begun."""
+    def _make(self, sign: _Sign) -> None:
+        """Make it in a thread, unless somebody else has begun."""
         if self.begins():
-            self.go_on()
+            try:
+                self._go_on()
+            finally:
+                self._is_done.release()
 
-    def go_on(self) -> None:
-        """Make it, for who has begun."""
+    def _go_on(self) -> None:
         try:
             self._results.append(self._function())
         except BaseException as error:  # it belongs to who waits
             self._failures.append(error)
-        finally:
-            self._is_done.release()
 
     def wait(self) -> None:
-        """Wait until it is made; make it, where nobody has begun for long: a thread that was
-        started may never run."""
+        """Wait until it is made. Make it, where the thread has ended without, or has not begun for
+        long: one that was started may never run, or have no memory to go on; and there is none in
+        the child of a fork."""
         while True:
             try:
-                while not (self._results or self._failures):
+                while not self._is_over():
                     # an interrupt may come before it waits, or behind it
-                    if not self._is_done.acquire(timeout=_LONG) and self.begins():
-                        self.go_on()
+                    if self._has_nobody():
+                        if not self._is_over():
+                            self._go_on()
+                    elif not self._is_done.acquire(timeout=_LONG):
+                        self.begins()
                 return
             except BaseException as error:  # whatever handlers of signals raise
                 self.interrupts.append(error)
+
+    def _is_over(self) -> bool:
+        return bool(self._results or self._failures)
+
+    def _has_nobody(self) -> bool:
+        """Whether no other thread makes it, or will."""
+        is_here = self._maker.get("") == threading.get_ident()
+        return is_here or self._sign() is None or self._process != os.getpid()
 
     def result(self) -> _R:
         """What it gave. Raises: what it raised, and before that, what was raised in who waits."""
@@ -150,4 +184,5 @@ class _Call(Generic[_R]):
 
 def _is_no_thread(error: BaseException) -> bool:
     """Whether no more threads can be had; a handler of a signal may raise RuntimeError, too."""
-    return type(error) is RuntimeError and "new thread" in str(error)
+    has_no_room = type(error) is MemoryError
+    return has_no_room or type(error) is RuntimeError and "new thread" in str(error)

@@ -280,3 +280,118 @@ assert os.waitpid(child, 0)[1] == 0
 thread.join()
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("error", [MemoryError, ValueError])
+def test_one_that_is_not_linked(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compiled again where it is asked for; what was computed was lost."""
+    import lazyfuse.backends.cpu as cpu
+    from lazyfuse.runtime import executor
+
+    linked, together, inside = cpu.CpuBackend._linked, cpu.CpuBackend.compile_together, []
+
+    def compile_together(self: Any, kernels: Any, threads: int) -> Any:
+        inside.append(0)
+        try:
+            return together(self, kernels, threads)
+        finally:
+            inside[0] = 2
+
+    def link(self: Any, *given: Any) -> Any:
+        if inside and inside[0] < 2:
+            inside[0] += 1
+            raise error("planted")
+        return linked(self, *given)
+
+    monkeypatch.setattr(cpu.CpuBackend, "compile_together", compile_together)
+    monkeypatch.setattr(cpu.CpuBackend, "_linked", link)
+    told: list[Any] = []
+    monkeypatch.setattr(executor, "_warn_unbuilt", lambda *given: told.append(given))
+    lf.cache_clear()
+    with lf.options(disk_cache=False, threads=2):
+        results = lf.materialize(*several(lf, lf.array(X)))
+    assert inside and not told
+    for own, expected in zip(results, several(host, X), strict=True):
+        host.testing.assert_allclose(lf.asnumpy(own), expected, 1e-12)
+
+
+def test_without_a_compiler_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kernel says why it cannot be compiled, where there are two as where there is one."""
+    import lazyfuse.backends.cpu as cpu
+
+    def import_module(name: str) -> Any:
+        raise ImportError("planted")
+
+    monkeypatch.setattr(cpu, "import_module", import_module)
+    lf.cache_clear()
+    with lf.options(disk_cache=False, threads=2):
+        results = lf.materialize(*several(lf, lf.array(X)))
+    for own, expected in zip(results, several(host, X), strict=True):
+        host.testing.assert_allclose(lf.asnumpy(own), expected, 1e-12)
+
+
+STOPPED = """
+import os, signal, sys, threading, time
+import numpy, lazyfuse as lf
+from lazyfuse.backends.cpu import jit
+from lazyfuse.runtime import session
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+def compile_(self, source, **given):
+    if not seen:
+        seen.append(source)
+        if sys.argv[1] == "interrupt":
+            os.kill(os.getpid(), signal.SIGALRM)
+        else:
+            raise MemoryError
+    return made(self, source, **given)
+
+def is_free(lock):
+    return lock.acquire(timeout=5) and (lock.release() or True)
+
+def several(xp, x):
+    return [xp.exp(-x) * x, xp.cumsum(x * 2), (x - x.mean()) / x.std(), xp.maximum(x[::2], 0.5)]
+
+signal.signal(signal.SIGALRM, interrupt)
+data = numpy.linspace(0.1, 1.0, 5000)
+lf.materialize(lf.array(data) + 1)
+seen, made = [], jit.Jit.compile
+jit.Jit.compile = compile_
+with lf.options(disk_cache=False, threads=2):
+    pending = several(lf, lf.array(data))
+    try:
+        lf.materialize(*pending)
+        assert sys.argv[1] != "interrupt", "no interrupt was raised"
+    except KeyboardInterrupt:
+        assert sys.argv[1] == "interrupt"
+    end = time.monotonic() + 10.0
+    workers = [each for each in threading.enumerate() if each.name.startswith("lazyfuse")]
+    while len(sys._current_frames()) > 1 + len(workers) and time.monotonic() < end:
+        time.sleep(0.001)
+    assert len(sys._current_frames()) == 1 + len(workers), "a thread stays behind"
+    backend = session.backend("cpu")
+    locks = [session.flush_lock, session.kernels._lock, backend.compiler._lock,
+             backend.compiler._jit._lock, jit.llvm.ffi.lib._lock._lock]
+    free = []
+    thread = threading.Thread(target=lambda: free.extend(map(is_free, locks)))
+    thread.start()
+    thread.join()
+    assert all(free), free
+    assert seen
+    lf.materialize(*pending)
+    for own, wanted in zip(pending, several(numpy, data)):
+        assert numpy.allclose(numpy.asarray(own), wanted)
+"""
+
+
+@pytest.mark.parametrize("what", ["interrupt", "no memory"])
+def test_compiling_that_is_stopped(what: str, tmp_path: Path) -> None:
+    """What is pending stays so and is computed next, no thread is left, and no lock is taken."""
+    subprocess.run(
+        [sys.executable, "-c", STOPPED, what], check=True, timeout=120, env=os.environ | {
+            "LAZYFUSE_DEVICE": "cpu", "LAZYFUSE_EAGER_SIZE": "0", "LAZYFUSE_COLD_SIZE": "0",
+            "LAZYFUSE_CACHE_DIR": str(tmp_path),
+        },
+    )  # fmt: skip

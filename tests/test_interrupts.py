@@ -480,7 +480,7 @@ def lost(function, args):
     return start(time.sleep, (0.0,))
 
 def late(function, args):
-    return start(lambda: time.sleep(0.1) or function(), args)
+    return start(lambda *given: time.sleep(0.1) or function(*given), args)
 
 for _thread.start_new_thread in (lost, late, start):
     assert interrupts.uninterrupted(lambda: calls.append(0) or 5) == 5

@@ -25,6 +25,7 @@ BASE = {
     "sources",
     "collecting",
     "interrupts",
+    "forks",
     "processors",
 }
 IR = BASE | {"ops", "ir"}
@@ -41,7 +42,8 @@ EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations", "testin
 ALLOWED: dict[str, set[str]] = {
     # L0: the standard library only
     "errors": set(),
-    "events": set(),
+    "forks": set(),
+    "events": {"forks"},
     "digests": set(),
     "collecting": set(),
     "processors": set(),

@@ -105,3 +105,49 @@ def test_p31_slow_path_chosen_silently() -> None:
         and lf.stats()["unfused"] == 0
         and lf.stats().kernels_launched == 1
     )
+
+
+@pytest.mark.cpu("kernels on disk")
+def test_memory_that_is_full_costs_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file was removed as damaged, and a kernel was lost for want of memory to write it."""
+    from lazyfuse.backends.cpu import CpuBackend
+    from lazyfuse.cache import disk
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise MemoryError("planted")
+
+    data, removed = host.arange(1000.0), []
+    with lf.options(cache_dir=str(tmp_path), disk_cache=True):
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "_header", refuse)
+            lf.cache_clear()
+            host.testing.assert_array_equal(host.asarray(lf.array(data) * 3 + 1), data * 3 + 1)
+        lf.cache_clear()
+        host.testing.assert_array_equal(host.asarray(lf.array(data) * 3 + 1), data * 3 + 1)
+        kept = sorted(tmp_path.glob("*.kernel"))
+        with monkeypatch.context() as patch:
+            patch.setattr(CpuBackend, "load", refuse)
+            patch.setattr(disk.DiskCache, "remove", lambda *given: removed.append(given))
+            lf.cache_clear()
+            host.testing.assert_array_equal(host.asarray(lf.array(data) * 3 + 1), data * 3 + 1)
+        assert kept and not removed
+
+
+def test_a_folder_that_goes_as_it_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may remove it: what had been computed was lost."""
+    from lazyfuse.cache.disk import DiskCache
+
+    def gone(self: Path, pattern: str) -> Any:
+        raise FileNotFoundError(pattern)
+
+    kept = DiskCache(str(tmp_path))
+    kept.write("key", b"binary")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", gone)
+        kept.prune()
+        kept.clear()
+    assert kept.read("key") == b"binary"

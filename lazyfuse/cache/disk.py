@@ -59,8 +59,8 @@ class DiskCache:
             return False
 
     def write(self, key: str, binary: bytes) -> None:
-        """Keep a binary. A disk that is full or read-only is not an error:
-        the kernel just stays in memory."""
+        """Keep a binary. A disk that is full or read-only is not an error, nor is a memory that is
+        full: the kernel just stays in memory."""
         new = self.folder / f"{_NEW}{os.urandom(8).hex()}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -69,7 +69,7 @@ class DiskCache:
             with open(new, "xb", opener=_private) as file:
                 file.write(_header(key, binary) + b"\n" + binary)
             os.replace(new, self._path(key))
-        except OSError:
+        except (OSError, MemoryError):
             _unlink(new)
             return
         self._unchecked += max(len(binary), _LEAST_ON_DISK)
@@ -107,7 +107,10 @@ class DiskCache:
             total -= size
 
     def _files(self, pattern: str = "*.kernel") -> list[Path]:
-        return list(self.folder.glob(pattern)) if self.folder.is_dir() else []
+        try:
+            return list(self.folder.glob(pattern)) if self.folder.is_dir() else []
+        except OSError:  # it may not be looked into, or has just gone
+            return []
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.kernel"

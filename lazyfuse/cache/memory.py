@@ -3,13 +3,13 @@ kernels and plans are kept in one each."""
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
+
+from lazyfuse.forks import guarded
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -25,29 +25,6 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-#: The locks of all caches. Whoever forks takes them: a child in which another thread had one would
-#: wait for it for ever. (After `session.flush_lock`, whose hooks are registered later.)
-_LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
-_taken: list[Any] = []
-
-
-def _take_all() -> None:
-    for lock in list(_LOCKS):
-        lock.acquire()
-        _taken.append(lock)
-
-
-def _release_all() -> None:
-    while _taken:
-        _taken.pop().release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_take_all, after_in_parent=_release_all, after_in_child=_release_all
-    )
-
-
 class Cache(Generic[K, V]):
     """`get` counts a hit or a miss; `put` evicts the least recently used entry when full.
 
@@ -58,11 +35,10 @@ class Cache(Generic[K, V]):
 
     def __init__(self, maxsize: int, on_loss: Callable[[], None] = lambda: None) -> None:
         self._entries: LRUCache[K, V] = LRUCache(maxsize)
-        self._lock = threading.RLock()  # a handler of a signal may compute meanwhile
+        self._lock = guarded(threading.RLock())  # a handler of a signal may compute meanwhile
         self._hits = 0
         self._misses = 0
         self._unasked: set[K] = set()
-        _LOCKS.add(self._lock)
         self.epoch = 0
         self._on_loss = on_loss
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.forks import guarded
 from lazyfuse.frontend import novel, registry
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
@@ -160,7 +161,7 @@ def _tell_size() -> int:
     return size
 
 
-_telling = RLock()
+_telling = guarded(RLock())
 #: What words of the state refer to.
 _held: dict[str, Any] = {}
 #: Options under which something was put off, by their address, which stays theirs.

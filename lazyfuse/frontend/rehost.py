@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.forks import guarded
 from lazyfuse.runtime.caller import WARNINGS_HERE
 
 Find = Callable[[str], Any]
@@ -41,7 +42,7 @@ class Host:
         self._kept = kept
         self._globals: dict[str, dict[str, Any]] = {}
         self._functions: dict[FunctionType, FunctionType] = {}
-        self._lock = threading.RLock()
+        self._lock = guarded(threading.RLock())
 
     def function(self, public: Any) -> Any:
         """NumPy's Python function on our names, with its signature and docstring.

@@ -18,6 +18,7 @@ from lazyfuse.backends.base import Backend, Buffer, Scalar
 from lazyfuse.backends.base import Launch as BoundLaunch
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
+from lazyfuse.forks import guarded
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.interp import call_of, evaluate, result_memory, view_of, writes_into
 from lazyfuse.ir.layout import Layout
@@ -287,7 +288,7 @@ class _Bound(NamedTuple):
 
 
 _WARNED: set[str] = set()
-_LOCK = threading.RLock()
+_LOCK = guarded(threading.RLock())
 
 
 def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:

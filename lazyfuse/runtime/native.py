@@ -11,7 +11,6 @@ import _thread
 import atexit
 import contextvars
 import ctypes
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.forks import Turn, guarded
 from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
@@ -48,13 +48,7 @@ _methods: dict[tuple[type, str], Any] = {}
 _aside: list[Binaries] = []
 #: Held by the thread that compiles until it has told its end: in a child process there would be no
 #: thread that goes on, and LLVM's own locks would stay taken.
-_compiling = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_compiling.acquire,
-        after_in_parent=_compiling.release,
-        after_in_child=_compiling.release,
-    )
+_compiling = guarded(threading.Lock(), Turn.ASIDE)
 
 
 class Binaries(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.config import Options
+from lazyfuse.forks import guarded
 from lazyfuse.ir.form import Form
 from lazyfuse.runtime.replay_code import hire, layout
 from lazyfuse.runtime.replay_run import Run, Words
@@ -96,7 +97,7 @@ class Call(NamedTuple):
         return type(value) is Large
 
 
-_adding = threading.RLock()
+_adding = guarded(threading.RLock())
 
 
 class Entries:

@@ -17,12 +17,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lazyfuse import config, events
+from lazyfuse.forks import renewed
 from lazyfuse.runtime import native, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_method
 
 _state: dict[str, Any] = {}
-_lock = threading.RLock()
+_lock = renewed(threading.RLock())
 
 
 def layout() -> Any:

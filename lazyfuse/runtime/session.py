@@ -3,7 +3,6 @@ the lock of a flush."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -20,19 +19,14 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
+from lazyfuse.forks import Turn, guarded
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
 
 #: Plans kept at most; each is a few kilobytes.
 PLANS = 4096
 
-flush_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child in which it is taken would wait for ever
-    os.register_at_fork(
-        before=flush_lock.acquire,
-        after_in_parent=flush_lock.release,
-        after_in_child=flush_lock.release,
-    )
+flush_lock = guarded(threading.RLock(), Turn.RUN)
 #: How many runs have given nodes their memory so far, as the only element. Code of the user may
 #: run in the middle of a flush (a finalizer, a handler of a signal) and flush by itself; what the
 #: outer one has found out is of another graph then.
@@ -206,7 +200,7 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
         return None
     try:
         loaded = target.load(kernel, name, binary)
-    except OSError:  # this process may not run it; others may
+    except (OSError, MemoryError):  # this process may not run it, or has no room; others may
         return None
     except Exception:  # whatever a damaged binary makes the loader raise: it is compiled anew
         disk.remove(key)

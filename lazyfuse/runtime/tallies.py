@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from sys import getrefcount
 
 from lazyfuse import events
+from lazyfuse.forks import guarded
 from lazyfuse.runtime.session import kernels
 
 #: Tallies beyond which those that nobody counts with any more are looked for.
@@ -40,7 +41,7 @@ class _Tally:
 #: Where nobody counts with it.
 _ALONE = _Tally({}).holders()
 _tallies: list[_Tally] = []
-_lock = threading.RLock()
+_lock = guarded(threading.RLock())
 
 
 def tally(**amounts: int) -> Callable[[], object]:

@@ -134,13 +134,24 @@ class CpuBackend:
         self, kernels: Sequence[tuple[Kernel, str]], threads: int
     ) -> list[Executable | None]:
         """`compile` in several threads, but for linking; None where it would raise."""
-        for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
-            import_module(f"{__name__}.{module}")
+        try:
+            for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
+                import_module(f"{__name__}.{module}")
+        except Exception:  # there is no LLVM, or no room for it
+            return [None] * len(kernels)
         made = attempted([partial(self._made, kernel) for kernel, _ in kernels], threads)
         return [
-            None if isinstance(each, Exception) else self._linked(kernel, name, *each)
+            None if isinstance(each, Exception) else self._linked_if_possible(kernel, name, *each)
             for (kernel, name), each in zip(kernels, made, strict=True)
         ]
+
+    def _linked_if_possible(
+        self, kernel: Kernel, name: str, source: str, binary: bytes
+    ) -> CpuExecutable | None:
+        try:
+            return self._linked(kernel, name, source, binary)
+        except Exception:  # `compile` says why, or has room for one
+            return None
 
     def _made(self, kernel: Kernel) -> tuple[str, bytes]:
         """The text of a kernel and its code. Raises: Unsupported."""

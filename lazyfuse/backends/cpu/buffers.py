@@ -31,6 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lazyfuse.forks import guarded
+
 ALIGNMENT = 64
 PAGE = 4096
 #: Bytes of a huge page: one page fault instead of 512, in a quarter of the time.
@@ -60,7 +62,7 @@ class BufferPool:
         self._held = 0
         self._free: OrderedDict[int, list[Block]] = OrderedDict()
         self._returned: deque[Block] = deque()
-        self._lock = threading.Lock()
+        self._lock = guarded(threading.Lock())
 
     @property
     def held(self) -> int:

@@ -18,6 +18,7 @@ from lazyfuse.backends.cpu.host import Kept, host, not_kept
 from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
 from lazyfuse.backends.cpu.sandbox import may_move
+from lazyfuse.forks import renewed, unforked
 from lazyfuse.interrupts import uninterrupted
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
@@ -116,9 +117,9 @@ class Compiler:
         )
         self._is_aside = False
         self._jit: Jit | None = None
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.RLock())
         self._calls: Calls | None = None
-        self._calls_lock = threading.RLock()
+        self._calls_lock = renewed(threading.RLock())
         self._kept = kept
 
     def aside(self) -> Compiler:
@@ -189,4 +190,4 @@ class Compiler:
             return question(self._jit)
 
         let_go()
-        return uninterrupted(asked)
+        return uninterrupted(unforked, asked)

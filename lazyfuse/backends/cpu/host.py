@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from lazyfuse.backends.cpu.pages import Pages
 from lazyfuse.digests import digest
+from lazyfuse.forks import unforked
 from lazyfuse.interrupts import uninterrupted
 
 #: Gives object code by all that decides it: from where it is kept, else by calling and keeping.
@@ -55,7 +56,7 @@ def host(kept: Kept) -> Host:
 def _asked() -> Host:
     from lazyfuse.backends.cpu import jit
 
-    return uninterrupted(jit.host)
+    return uninterrupted(unforked, jit.host)
 
 
 @cache

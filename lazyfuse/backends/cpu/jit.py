@@ -19,12 +19,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import string_at
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from lazyfuse.backends.cpu.compiler import IN_ORDER
 from lazyfuse.backends.cpu.host import Host
+from lazyfuse.forks import Turn, guarded, renewed
 
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
 #: addresses as they are written take as long to run, within 2 %.
@@ -43,12 +45,18 @@ def host() -> Host:
     return Host(llvmlite.__version__, numbers, triple, cpu, llvm.get_host_cpu_features().flatten())
 
 
+#: llvmlite's lock, which any call of LLVM takes, also that of another library; None where it has
+#: another form.
+_LLVMLITES: Any = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+if hasattr(_LLVMLITES, "_is_owned"):
+    guarded(_LLVMLITES, Turn.LLVM)
+
+
 def let_go() -> None:
     """Give back llvmlite's lock where this thread has it and makes no call: an interrupt at the
     begin of one, as when an object of LLVM dies, leaves it taken, and others wait for ever."""
-    lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-    while lock is not None and lock._is_owned():
-        lock.release()
+    while hasattr(_LLVMLITES, "_is_owned") and _LLVMLITES._is_owned():
+        _LLVMLITES.release()
 
 
 class Jit:
@@ -63,7 +71,7 @@ class Jit:
         else:
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.RLock())
         self._is_aside = is_aside
         self._numbers = itertools.count()
         self.triple, self.cpu, self.flags, self._level = triple, cpu, flags, level
