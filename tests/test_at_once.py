@@ -377,3 +377,25 @@ def test_copies_have_the_arrays_dtype() -> None:
                 found = np.array(lf.array(np.ones(size, dtype)), copy=True)
             assert found.dtype.char == np.dtype(dtype).char
             assert found.dtype.metadata == np.dtype(dtype).metadata
+
+
+@pytest.mark.parametrize("dtype", ("?", "i4", "f2", "f4", "f8", "c8", "c16"))
+@pytest.mark.parametrize("count", (3, 1000, 60_000))
+def test_the_method_dot_is_the_function(dtype: str, count: int) -> None:
+    """The same bits for vectors, whole, by steps and backwards; others and errors are NumPy's."""
+    draw = np.random.default_rng(1)
+    x, y = ((draw.random(count) * 9).astype(dtype) for _ in range(2))
+    one, other = lf.array(x), lf.array(y)
+    for step in (slice(None), slice(None, None, 3), slice(None, None, -1)):
+        expected, found = x[step].dot(y[step]), one[step].dot(other[step])
+        assert type(found) is type(expected)
+        assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+    with pytest.raises(ValueError, match="not aligned"):
+        one.dot(other[:-1])
+    with pytest.raises(TypeError):
+        one.dot()
+    assert np.array_equal(one.dot(2), x.dot(2))
+    assert np.array_equal(one[:2].dot(other[:4].reshape(2, -1)), x[:2].dot(y[:4].reshape(2, -1)))
+    out = lf.empty((), one.dot(other).dtype)
+    one.dot(other, out=out)
+    assert np.array_equal(out, x.dot(y))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
 from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.signing import sign
 from lazyfuse.frontend.small import (
     KNOWN,
     LARGE,
@@ -260,6 +260,8 @@ _SILENT = frozenset(
 )
 
 
+#: The dtypes whose vectors are multiplied by BLAS.
+_BLAS = frozenset(("f4", "f8", "c8", "c16"))
 #: Methods that are fresh arrays or scalars when called without arguments, and all of whose
 #: warnings are of floating point conditions.
 _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".split())
@@ -284,6 +286,23 @@ def power(engine: Method) -> Method:
         if host is None:
             return engine(self, exponent)
         return made(heard(pow, host, exponent), largest())
+
+    return _named(call, engine)
+
+
+def dot(engine: Method) -> Method:
+    """`x.dot(y)`: of two vectors of floats it is `x @ y`, which asks for less, bit for bit where
+    NumPy makes no copies first."""
+
+    general = method("dot", engine)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is type(self):
+            (other,) = args
+            if self._code == other._code in _BLAS and self.shape == other.shape:
+                if len(self.shape) == 1 and self.strides > (0,) < other.strides:
+                    return self @ other
+        return general(self, *args, **kwargs)
 
     return _named(call, engine)
 
@@ -370,6 +389,7 @@ def install(kind: type, interface: type) -> None:
             found[name] = method(name, value)
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
+    found["dot"] = dot(vars(interface)["dot"])
     found["resize"] = resize(vars(interface)["resize"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
@@ -377,11 +397,3 @@ def install(kind: type, interface: type) -> None:
         setattr(kind, name, value)
     rerecord.when_hot.append(lambda: make_native_if_worth(kind))
     sign(kind, np.ndarray)
-
-
-def sign(kind: type, numpys: type) -> None:
-    """Give methods the signatures of those that NumPy's class has, read when asked for."""
-    for name, value in vars(numpys).items():
-        own = getattr(kind, name, None)
-        if isinstance(own, FunctionType) and getattr(value, "__text_signature__", None):
-            own.__wrapped__ = value  # type: ignore[attr-defined]  # functions take attributes
