@@ -62,7 +62,13 @@ def reach(values: Sequence[Any], limit: int) -> int:
         return limit
     if any(each._storage.node.buffer is None or each._code == "f2" for each in engines):
         return limit  # half precision is the kernels', for NumPy has no fast code for it
-    return cold_size() if is_novel(size) else limit
+    return cold_size() if any(map(_is_typed, engines)) or is_novel(size) else limit
+
+
+def _is_typed(array: Handle) -> bool:
+    """Whether an array reads the memory of another dtype, which nothing fuses with: to record that
+    takes longer than NumPy."""
+    return array._cast is not None and array._storage.node.dtype[0] != "c"
 
 
 def window(array: Handle, limit: int) -> Any:
