@@ -184,7 +184,7 @@ def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> No
 
 
 def _compile_together(
-    missing: dict[str, tuple[Kernel, str]], target: Compilers, threads: int, fingerprint: str
+    missing: dict[str, tuple[Kernel, str]], target: Any, threads: int, fingerprint: str
 ) -> None:
     options = config.current()
     started = time.perf_counter()
@@ -195,6 +195,7 @@ def _compile_together(
             kernels.put(loaded, each, options.cache_size, asked=False)
             _keep_on_disk(each, kernel_key(kernel, fingerprint))
             events.add(kernels_compiled=1)
+    _tell(target)
 
 
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
@@ -220,7 +221,21 @@ def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executabl
     made = target.compile(kernel, name)
     events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
     _keep_on_disk(made, key)
+    _tell(target)
     return made
+
+
+def _tell(target: Backend) -> None:
+    for follow in _on_compile:
+        follow(target)
+
+
+_on_compile: list[Callable[[Backend], None]] = []
+
+
+def on_compile(function: Callable[[Backend], None]) -> None:
+    """Have a function called when a backend has compiled: its compiler is there now."""
+    _on_compile.append(function)
 
 
 def _keep_on_disk(made: Executable, key: str) -> None:
