@@ -20,6 +20,7 @@ from lazyfuse.cache.key import kernel_key
 from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
+from lazyfuse.interrupts import catch_up
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
 
@@ -147,6 +148,7 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     with flush_lock:  # whoever forks waits for the compiler
         found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
     kernels.put(loaded, found, options.cache_size)
+    catch_up()
     return found
 
 
@@ -181,6 +183,7 @@ def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> No
             some, missing = missing[: _AT_ONCE * threads], missing[_AT_ONCE * threads :]
             kept = {loaded: named[loaded] for loaded in some}
             _compile_together(kept, target, threads, target.fingerprint)
+    catch_up()
 
 
 def _compile_together(
