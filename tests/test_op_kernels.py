@@ -168,3 +168,19 @@ def test_common_functions_are_there_after_the_first_compile(tmp_path: Path) -> N
     assert printed(begin + compiles + functions, here) == "1\n0 True"
     assert printed(begin + functions, here) == "0 False"
     assert printed(begin + functions, there) == "4 True"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_nothing_is_made_for_a_folder_that_keeps_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    """Each process would make it, of which most have no use for it."""
+    asked = []
+    backend = type(session.backend("cpu"))
+    monkeypatch.setattr(backend, "compile_together", lambda *given, **_: asked.append(given) or [])
+    place = folder / "new" if is_kept else folder / "file" / "new"
+    (folder / "file").write_text("no folder")
+    with lf.options(cache_dir=str(place), cold_size=0, eager_size=0):
+        x = lf.asarray(host.arange(100.0))
+        assert float((x * 2.0 + x)[1]) == 3.0
+    assert bool(asked) == is_kept

@@ -64,6 +64,13 @@ class DiskCache:
         except OSError:
             return False
 
+    def keeps(self) -> bool:
+        """Whether files can be written, for all that the folder says."""
+        try:
+            return os.access(self._name, os.W_OK) and self._is_private()
+        except OSError:
+            return False
+
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error:
         the kernel just stays in memory."""

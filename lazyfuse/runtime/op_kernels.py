@@ -188,6 +188,8 @@ def _make_common(backend: Any) -> None:
 def _compile_missing(backend: Any, options: config.Options) -> None:
     """See `_make_common`."""
     disk, missing = session.disk_cache(options.cache_dir), {}
+    if not disk.keeps():  # each process would make them
+        return
     for name, dtype in product(_COMMON, _OF):
         asked = (name, (dtype,), dtype, (dtype,), (False,))
         if not disk.has(_name(asked, backend)):
