@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Generic, ParamSpec, TypeVar
 
 from lazyfuse.collecting import uncollected
@@ -77,15 +78,32 @@ def attempted(functions: Sequence[Callable[[], _R]], threads: int) -> list[_R | 
     return [found[number] for number in range(len(functions))]
 
 
+def meanwhile(function: Callable[[], object]) -> None:
+    """Have something done while a thread waits for what others call, or at `catch_up`: what is
+    worth doing, and missed by nobody when it fails."""
+    _postponed.append(function)
+
+
+def catch_up() -> None:
+    """Do what has been put off."""
+    while _postponed:
+        with suppress(Exception):
+            _postponed.popleft()()
+
+
+_postponed: deque[Callable[[], object]] = deque()
+
+
 def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
     """The results of functions that other threads call, or this one where no more can be had."""
     calls = [_Call(function) for function in functions]
     try:
         for call in calls:
             call.start()
+        catch_up()
         for call in calls:
             call.wait()
-    except BaseException as error:  # behind a start, or where a `wait` begins
+    except BaseException as error:  # behind a start, what was put off, or where a `wait` begins
         has_thread = not _is_no_thread(error)
         for call in calls:
             if not call.begins() or not has_thread:

@@ -100,7 +100,8 @@ def small_arrays(results: Results) -> Iterator[Bar]:
 
 def first_calls(results: Results) -> Iterator[Bar]:
     """Compiling is quick, more so from disk; once on small data costs at most twice NumPy: where
-    the kernels of its functions are on disk, and where they are not."""
+    the kernels of its functions are on disk, and in the first process of an installation. That
+    has compiled those of `exp` and `log` when it started; others would be compiled now."""
     for entry in results.of("first calls"):
         if entry["peer"] != "lazyfuse":
             continue

@@ -194,6 +194,7 @@ def test_a_function_whose_kernel_cannot_be_built(monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("refused")
 
     monkeypatch.setattr(CpuBackend, "compile", refuse)
+    monkeypatch.setattr(CpuBackend, "compile_briefly", refuse)
     with lf.options(disk_cache=False), pytest.warns(lf.errors.UnfusedWarning, match="refused"):
         result = lf.asnumpy(lf.exp(lf.asarray(host.arange(50.0)) / 64))
     host.testing.assert_allclose(result, host.exp(host.arange(50.0) / 64), rtol=1e-15)

@@ -104,10 +104,10 @@ def test_one_that_cannot_be_compiled(
 
     made = cpu._emitted
 
-    def emitted(kernel: Any, compiler: Any) -> str:
+    def emitted(kernel: Any, compiler: Any, **form: Any) -> str:
         if any(instr.op == "max" for phase in kernel.phases for instr in phase.body):
             raise RuntimeError("planted")
-        return made(kernel, compiler)
+        return made(kernel, compiler, **form)
 
     monkeypatch.setattr(cpu, "_emitted", emitted)
     lf.cache_clear()

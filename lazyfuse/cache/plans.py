@@ -13,6 +13,7 @@ from __future__ import annotations
 import marshal
 import sys
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from lazyfuse.digests import digest
@@ -79,8 +80,14 @@ def plan_name(structure: Sequence[Hashable], *decisive: object) -> str:
     and of all else that decides the plan."""
     parts = {part: repr(part) for part in set(structure)}
     text = " ".join([parts[part] for part in structure])
+    return digest(f"{_decisive(decisive)} {text}")
+
+
+@lru_cache(maxsize=64)
+def _decisive(given: tuple[object, ...]) -> str:
+    """What decides all plans."""
     planner = sources("cache", "ir", "lower", "ops", "passes", "runtime", "schedule")
-    return digest(f"plan {sys.version} {planner} {decisive} {text}")
+    return f"plan {sys.version} {planner} {given}"
 
 
 def dumped(plan: Plan) -> bytes:
@@ -102,6 +109,16 @@ def loaded(content: bytes) -> Plan:
     if not isinstance(plan, Plan):
         raise TypeError("no plan")
     return plan
+
+
+def dumped_parts(*parts: Any) -> bytes:
+    """The bytes of some parts of a plan that have no nodes in them. Raises: UnwritableError."""
+    return marshal.dumps([_written(part, {}) for part in parts])
+
+
+def loaded_parts(content: bytes) -> list[Any]:
+    """The parts of such bytes. Raises: whatever bytes of another kind lead to."""
+    return [_read(part, ()) for part in marshal.loads(content)]
 
 
 def _row(node: Node, places: Mapping[Node, int]) -> Any:

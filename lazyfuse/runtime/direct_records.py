@@ -25,6 +25,7 @@ def chained(chain: int, op: OpKernel, marks: Sequence[Any], result: np.dtype) ->
 
     arrays = [mark for mark in marks if isinstance(mark, np.dtype)]
     form = FORMS[_form(marks)]
+    op.improve()
     launch = op.launch(_SAMPLE)
     prepared = launch.prepared(1) if hasattr(launch, "prepared") else None
     if prepared is None or prepared.scratch or not prepared.kernel or len(set(arrays)) != 1:

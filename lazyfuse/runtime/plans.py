@@ -10,8 +10,10 @@ from contextlib import suppress
 
 from lazyfuse import events
 from lazyfuse.backends.base import Backend
+from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
 from lazyfuse.config import Options
+from lazyfuse.interrupts import meanwhile
 from lazyfuse.ir.node import Opaque
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
@@ -37,9 +39,13 @@ def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
             return found
     plan = made_now(pending, options, backend)
     if _needs_kernels(plan, backend) and not pending.is_stale:
-        with suppress(UnwritableError):
-            disk.write(name, dumped(plan))
+        meanwhile(lambda: _write(disk, name, plan))  # at the latest when they are there
     return plan
+
+
+def _write(disk: DiskCache, name: str, plan: Plan) -> None:
+    with suppress(UnwritableError):
+        disk.write(name, dumped(plan))
 
 
 def is_on_disk(pending: Trace, options: Options, device: str) -> bool:

@@ -20,6 +20,7 @@ from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.forks import Turn, guarded
+from lazyfuse.interrupts import catch_up
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
 
@@ -141,6 +142,7 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
     with flush_lock:  # whoever forks waits for the compiler
         found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
     kernels.put(loaded, found, options.cache_size)
+    catch_up()
     return found
 
 
@@ -175,10 +177,11 @@ def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> No
             some, missing = missing[: _AT_ONCE * threads], missing[_AT_ONCE * threads :]
             kept = {loaded: named[loaded] for loaded in some}
             _compile_together(kept, target, threads, target.fingerprint)
+    catch_up()
 
 
 def _compile_together(
-    missing: dict[str, tuple[Kernel, str]], target: Compilers, threads: int, fingerprint: str
+    missing: dict[str, tuple[Kernel, str]], target: Any, threads: int, fingerprint: str
 ) -> None:
     options = config.current()
     started = time.perf_counter()
@@ -189,6 +192,7 @@ def _compile_together(
             kernels.put(loaded, each, options.cache_size, asked=False)
             _keep_on_disk(each, kernel_key(kernel, fingerprint))
             events.add(kernels_compiled=1)
+    _tell(target)
 
 
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
@@ -214,7 +218,21 @@ def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executabl
     made = target.compile(kernel, name)
     events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
     _keep_on_disk(made, key)
+    _tell(target)
     return made
+
+
+def _tell(target: Backend) -> None:
+    for follow in _on_compile:
+        follow(target)
+
+
+_on_compile: list[Callable[[Backend], None]] = []
+
+
+def on_compile(function: Callable[[Backend], None]) -> None:
+    """Have a function called when a backend has compiled: its compiler is there now."""
+    _on_compile.append(function)
 
 
 def _keep_on_disk(made: Executable, key: str) -> None:

@@ -130,16 +130,24 @@ class CpuBackend:
         """Turn a kernel into code. Raises: Unsupported."""
         return self._linked(kernel, name, *self._made(kernel))
 
+    def compile_briefly(self, kernel: Kernel, name: str) -> CpuExecutable:
+        """The same bits from code that is there in half the time or less and takes up to a quarter
+        longer to run. Raises: Unsupported."""
+        return self._linked(kernel, name, *self._made(kernel, brief=True))
+
     def compile_together(
-        self, kernels: Sequence[tuple[Kernel, str]], threads: int
+        self, kernels: Sequence[tuple[Kernel, str]], threads: int, *, brief: bool = False
     ) -> list[Executable | None]:
-        """`compile` in several threads, but for linking; None where it would raise."""
+        """`compile`, or `compile_briefly`, in several threads, but for linking; None where it
+        would raise."""
         try:
             for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
                 import_module(f"{__name__}.{module}")
         except Exception:  # there is no LLVM, or no room for it
             return [None] * len(kernels)
-        made = attempted([partial(self._made, kernel) for kernel, _ in kernels], threads)
+        made = attempted(
+            [partial(self._made, kernel, brief=brief) for kernel, _ in kernels], threads
+        )
         return [
             None if isinstance(each, Exception) else self._linked_if_possible(kernel, name, *each)
             for (kernel, name), each in zip(kernels, made, strict=True)
@@ -153,10 +161,10 @@ class CpuBackend:
         except Exception:  # `compile` says why, or has room for one
             return None
 
-    def _made(self, kernel: Kernel) -> tuple[str, bytes]:
+    def _made(self, kernel: Kernel, *, brief: bool = False) -> tuple[str, bytes]:
         """The text of a kernel and its code. Raises: Unsupported."""
-        source = uncollected(_emitted, kernel, self.compiler)
-        return source, dumped(self.compiler.compile(source))
+        source = uncollected(_emitted, kernel, self.compiler, brief=brief)
+        return source, dumped(self.compiler.compile(source, level=0 if brief else None))
 
     def _linked(self, kernel: Kernel, name: str, source: str, binary: bytes) -> CpuExecutable:
         executable = CpuExecutable(self, kernel, name, binary)
@@ -204,8 +212,8 @@ class CpuBackend:
         """Nothing to wait for: launches return when they are done."""
 
 
-def _emitted(kernel: Kernel, compiler: Compiler) -> str:
+def _emitted(kernel: Kernel, compiler: Compiler, *, brief: bool = False) -> str:
     """The LLVM text of a kernel. Raises: Unsupported."""
     from lazyfuse.backends.cpu.emit import emit
 
-    return emit(kernel, compiler.features)
+    return emit(kernel, compiler.features, brief=brief)

@@ -62,19 +62,20 @@ _STAGED, _STAGED_OF_16 = 20, 10
 _KERNEL = "void @lf_kernel(ptr noalias %params, i64 %begin, i64 %end)"
 
 
-def emit(kernel: Kernel, features: frozenset[str]) -> str:
-    """Write the module. Raises: Unsupported."""
+def emit(kernel: Kernel, features: frozenset[str], *, brief: bool = False) -> str:
+    """Write the module; `brief`: a text that is soon compiled, where a body has one copy.
+    Raises: Unsupported."""
     for phase in kernel.phases:
         for instr in phase.body:
             _check(instr, phase.body, features)
-    return _Module(kernel, features).text()
+    return _Module(kernel, features, brief).text()
 
 
 class _Module:
     """Collects the functions of one kernel and the declarations they need."""
 
-    def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, features: frozenset[str], brief: bool) -> None:
+        self.kernel, self.brief = kernel, brief
         self.features = features
         self.params: Params = params(kernel)
         self.plans = plan_phases(kernel)
@@ -87,6 +88,9 @@ class _Module:
     def _keep_busy(self) -> None:
         """Several stages of a deep body side by side, or, of 32 registers, two of everything."""
         has_many = "avx512f" in self.features
+        if self.brief:
+            self.lanes *= 2 if has_many else 1
+            return
         is_whole = is_pipelined(self.kernel, self.plans)
         self.pipelined = is_whole or any(has_blocks(self.kernel, plan) for plan in self.plans)
         if self.pipelined:
@@ -112,6 +116,7 @@ class _Module:
             self.declarations,
             registers=self.registers,
             pipelined=self.pipelined,
+            brief=self.brief,
         )
 
     def _site(self, writer: FunctionWriter) -> Site:
@@ -122,7 +127,8 @@ class _Module:
         writer = self._writer()
         site = self._site(writer)
         entries = [_entry(site, plan) for plan in self.plans]
-        site = with_streams(site, self.plans)
+        if not self.brief:
+            site = with_streams(site, self.plans)
         if self.kernel.scan is not None:
             emit_scan(site, self.plans[0], entries[0])
         elif self.kernel.folds_lanes:

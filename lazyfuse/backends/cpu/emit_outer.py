@@ -79,7 +79,7 @@ def emit_point(site: Site, plans: Sequence[PhasePlan]) -> None:
 
 def _each(site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str]) -> None:
     """Evaluate and store at every vector of a span."""
-    row = dict(entry)
+    writer, row = site.writer, dict(entry)
     site.evaluate(plan, Place.ROW, row)
 
     def run(at: Site, row: Values = row) -> None:
@@ -87,7 +87,7 @@ def _each(site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str]) -> 
         at.evaluate(plan, Place.LANE, values)
         at.store(plan, values)
 
-    if is_in_rounds(site.kernel, plan):
+    if is_in_rounds(site.kernel, plan, brief=writer.brief):
         each_in_rounds(site, plan, span, run)
         return
     if is_streamed(site, plan):
@@ -97,7 +97,7 @@ def _each(site: Site, plan: PhasePlan, entry: Values, span: tuple[str, str]) -> 
         each_vector(site, *span, run)
         return
     # a strided tail takes much code in vectors: it is read lane by lane anyway
-    single = first_lanes(site.writer, row)
+    single = first_lanes(writer, row)
     each_vector(site, *span, run, single=lambda at: run(at, single))
 
 

@@ -39,9 +39,12 @@ DEEP = 32
 ALIVE = 64
 
 
-def is_in_rounds(kernel: Kernel, plan: PhasePlan) -> bool:
-    """Whether a body is long, and all that it meets along the lanes can be copied."""
-    return not kernel.inner and is_copied(kernel, plan) and size_of(plan.body).total >= LONG
+def is_in_rounds(kernel: Kernel, plan: PhasePlan, *, brief: bool = False) -> bool:
+    """Whether a body is long, or the text is to be brief, and all that the body meets along the
+    lanes can be copied."""
+    if kernel.inner or not is_copied(kernel, plan):
+        return False
+    return brief or size_of(plan.body).total >= LONG
 
 
 def is_copied(kernel: Kernel, plan: PhasePlan) -> bool:

@@ -17,7 +17,8 @@ from lazyfuse.ops.body import Literal
 class FunctionWriter(VectorWriter):
     """Writes the body of one function whose first parameter is `ptr %params`. `registers`: if any,
     the instructions are put in an order that needs no more of them (`scheduling.py`); `pipelined`:
-    whether its only loop runs in stages (`pipelining.py`), and they alone are."""
+    whether its only loop runs in stages (`pipelining.py`), and they alone are; `brief`: whether
+    it is to be compiled soon rather than to run fast."""
 
     def __init__(
         self,
@@ -27,10 +28,11 @@ class FunctionWriter(VectorWriter):
         *,
         registers: int = 0,
         pipelined: bool = False,
+        brief: bool = False,
     ) -> None:
         super().__init__(lanes, features=features)
         self.declarations = declarations
-        self.registers, self.pipelined = registers, pipelined
+        self.registers, self.pipelined, self.brief = registers, pipelined, brief
         self.head: list[str] = []
         self._loaded: dict[tuple[int, str], str] = {}
 

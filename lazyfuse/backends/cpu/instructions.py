@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -217,7 +216,7 @@ def _loaded(writer: VectorWriter, bits: Operand, name: str, words: Sequence[str]
     for lane, one in enumerate(found):
         text = f"insertelement {kind} {whole}, double {one.name}, i64 {lane}"
         whole = writer.assign(text, "f8").name
-    return replace(found[0], names=(whole,))
+    return found[0]._replace(names=(whole,))
 
 
 def _element(writer: VectorWriter, table: str, index: Operand, lane: int) -> Operand:

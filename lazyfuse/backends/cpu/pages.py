@@ -34,8 +34,7 @@ class Pages:
     def write(self, content: bytes | bytearray) -> None:
         """Fill the begin of the memory."""
         assert len(content) <= self.nbytes
-        source = (ctypes.c_char * len(content)).from_buffer_copy(content)
-        ctypes.memmove(self.address, source, len(content))
+        ctypes.memmove(self.address, bytes(content), len(content))
 
     def make_code(self, nbytes: int) -> None:
         """Let the first bytes, whole pages of them, be run and no longer written.

@@ -33,6 +33,7 @@ from lazyfuse.backends.cpu.scheduling import (
 )
 from lazyfuse.backends.cpu.stages import OF_32, Choice, staged
 
+_VALUES = re.compile(f"({VALUE.pattern})")
 _BRANCH = re.compile(r"br i1 %[\w.]+, label (%[\w.]+), label (%[\w.]+)")
 _PHI = re.compile(r"(.* = phi .* \[ .*), %[\w.]+ \], (\[ .* \])")
 #: What is repeated in each stage that reads it.
@@ -132,6 +133,9 @@ class _Iteration:
     def _put(self, line: Line) -> None:
         """A line in its place; what comes from before a branch now comes from this block."""
         writer = self.writer
+        if line.operation != "branch":
+            writer.lines.append(line.text)
+            return
         before = writer.block
         for text in line.text.split("\n"):
             if text.endswith(":"):
@@ -150,8 +154,9 @@ class _Iteration:
             names[line.reads[-1]] = self._kept(line.reads[-1], reads[-1])
             reads.append(names[line.reads[-1]])
         names[line.name] = name
-        text = VALUE.sub(lambda found: names.get(found[0], found[0]), line.text)
-        self.lines.append(Line(text, name, line.operation, reads))
+        parts = _VALUES.split(line.text)  # each other one is a name
+        parts[1::2] = [names.get(part, part) for part in parts[1::2]]
+        self.lines.append(Line("".join(parts), name, line.operation, reads))
 
     def _kept(self, address: str, there: str) -> str:
         """Where to store: there, or in the room of an address."""

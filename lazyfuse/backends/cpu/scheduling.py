@@ -155,7 +155,8 @@ def _paths(steps: Sequence[Step], after: Sequence[Sequence[int]]) -> list[int]:
     """How long it takes from each instruction to the end."""
     paths = [0] * len(steps)
     for place in range(len(steps) - 1, -1, -1):
-        rest = max([paths[each] for each in after[place]], default=0)
+        readers = after[place]
+        rest = max([paths[each] for each in readers]) if readers else 0
         paths[place] = steps[place].latency + rest
     return paths
 
@@ -182,13 +183,14 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
         alive += registers_of.growth[place]
         order.append(place)
         registers_of.take(place)
-        step = steps[place]
+        taken = steps[place].latency
         now = max(now, starts[place])
-        done = now + step.latency
-        now += step.latency > 0
+        done = now + taken
+        now += taken > 0
         for each in after[place]:
             waits[each] -= 1
-            starts[each] = max(starts[each], done)
+            if starts[each] < done:
+                starts[each] = done
             if not waits[each]:
                 heappush(later, (starts[each], each))
     return order
@@ -211,12 +213,15 @@ class _Registers:
 
     def take(self, place: int) -> None:
         """Take an instruction: of what it reads, others may be the last readers now."""
-        self.is_taken[place] = True
+        is_taken, unread = self.is_taken, self.unread
+        is_taken[place] = True
         for value in self.steps[place].before:
-            self.unread[value] -= 1
-            if self.unread[value] == 1 and self.takes[value]:
-                last = next(each for each in self.after[value] if not self.is_taken[each])
-                self.growth[last] -= 1
+            unread[value] = left = unread[value] - 1
+            if left == 1 and self.takes[value]:
+                for each in self.after[value]:
+                    if not is_taken[each]:
+                        self.growth[each] -= 1
+                        break
 
 
 def _taken(

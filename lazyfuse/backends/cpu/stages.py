@@ -146,9 +146,12 @@ class _Cut:
 
     def _cost(self, step: int) -> int:
         """What is carried of a step and of what it reads."""
-        return sum(
-            [self._crossings(each, self.stages[each]) for each in (step, *self.before[step])]
-        )
+        stages, after = self.stages, self.after
+        cost = 0
+        for place in (step, *self.before[step]):
+            if readers := after[place]:
+                cost += max([stages[each] for each in readers]) - stages[place]
+        return cost
 
     def _crossings(self, step: int, stage: int) -> int:
         return max([self.stages[each] for each in self.after[step]], default=stage) - stage

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from lazyfuse.backends.cpu.instructions import by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
@@ -47,8 +47,7 @@ _SUFFIXES = {"f2": "f16", "f4": "f32", "f8": "f64"}
 _SIGNALING = frozenset({"fcmp olt", "fcmp ole"})
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """A vector value: `names` holds one LLVM value, or two (real, imaginary part) for a complex
     dtype.
     """
