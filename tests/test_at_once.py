@@ -379,6 +379,27 @@ def test_copies_have_the_arrays_dtype() -> None:
             assert found.dtype.metadata == np.dtype(dtype).metadata
 
 
+@pytest.mark.parametrize("dtype", ("f4", "f8", "c8", "c16"))
+@pytest.mark.parametrize("edge", (1, 7, 300))
+def test_the_method_dot_of_matrices(dtype: str, edge: int) -> None:
+    """The same bits and memory order as NumPy's, whole, transposed, by parts and with vectors."""
+    draw = np.random.default_rng(2)
+    m, n = ((draw.random((edge, edge + 1)) - 0.5).astype(dtype) for _ in range(2))
+    v = n[0].copy()
+
+    def products(xp: Any, m: Any, n: Any, v: Any) -> list[Any]:
+        return [
+            m.dot(n.T), m.T.dot(n), m.T.dot(m), m.dot(v), v.dot(m.T), m[0].dot(v),
+            m[:, ::2].dot(v[::2]), m[::-1].dot(v), m[:, ::-1].dot(v[::-1]), v.dot(v),
+        ]  # fmt: skip
+
+    expected = products(np, m, n, v)
+    found = products(lf, lf.array(m), lf.array(n), lf.array(v))
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
 @pytest.mark.parametrize("dtype", ("?", "i4", "f2", "f4", "f8", "c8", "c16"))
 @pytest.mark.parametrize("count", (3, 1000, 60_000))
 def test_the_method_dot_is_the_function(dtype: str, count: int) -> None:

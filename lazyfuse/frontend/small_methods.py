@@ -11,6 +11,7 @@ import numpy as np
 from lazyfuse.frontend import rerecord
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
+from lazyfuse.frontend.dots import is_matmul
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
@@ -260,8 +261,6 @@ _SILENT = frozenset(
 )
 
 
-#: The dtypes whose vectors are multiplied by BLAS.
-_BLAS = frozenset(("f4", "f8", "c8", "c16"))
 #: Methods that are fresh arrays or scalars when called without arguments, and all of whose
 #: warnings are of floating point conditions.
 _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".split())
@@ -291,17 +290,14 @@ def power(engine: Method) -> Method:
 
 
 def dot(engine: Method) -> Method:
-    """`x.dot(y)`: of two vectors of floats it is `x @ y`, which asks for less, bit for bit where
-    NumPy makes no copies first."""
+    """`x.dot(y)`, as `x @ y` where that is the same."""
 
     general = method("dot", engine)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is type(self):
-            (other,) = args
-            if self._code == other._code in _BLAS and self.shape == other.shape:
-                if len(self.shape) == 1 and self.strides > (0,) < other.strides:
-                    return self @ other
+            if is_matmul(self, args[0]):
+                return self @ args[0]
         return general(self, *args, **kwargs)
 
     return _named(call, engine)

@@ -47,7 +47,7 @@ FUNCTIONS = _table(
     "linalg.matrix_norm linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh "
     "linalg.eigvalsh linalg.cholesky",
     SPREAD="where clip isclose take",
-    PAIR="dot vdot convolve correlate linalg.solve",
+    PAIR="dot vdot inner convolve correlate linalg.solve",
     TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
@@ -102,7 +102,7 @@ _MOST_COMPOSED = 1 << 17
 _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys(
         "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
-        "unpackbits lexsort kron sort argsort unique dot vdot nonzero flatnonzero "
+        "unpackbits lexsort kron sort argsort unique dot vdot inner nonzero flatnonzero "
         "argwhere".split(),
         Middling(MOST),
     ),
@@ -128,7 +128,9 @@ _MIDDLING: Mapping[str, Middling] = {
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time
-    **dict.fromkeys("roll pad diff ediff1d".split(), Middling(MADE)),
+    **dict.fromkeys(
+        "roll pad diff ediff1d empty_like zeros_like ones_like full_like".split(), Middling(MADE)
+    ),
 }
 #: NumPy wants the places to be writeable (NPY_ARRAY_DEFAULT).
 _OF_UFUNCS: Mapping[str, Middling] = {"reduceat": Middling(MOST, writes=True)}
