@@ -14,6 +14,7 @@ is what is pending. Of larger arrays there are windows where that is new to the 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import zip_longest
@@ -287,7 +288,9 @@ def called(
         named = {key: opened.by_name(key, value) for key, value in kwargs.items()}
     except small.Large:
         return LARGE
-    if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
+    if not (opened.windows or _is_sequence(args)):
+        return LARGE
+    if not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
     if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
         return LARGE
@@ -302,6 +305,11 @@ def called(
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
+def _is_sequence(args: Sequence[Any]) -> bool:
+    """Whether the first argument is a sequence that machine code does not look into."""
+    return bool(args) and type(args[0]) in (range, deque)
+
+
 def _limit(larger: Middling, arguments: int) -> int:
     """The largest size of operands of a function of so many arguments; 0 where nothing is to be
     computed at once."""
@@ -313,8 +321,8 @@ def _limit(larger: Middling, arguments: int) -> int:
 def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
     """Whether a result is small that is as large as these arguments together make it."""
     first: Any = given[0]
-    if rule is Rule.FIRST and type(first) in (list, tuple):
-        return sum(map(np.size, first)) <= limit
+    if rule is Rule.FIRST and type(first) in (list, tuple, deque):
+        return sum(1 if type(item) in SCALARS else np.size(item) for item in first) <= limit
     if rule is Rule.TIMES:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
     if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
