@@ -343,8 +343,9 @@ def _adapted(name: str, value: Any) -> Any:
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)
         case "numpy's":
-            engine = Outside(name, value, fallback.run)
-            is_drawn = name.startswith("random.") and not fallback.writes_first(value)
+            is_writing = fallback.writes_first(value)
+            engine = Outside(name, value, fallback.write if is_writing else fallback.run)
+            is_drawn = name.startswith("random.") and not is_writing
             return Function(name, engine, value) if is_drawn else engine
         case "fallback":
             rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
