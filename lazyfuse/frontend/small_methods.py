@@ -225,6 +225,18 @@ def set_item(engine: Method) -> Method:
     return _named(call, engine)
 
 
+def contains(engine: Method) -> Method:
+    """`value in x`: of a number NumPy is asked at once, for `==` meets no condition."""
+    general = method("__contains__", engine)
+    plain = np.ndarray.__contains__
+
+    def call(self: Any, value: Any) -> Any:
+        is_number = type(value) in SCALARS and self._host is not None
+        return plain(self._host, value) if is_number else general(self, value)
+
+    return _named(call, engine)
+
+
 def resize(engine: Method) -> Method:
     """`x.resize(shape)`: NumPy resizes a copy, in whose memory the array is from then on; views
     keep the memory that it had."""
@@ -340,7 +352,7 @@ _PLAIN_ATTRIBUTES = "shape dtype ndim size itemsize nbytes strides flags".split(
 _VIEWS = "T mT real imag".split()
 #: Special methods that need no care beyond that of any method.
 _SPECIAL = (
-    "__getitem__ __setitem__ __contains__ __bool__ __int__ __float__ __complex__ "
+    "__getitem__ __setitem__ __bool__ __int__ __float__ __complex__ "
     "__index__ __copy__ __deepcopy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
 ).split()
 
@@ -370,6 +382,7 @@ def install(kind: type, interface: type) -> None:
             found[name] = method(name, value)
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
+    found["__contains__"] = contains(vars(interface)["__contains__"])
     found["resize"] = resize(vars(interface)["resize"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
