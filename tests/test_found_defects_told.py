@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -212,3 +213,21 @@ def test_other_filters_are_told_again() -> None:
     for limit in (0, 30_000):
         with lf.options(eager_size=limit):
             assert told(lf) == told(np)
+
+
+@pytest.mark.parametrize("name", "sum mean dot reshape copy sort __getitem__ __add__".split())
+def test_methods_have_their_names(name: str) -> None:
+    """They were `sum_method` and `getitem`, also where the array is pending."""
+    x = lf.arange(200_000.0)
+    for owner in (lf.LazyArray, lf.LazyArray.__mro__[1], x, x[:3], x.sum()):
+        if hasattr(owner, name):
+            assert getattr(owner, name).__name__ == name
+
+
+@pytest.mark.parametrize("size", [4, 200_000])
+def test_bound_methods_are_pickled(size: int) -> None:
+    """By their names, as `Pool.map(x.take, rows)` does: they could not be read."""
+    x = lf.arange(float(size))
+    total, taken, item = pickle.loads(pickle.dumps((x.sum, x.take, x.__getitem__)))
+    assert float(total()) == size * (size - 1) / 2
+    assert taken([1, 3]).tolist() == [1.0, 3.0] and item(2) == 2.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
+from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
 from lazyfuse.frontend.small import (
     KNOWN,
@@ -75,7 +75,7 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
         made._host, made._owner = value, None
         return made
 
-    return _named(method, engine)
+    return method
 
 
 def _plain(other: Any) -> Any:
@@ -113,7 +113,7 @@ def in_place(name: str, special: str, engine: Method) -> Method:
         heard(plain, host, theirs)
         return self
 
-    return _named(method, engine)
+    return method
 
 
 def _host_of(other: Any) -> Any:
@@ -139,7 +139,7 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
             return engine(self)
         return made(plain(host), largest())  # these meet no condition
 
-    return _named(method, engine)
+    return method
 
 
 def _is_complex(array: Any) -> bool:
@@ -177,7 +177,7 @@ def method(name: str, engine: Method) -> Method:
             return None
         return engine(self, *args, **kwargs)
 
-    return _named(call, engine)
+    return call
 
 
 def item(engine: Method) -> Method:
@@ -195,7 +195,7 @@ def item(engine: Method) -> Method:
             return found
         return small_array(found, self if self._owner is None else self._owner)
 
-    return _named(call, engine)
+    return call
 
 
 def set_item(engine: Method) -> Method:
@@ -222,7 +222,7 @@ def set_item(engine: Method) -> Method:
             return
         heard(host.__setitem__, key, value)
 
-    return _named(call, engine)
+    return call
 
 
 def contains(engine: Method) -> Method:
@@ -234,7 +234,7 @@ def contains(engine: Method) -> Method:
         is_number = type(value) in SCALARS and self._host is not None
         return plain(self._host, value) if is_number else general(self, value)
 
-    return _named(call, engine)
+    return call
 
 
 def resize(engine: Method) -> Method:
@@ -255,7 +255,7 @@ def resize(engine: Method) -> Method:
         else:
             self._host = resized
 
-    return _named(call, engine)
+    return call
 
 
 def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
@@ -297,7 +297,7 @@ def power(engine: Method) -> Method:
             return engine(self, exponent)
         return made(heard(pow, host, exponent), largest())
 
-    return _named(call, engine)
+    return call
 
 
 def attribute(name: str, engine: property, *, wrapped: bool = False) -> property:
@@ -328,12 +328,6 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
             call_as_user(setattr, host, name, theirs)
 
     return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
-
-
-def _named(made: Method, engine: Method) -> Method:
-    made.__name__, made.__qualname__ = engine.__name__, engine.__qualname__
-    made.__doc__ = engine.__doc__
-    return made
 
 
 # ---- the class
@@ -388,13 +382,7 @@ def install(kind: type, interface: type) -> None:
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
     for name, value in found.items():
         setattr(kind, name, value)
+    name_methods(interface, interface)
+    name_methods(kind, interface)
     rerecord.when_hot.append(lambda: make_native_if_worth(kind))
     sign(kind, np.ndarray)
-
-
-def sign(kind: type, numpys: type) -> None:
-    """Give methods the signatures of those that NumPy's class has, read when asked for."""
-    for name, value in vars(numpys).items():
-        own = getattr(kind, name, None)
-        if isinstance(own, FunctionType) and getattr(value, "__text_signature__", None):
-            own.__wrapped__ = value  # type: ignore[attr-defined]  # functions take attributes
