@@ -203,7 +203,7 @@ def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
 def _together(shapes: list[tuple[int, ...]]) -> float:
     """How many elements arrays in a key have when they are broadcast; infinitely many where they
     cannot be, which the engine says."""
-    if len(shapes) < 2:
+    if all(shape == shapes[0] for shape in shapes[1:]):
         return math.prod(shapes[0]) if shapes else 1
     try:
         return math.prod(np.broadcast_shapes(*shapes))

@@ -384,3 +384,13 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
     return {"out": given} if given else kwargs
+
+
+def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function of NumPy's on small operands; else LARGE."""
+    given = lowered(args, kwargs)
+    if given is None:
+        return LARGE
+    found = call_as_user(plain, *given.args, **given.kwargs)
+    is_given = is_output(found, args[1:])
+    return found if is_given else answer(lift(found, given.arrays), kwargs)

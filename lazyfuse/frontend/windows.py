@@ -288,9 +288,7 @@ def called(
         named = {key: opened.by_name(key, value) for key, value in kwargs.items()}
     except small.Large:
         return LARGE
-    if not (opened.windows or _is_sequence(args)):
-        return LARGE
-    if not _is_small(rule, [*given[:most], *named.values()], limit):
+    if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
     if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
         return LARGE
@@ -305,11 +303,6 @@ def called(
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
-def _is_sequence(args: Sequence[Any]) -> bool:
-    """Whether the first argument is a sequence that machine code does not look into."""
-    return bool(args) and type(args[0]) in (range, deque)
-
-
 def _limit(larger: Middling, arguments: int) -> int:
     """The largest size of operands of a function of so many arguments; 0 where nothing is to be
     computed at once."""
@@ -321,8 +314,8 @@ def _limit(larger: Middling, arguments: int) -> int:
 def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
     """Whether a result is small that is as large as these arguments together make it."""
     first: Any = given[0]
-    if rule is Rule.FIRST and type(first) in (list, tuple, deque):
-        return sum(1 if type(item) in SCALARS else np.size(item) for item in first) <= limit
+    if rule is Rule.FIRST and type(first) in (list, tuple):
+        return sum(map(np.size, first)) <= limit
     if rule is Rule.TIMES:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
     if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
@@ -370,9 +363,11 @@ def beside(
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        is_at_hand = _may_be_at_hand(args, larger)
         found = LARGE
-        if is_at_hand:
+        if args and type(args[0]) in (range, deque):  # into which machine code does not look
+            count(_SAVED)
+            found = small.at_once(plain, args, kwargs) if largest() else LARGE
+        elif _may_be_at_hand(args, larger):
             found = called(plain, args, kwargs, rule, larger=larger, announce=announce)
         return engine(*args, **kwargs) if found is LARGE else found
 
