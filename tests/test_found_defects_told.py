@@ -231,3 +231,19 @@ def test_bound_methods_are_pickled(size: int) -> None:
     total, taken, item = pickle.loads(pickle.dumps((x.sum, x.take, x.__getitem__)))
     assert float(total()) == size * (size - 1) / 2
     assert taken([1, 3]).tolist() == [1.0, 3.0] and item(2) == 2.0
+
+
+@pytest.mark.parametrize("name", ["object", "str", "chararray"])
+def test_names_that_numpy_gives_up(name: str) -> None:
+    """What NumPy says of them was said of a line of this package, where nobody listens to it, and
+    once."""
+    given = []
+    for module in (np, lf, lf):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = getattr(module, name)
+            except AttributeError as error:
+                found = str(error).replace("lazyfuse", "numpy")
+        given.append((found, [(str(each.message), each.filename) for each in caught]))
+    assert given[0] == given[1] == given[2]
