@@ -13,7 +13,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.frontend import fallback, small_methods
+from lazyfuse.frontend import fallback, indexing, small_methods
 from lazyfuse.frontend import small as small_arrays
 from tests import oracle
 
@@ -269,3 +269,42 @@ def test_obstacles_are_read_and_written_at_once() -> None:
             assert g[8 - number, mask]._host is not None
             f[number, mask] = g[8 - number, mask]
             assert f._storage.node.buffer is not None
+
+
+PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "an element": lambda x, i, j: (x[i, j], x[i, -1], x[2, j]),
+    "rows and columns": lambda x, i, j: (x[i], x[:, j], x[i, 1:3], x[i, None, ..., j]),
+    "a written element": lambda x, i, j: x.__setitem__((i, j), 7),
+    "written rows": lambda x, i, j: (x.__setitem__(i, 5), x.__setitem__((slice(1, 3), j), 6.5)),
+    "a written view": lambda x, i, j: x.T.__setitem__((j, i), 8),
+    "added": lambda x, i, j: x.__setitem__((i, j), x[i, j] + x[i, 0]),
+    "outside": lambda x, i, j: x[j, i + 500],
+    "written outside": lambda x, i, j: x.__setitem__((j, i - 500), 1),
+    "too many": lambda x, i, j: x[i, j, i],
+    "beside an array": lambda x, i, j: x[i, [0, 2]],
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_numpys_integers_are_places(name: str) -> None:
+    """Of arrays of more than `eager_size` elements `image[y, x]` took 100 times NumPy's time where
+    y and x come from `np.argwhere`."""
+
+    def program(np: Any, x: Any) -> Any:
+        x = x + 1
+        return PLACES[name](x, np.int64(3), np.int64(-4)), x, x[:4]
+
+    with lf.options(eager_size=1000):
+        oracle.check(program, host.random.default_rng(0).random((50, 60)))
+
+
+def test_numpys_integers_are_looked_up_in_machine_code(
+    refused: Callable[[Any, str], None],
+) -> None:
+    with lf.options(eager_size=1000):
+        x = lf.ones((50, 60)) + 1
+        lf.materialize(x)
+        refused(indexing, "basic_layout")
+        for y, z in host.argwhere(host.eye(5)):
+            x[y, z] = x[z, y] + 1
+        assert x[host.int64(4), 4] == 3.0 and x[0][host.int64(1)] == 2.0
