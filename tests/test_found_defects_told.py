@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -212,3 +213,37 @@ def test_other_filters_are_told_again() -> None:
     for limit in (0, 30_000):
         with lf.options(eager_size=limit):
             assert told(lf) == told(np)
+
+
+@pytest.mark.parametrize("name", "sum mean dot reshape copy sort __getitem__ __add__".split())
+def test_methods_have_their_names(name: str) -> None:
+    """They were `sum_method` and `getitem`, also where the array is pending."""
+    x = lf.arange(200_000.0)
+    for owner in (lf.LazyArray, lf.LazyArray.__mro__[1], x, x[:3], x.sum()):
+        if hasattr(owner, name):
+            assert getattr(owner, name).__name__ == name
+
+
+@pytest.mark.parametrize("size", [4, 200_000])
+def test_bound_methods_are_pickled(size: int) -> None:
+    """By their names, as `Pool.map(x.take, rows)` does: they could not be read."""
+    x = lf.arange(float(size))
+    total, taken, item = pickle.loads(pickle.dumps((x.sum, x.take, x.__getitem__)))
+    assert float(total()) == size * (size - 1) / 2
+    assert taken([1, 3]).tolist() == [1.0, 3.0] and item(2) == 2.0
+
+
+@pytest.mark.parametrize("name", ["object", "str", "chararray"])
+def test_names_that_numpy_gives_up(name: str) -> None:
+    """What NumPy says of them was said of a line of this package, where nobody listens to it, and
+    once."""
+    given = []
+    for module in (np, lf, lf):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = getattr(module, name)
+            except AttributeError as error:
+                found = str(error).replace("lazyfuse", "numpy")
+        given.append((found, [(str(each.message), each.filename) for each in caught]))
+    assert given[0] == given[1] == given[2]

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
-from lazyfuse.frontend.small import are_numbers
+from lazyfuse.frontend.small import are_numbers, lift
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
@@ -114,7 +115,6 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 _AROUND = frozenset(("asmatrix",))
 
 
-@at_home
 def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """As `call`, for what is NumPy's by nature (random numbers, files): not counted.
 
@@ -122,6 +122,29 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     through.
     """
     engine.count_asked()
+    if _ATOMS.issuperset(map(type, (*args, *kwargs.values()))):
+        result = call_as_user(function, *args, **kwargs)
+        is_array = type(result) is np.ndarray
+        return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
+    return _run(function, *args, **kwargs)
+
+
+#: What has no arrays inside, and no memory that a result could be.
+_ATOMS = frozenset((bool, int, float, complex, str, type, type(None), GeneratorType))
+
+
+def write(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As `run`, for a function that writes into its first argument: small arrays and lists are
+    at hand."""
+    first: Any = args[0] if args else None
+    is_small = isinstance(first, Handle) and first._host is not None
+    if (is_small or type(first) is list) and _ATOMS.issuperset(map(type, args[1:])) and not kwargs:
+        return call_as_user(function, first._host if is_small else first, *args[1:])
+    return run(function, *args, **kwargs)
+
+
+@at_home
+def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
     options = dict(kwargs)

@@ -41,7 +41,7 @@ class Function(registry.AtOnce):
     that is not listed. `announce`: what is told of calls that leave the engine, if any is.
     `is_exact`: whether NumPy's bits are the kernels'."""
 
-    __slots__ = ("__dict__", "__weakref__", "_engine", "_size")
+    __slots__ = ("__dict__", "__weakref__", "_engine", "_public", "_size")
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class Function(registry.AtOnce):
         own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
         self._engine = beside(own_engine, plain, own_rule, larger, announce)
         self._size = _SIZES.get(name)
+        self._public = plain
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._exact is None or args and is_pending(args[0]):
@@ -104,6 +105,13 @@ class Function(registry.AtOnce):
 
     def __reduce__(self) -> str:
         return self.__qualname__
+
+    def __eq__(self, other: object) -> bool:
+        """As NumPy's function, which a table of a class's own functions is asked for."""
+        return other is self or bool(other is self._public)
+
+    def __hash__(self) -> int:
+        return hash(self._public)
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"

@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.signing import sign
+from lazyfuse.frontend.naming import sign
 
 _WRITING = {"readwrite", "writeonly"}
 

@@ -65,6 +65,7 @@ from lazyfuse.frontend.rehost import Host
 from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
 from lazyfuse.ops.rules import Rule
+from lazyfuse.runtime.caller import call_as_user
 
 #: Names of own modules; what NumPy calls the same is the same object.
 _OWN: Mapping[types.ModuleType, str] = {
@@ -293,7 +294,6 @@ def _native() -> dict[str, Any]:
 NATIVE: Mapping[str, Any] = _native()
 
 
-@cache
 def lookup(name: str) -> Any:
     """What `lazyfuse.<name>` is.
     Raises: AttributeError for names that NumPy does not have either."""
@@ -301,7 +301,13 @@ def lookup(name: str) -> Any:
         return importlib.import_module(f"lazyfuse.{name}")
     if name not in NATIVE and (name.startswith("_") or name in ("core", "f2py")):
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
-    # the module keeps what is asked for once: a lookup costs more than a small sum
+    # of what NumPy gives when it is asked for, it has something to say, each time
+    return _kept(name) if name in NATIVE or name in vars(np) else _found(name)
+
+
+@cache
+def _kept(name: str) -> Any:
+    """What a name is, which the module keeps: a lookup costs more than a small sum."""
     return vars(sys.modules["lazyfuse"]).setdefault(name, _found(name))
 
 
@@ -316,7 +322,7 @@ def _found(name: str) -> Any:
 def _of_numpy(name: str) -> Any:
     """NumPy's object. Raises: AttributeError in NumPy's words, which say what took its place."""
     try:
-        return getattr(np, name)
+        return call_as_user(getattr, np, name)
     except AttributeError as error:
         words = str(error).replace("module 'numpy'", "module 'lazyfuse'")
         raise AttributeError(words) from None
@@ -343,8 +349,9 @@ def _adapted(name: str, value: Any) -> Any:
                 engine = several(engine, choice=open_bounds)
             return Function(name, engine, value)
         case "numpy's":
-            engine = Outside(name, value, fallback.run)
-            is_drawn = name.startswith("random.") and not fallback.writes_first(value)
+            is_writing = fallback.writes_first(value)
+            engine = Outside(name, value, fallback.write if is_writing else fallback.run)
+            is_drawn = name.startswith("random.") and not is_writing
             return Function(name, engine, value) if is_drawn else engine
         case "fallback":
             rule = Rule.NONE if name in _OVERWRITING else Rule.ANY

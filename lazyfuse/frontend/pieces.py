@@ -181,27 +181,35 @@ def _holds_numbers(items: list[Any]) -> bool:
 
 def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
     """How many elements a key picks, at most; infinitely many for what is not looked into."""
-    arrays = [part for part in parts if isinstance(part, np.ndarray | np.generic)]
-    if any(part.dtype == bool for part in arrays):  # it picks each element once, at most
-        mask = parts[0]
-        if len(parts) > 1 or mask.shape != shape[: mask.ndim]:
-            return math.inf
-        return int(np.count_nonzero(mask)) * size_of(shape[mask.ndim :])
-    taken = [part for part in parts if part is not None and part is not ...]
-    if len(taken) > len(shape):
-        return math.inf
     if any(part is None or part is ... for part in parts):
         return math.inf
-    try:
-        count = np.broadcast(*arrays).size if len(arrays) > 1 else arrays[0].size if arrays else 1
-    except ValueError:  # which the engine says
-        return math.inf
-    for extent, part in zip(shape, (*parts, *(None,) * (len(shape) - len(parts))), strict=True):
-        if part is None:
-            count *= extent
+    arrays: list[tuple[int, ...]] = []
+    axis, count = 0, 1
+    for part in parts:
+        is_array = isinstance(part, np.ndarray | np.generic)
+        is_mask = is_array and part.dtype == bool
+        extents = shape[axis : axis + (part.ndim if is_mask else 1)]
+        if is_mask and part.shape != extents or not is_mask and not extents:
+            return math.inf  # a mask of another shape, or more parts than axes
+        if is_mask:
+            arrays.append((int(np.count_nonzero(part)),))
+        elif is_array:
+            arrays.append(part.shape)
         elif type(part) is slice:
-            count *= len(range(*part.indices(extent)))
-    return count
+            count *= len(range(*part.indices(extents[0])))
+        axis += len(extents)
+    return count * size_of(shape[axis:]) * _together(arrays)
+
+
+def _together(shapes: list[tuple[int, ...]]) -> float:
+    """How many elements arrays in a key have when they are broadcast; infinitely many where they
+    cannot be, which the engine says."""
+    if all(shape == shapes[0] for shape in shapes[1:]):
+        return math.prod(shapes[0]) if shapes else 1
+    try:
+        return math.prod(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return math.inf
 
 
 def assigned(array: Any, key: Any, value: Any) -> bool:
@@ -210,7 +218,7 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     Raises: what NumPy does."""
     if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
-    if any(map(_is_index, key)) if type(key) is tuple else _is_index(key):
+    if any(map(_is_pick, key)) if type(key) is tuple else _is_index(key):
         return _are_assigned(array, key, value)
     if type(key) in ARRAYS and key._code == "b1":
         return _are_chosen(array, key, value)
@@ -250,12 +258,13 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
 
 
 def _are_assigned(array: Any, key: Any, value: Any) -> bool:
-    """Whether array[key] = value is done for a key with small arrays of integers."""
+    """Whether array[key] = value is done for a key with small arrays of integers, or masks beside
+    other parts."""
     limit = largest()
     keys = key if type(key) is tuple else (key,)
     if not limit or array._storage.device != "cpu":
         return False
-    if any(type(item) in (np.ndarray, *ARRAYS) and not _is_index(item) for item in keys):
+    if any(type(item) in (np.ndarray, *ARRAYS) and not _is_pick(item) for item in keys):
         return False
     if _is_scattered(array._storage.node):
         compute(array, value)
@@ -289,6 +298,12 @@ def _is_scattered(node: Node) -> bool:
 def _is_index(item: Any) -> bool:
     """Whether a part of a key may be an array of integers."""
     return type(item) is list or type(item) in (np.ndarray, *ARRAYS) and item.dtype.kind in "iu"
+
+
+def _is_pick(item: Any) -> bool:
+    """Whether a part of a key of several may be an array of integers, or a mask."""
+    is_mask = type(item) in (np.ndarray, *ARRAYS) and item.dtype == bool
+    return is_mask and item.ndim > 0 or _is_index(item)
 
 
 #: Bytes of arrays that are filled when a part of them is written.

@@ -131,5 +131,22 @@ def python_round(self: Any, ndigits: SupportsIndex | None = None) -> Any:
 
 
 def sizeof(self: Any) -> int:
-    """A constant: pending arrays are not computed to be measured."""
-    return 128
+    """As NumPy's, for `sys.getsizeof`: the memory counts where it is the array's own, there or
+    pending. A scalar is all its own."""
+    if self._is_scalar:
+        size: int = self.dtype.type().__sizeof__()
+    else:
+        blank = np.empty((0,) * self.ndim)
+        memory = self.nbytes if self.base is None else 0
+        size = blank.__sizeof__() - blank.nbytes + memory
+    return size - _words_before(type(self).__flags__)
+
+
+def _words_before(flags: int) -> int:
+    """What `sys.getsizeof` adds to it: the words before objects of a class, for the garbage
+    collector and, since Python 3.12, for references."""
+    return sum(16 for found in (flags & _COLLECTED, flags & _MANAGED) if found)
+
+
+#: Py_TPFLAGS of CPython's object.h: HAVE_GC; MANAGED_DICT and MANAGED_WEAKREF.
+_COLLECTED, _MANAGED = 1 << 14, 1 << 4 | 1 << 3

@@ -52,9 +52,12 @@ class _Drawing(Function):
 def _outside(draw: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a plain generator, on any arguments."""
     place = _PLACES_OF_OUT.get(draw.__name__)
+    is_writing = fallback.writes_first(draw)
 
     @wraps(draw)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if is_writing:
+            return fallback.write(draw, *args, **kwargs)
         if place is not None and len(args) == place + 1 and "out" not in kwargs:
             return fallback.run(draw, *args[:place], out=args[place], **kwargs)
         return fallback.run(draw, *args, **kwargs)

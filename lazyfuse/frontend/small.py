@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
@@ -156,15 +157,25 @@ class Lowering:
                 return value
             items = [self.lower(item) for item in value]
             return value if _are_same(items, value) else kind(items)
-        if kind is range and len(value) <= self.allowed:
-            return value
-        if kind is dict:
-            entries = {key: self.lower(item) for key, item in value.items()}
-            return value if _are_same(entries.values(), value.values()) else entries
+        if kind in (range, dict, deque):
+            return self._of_kind(kind, value)
         if kind is np.ndarray and value.size <= self.allowed:
             self.arrays.append(value)
             return value
         return _plain(value)
+
+    def _of_kind(self, kind: type, value: Any) -> Any:
+        """A range, a dict or a deque for NumPy. Raises: Large."""
+        if kind is dict:
+            entries = {key: self.lower(item) for key, item in value.items()}
+            return value if _are_same(entries.values(), value.values()) else entries
+        if len(value) > self.allowed:
+            raise Large
+        if kind is range:
+            return value
+        items = list(value)  # at once: another thread may append to it
+        given = self.lower(items)
+        return value if given is items else given
 
     def of_engine(self, array: Handle) -> Any:
         """An array of the engine for NumPy. Raises: Large."""
@@ -373,3 +384,13 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
     return {"out": given} if given else kwargs
+
+
+def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function of NumPy's on small operands; else LARGE."""
+    given = lowered(args, kwargs)
+    if given is None:
+        return LARGE
+    found = call_as_user(plain, *given.args, **given.kwargs)
+    is_given = is_output(found, args[1:])
+    return found if is_given else answer(lift(found, given.arrays), kwargs)

@@ -15,8 +15,8 @@ from lazyfuse.frontend.dots import is_matmul
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import in_hand, is_basic
+from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
-from lazyfuse.frontend.signing import sign
 from lazyfuse.frontend.small import (
     KNOWN,
     LARGE,
@@ -76,7 +76,7 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
         made._host, made._owner = value, None
         return made
 
-    return _named(method, engine)
+    return method
 
 
 def _plain(other: Any) -> Any:
@@ -114,7 +114,7 @@ def in_place(name: str, special: str, engine: Method) -> Method:
         heard(plain, host, theirs)
         return self
 
-    return _named(method, engine)
+    return method
 
 
 def _host_of(other: Any) -> Any:
@@ -140,7 +140,7 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
             return engine(self)
         return made(plain(host), largest())  # these meet no condition
 
-    return _named(method, engine)
+    return method
 
 
 def _is_complex(array: Any) -> bool:
@@ -178,7 +178,7 @@ def method(name: str, engine: Method) -> Method:
             return None
         return engine(self, *args, **kwargs)
 
-    return _named(call, engine)
+    return call
 
 
 def item(engine: Method) -> Method:
@@ -196,7 +196,7 @@ def item(engine: Method) -> Method:
             return found
         return small_array(found, self if self._owner is None else self._owner)
 
-    return _named(call, engine)
+    return call
 
 
 def set_item(engine: Method) -> Method:
@@ -223,7 +223,19 @@ def set_item(engine: Method) -> Method:
             return
         heard(host.__setitem__, key, value)
 
-    return _named(call, engine)
+    return call
+
+
+def contains(engine: Method) -> Method:
+    """`value in x`: of a number NumPy is asked at once, for `==` meets no condition."""
+    general = method("__contains__", engine)
+    plain = np.ndarray.__contains__
+
+    def call(self: Any, value: Any) -> Any:
+        is_number = type(value) in SCALARS and self._host is not None
+        return plain(self._host, value) if is_number else general(self, value)
+
+    return call
 
 
 def resize(engine: Method) -> Method:
@@ -244,7 +256,7 @@ def resize(engine: Method) -> Method:
         else:
             self._host = resized
 
-    return _named(call, engine)
+    return call
 
 
 def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
@@ -269,7 +281,6 @@ _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".
 def power(engine: Method) -> Method:
     """`x ** 2` and the other exponents that need no power, and numbers for complex arrays, whose
     powers are NumPy's; the rest by the kernel of powers, else by the engine."""
-
     at_once = direct("power")
 
     def call(self: Any, exponent: Any, *modulus: Any) -> Any:
@@ -286,21 +297,19 @@ def power(engine: Method) -> Method:
             return engine(self, exponent)
         return made(heard(pow, host, exponent), largest())
 
-    return _named(call, engine)
+    return call
 
 
 def dot(engine: Method) -> Method:
     """`x.dot(y)`, as `x @ y` where that is the same."""
-
     general = method("dot", engine)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and type(args[0]) is type(self):
-            if is_matmul(self, args[0]):
-                return self @ args[0]
-        return general(self, *args, **kwargs)
+        is_alone = len(args) == 1 and not kwargs and type(args[0]) is type(self)
+        is_product = is_alone and is_matmul(self, args[0])
+        return self @ args[0] if is_product else general(self, *args, **kwargs)
 
-    return _named(call, engine)
+    return call
 
 
 def attribute(name: str, engine: property, *, wrapped: bool = False) -> property:
@@ -333,12 +342,6 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
     return property(get, put if engine.fset is not None else None, doc=engine.__doc__)
 
 
-def _named(made: Method, engine: Method) -> Method:
-    made.__name__, made.__qualname__ = engine.__name__, engine.__qualname__
-    made.__doc__ = engine.__doc__
-    return made
-
-
 # ---- the class
 
 _BINARY = {
@@ -355,7 +358,7 @@ _PLAIN_ATTRIBUTES = "shape dtype ndim size itemsize nbytes strides flags".split(
 _VIEWS = "T mT real imag".split()
 #: Special methods that need no care beyond that of any method.
 _SPECIAL = (
-    "__getitem__ __setitem__ __contains__ __bool__ __int__ __float__ __complex__ "
+    "__getitem__ __setitem__ __bool__ __int__ __float__ __complex__ "
     "__index__ __copy__ __deepcopy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
 ).split()
 
@@ -386,10 +389,13 @@ def install(kind: type, interface: type) -> None:
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
     found["dot"] = dot(vars(interface)["dot"])
+    found["__contains__"] = contains(vars(interface)["__contains__"])
     found["resize"] = resize(vars(interface)["resize"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
     for name, value in found.items():
         setattr(kind, name, value)
+    name_methods(interface, interface)
+    name_methods(kind, interface)
     rerecord.when_hot.append(lambda: make_native_if_worth(kind))
     sign(kind, np.ndarray)

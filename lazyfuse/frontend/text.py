@@ -49,6 +49,8 @@ def _shown(self: Any) -> Any:
     """The values; of a large pending array, memory in which only the printed items are set."""
     if self._is_scalar:
         return np.asarray(self)[()]
+    if self._host is not None:  # small: asking for its storage would copy it into the engine
+        return self._host
     options = np.get_printoptions()
     edge = options["edgeitems"]
     if self._storage.node.buffer is not None or self.size <= options["threshold"] or not edge:

@@ -14,6 +14,7 @@ is what is pending. Of larger arrays there are windows where that is new to the 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import zip_longest
@@ -369,9 +370,11 @@ def beside(
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
-        is_at_hand = _may_be_at_hand(args, larger)
         found = LARGE
-        if is_at_hand:
+        if args and type(args[0]) in (range, deque):  # into which machine code does not look
+            count(_SAVED)
+            found = small.at_once(plain, args, kwargs) if largest() else LARGE
+        elif _may_be_at_hand(args, larger):
             found = called(plain, args, kwargs, rule, larger=larger, announce=announce)
         return engine(*args, **kwargs) if found is LARGE else found
 

@@ -93,7 +93,7 @@ NAMED = tuple(
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod astype copy reshape "
         "ravel transpose squeeze swapaxes flatten round clip fill item tolist repeat diagonal "
-        "argsort nonzero take dot searchsorted conj conjugate view"
+        "argsort nonzero take dot searchsorted conj conjugate view tobytes sort partition trace"
     ).split()
 )
 #: Operators whose operands need not have one shape.

@@ -98,7 +98,15 @@ engine:
   br i1 %is_itself, label %done, label %engine_writes
 engine_writes:
   %is_set = call i32 @set_in_memory(ptr %self, ptr %own_key, ptr %own_value)
-  switch i32 %is_set, label %fail [ i32 1, label %done  i32 0, label %slow ]
+  switch i32 %is_set, label %fail [ i32 1, label %done  i32 0, label %numpys ]
+numpys:
+  %in_ints = call ptr @in_ints(ptr %own_key)
+  %has_none = icmp eq ptr %in_ints, null
+  br i1 %has_none, label %slow, label %again
+again:
+  %is_set_so = call i32 @set_in_memory(ptr %self, ptr %in_ints, ptr %own_value)
+  call void @Py_DecRef(ptr %in_ints)
+  switch i32 %is_set_so, label %fail [ i32 1, label %done  i32 0, label %slow ]
 size:
   %eager = call i64 @eager_size()
   %limit = call i64 @larger_small(ptr %self, i64 %eager)

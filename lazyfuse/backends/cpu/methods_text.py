@@ -272,6 +272,67 @@ no:
 """
 
 ITEM = """
+; a key with ints of Python in place of int64, with a reference; null where there is none of those
+define internal ptr @in_ints(ptr %key) {{
+  %is_alone = call i1 @is(ptr %key, i64 {int64})
+  br i1 %is_alone, label %alone, label %look
+alone:
+  %number = call ptr @PyNumber_Index(ptr %key)
+  %is_none = icmp eq ptr %number, null
+  br i1 %is_none, label %clear, label %give
+give:
+  ret ptr %number
+look:
+  %is_tuple = call i1 @is(ptr %key, i64 {tuple_})
+  br i1 %is_tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @tuple_size(ptr %key)
+  br label %next
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %ask ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %ask
+ask:
+  %item = call ptr @tuple_item(ptr %key, i64 %i)
+  %is_numpys = call i1 @is(ptr %item, i64 {int64})
+  %after = add i64 %i, 1
+  br i1 %is_numpys, label %make, label %next
+make:
+  %made = call ptr @PyTuple_New(i64 %count)
+  %no_room = icmp eq ptr %made, null
+  br i1 %no_room, label %clear, label %fill
+fill:
+  %j = phi i64 [ 0, %make ], [ %j_after, %put ]
+  %is_full = icmp sge i64 %j, %count
+  br i1 %is_full, label %done, label %part
+part:
+  %old = call ptr @tuple_item(ptr %key, i64 %j)
+  %is_long = call i1 @is(ptr %old, i64 {int64})
+  br i1 %is_long, label %convert, label %keep
+convert:
+  %converted = call ptr @PyNumber_Index(ptr %old)
+  %no_number = icmp eq ptr %converted, null
+  br i1 %no_number, label %drop, label %put
+drop:
+  call void @Py_DecRef(ptr %made)
+  br label %clear
+keep:
+  call void @Py_IncRef(ptr %old)
+  br label %put
+put:
+  %new = phi ptr [ %converted, %convert ], [ %old, %keep ]
+  %status = call i32 @PyTuple_SetItem(ptr %made, i64 %j, ptr %new)
+  %j_after = add i64 %j, 1
+  br label %fill
+done:
+  ret ptr %made
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
+}}
+
 define ptr @lf_item(ptr %self, ptr %key) {{
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
@@ -279,9 +340,20 @@ define ptr @lf_item(ptr %self, ptr %key) {{
 engine:
   %view = call ptr @viewed(ptr %self, ptr %key)
   %other = icmp eq ptr %view, null
-  br i1 %other, label %slow, label %give
+  br i1 %other, label %numpys, label %give
 give:
   ret ptr %view
+numpys:
+  %in_ints = call ptr @in_ints(ptr %key)
+  %has_none = icmp eq ptr %in_ints, null
+  br i1 %has_none, label %slow, label %again
+again:
+  %seen = call ptr @viewed(ptr %self, ptr %in_ints)
+  call void @Py_DecRef(ptr %in_ints)
+  %is_other = icmp eq ptr %seen, null
+  br i1 %is_other, label %slow, label %give_seen
+give_seen:
+  ret ptr %seen
 small:
   %basic = call i1 @is_basic(ptr %key)
   br i1 %basic, label %run, label %slow
