@@ -271,8 +271,6 @@ _SILENT = frozenset(
     "flatten item max min nonzero ravel repeat reshape squeeze swapaxes take tobytes tolist "
     "transpose".split()
 )
-
-
 #: Methods that are fresh arrays or scalars when called without arguments, and all of whose
 #: warnings are of floating point conditions.
 _SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".split())
