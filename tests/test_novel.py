@@ -273,7 +273,7 @@ def test_numbers_that_do_not_fit(name: str, dtype: str) -> None:
 
 def test_cache_clear_forgets() -> None:
     """After `cache_clear` a line is new again."""
-    x = made(VALUES["line"])
+    x = made(host.arange(50_000.0))
     lines = [lambda: is_at_hand(x - 0.5)]
     while lines[0]():
         pass
@@ -298,3 +298,31 @@ def test_powers_of_mixed_integers() -> None:
             recorded = host.asarray(lf.power(lf.array(a[:size]), lf.array(b[:size])))
         assert small.dtype == recorded.dtype == host.float64
         host.testing.assert_array_equal(small, recorded)
+
+
+@pytest.mark.parametrize("dtype", ("?", "u1"))
+def test_light_arrays_are_never_recorded(dtype: str) -> None:
+    """Arrays of few bytes are NumPy's however often they come; of many bytes they are not."""
+    with lf.options(eager_size=1_000, cold_size=COLD):
+        light, heavy = made(host.ones(1_990, dtype)), made(host.ones(50_000, dtype))
+        turns = 2 * ENOUGH // heavy.size
+        assert all(is_at_hand(light ^ light) for _ in range(turns))
+        for _ in range(8 * turns):
+            if not is_at_hand(heavy ^ heavy):
+                break
+        else:
+            pytest.fail("heavy arrays stay NumPy's")
+
+
+def test_work_is_counted_in_bytes() -> None:
+    """A line on masks computes eight times as many elements at once as one on doubles."""
+    size = 50_000
+
+    def turns(array: Any) -> int:
+        count = 0
+        while is_at_hand(array + array):
+            count += 1
+        return count
+
+    wide, narrow = turns(made(host.ones(size))), turns(made(host.ones(size + 8, "i1")))
+    assert 6 * wide <= narrow <= 10 * wide

@@ -525,7 +525,7 @@ def test_functions_of_many_writes_are_recorded() -> None:
 @pytest.mark.parametrize("name", ("zeros", "ones", "arange", "full"))
 def test_elements_of_what_is_filled(name: str) -> None:
     """The first one has the array written: each would be a kernel of its own else."""
-    made = {"full": lambda: lf.full(100_000, 2.5)}.get(name, lambda: getattr(lf, name)(100_000))
+    made = {"full": lambda: lf.full(200_000, 2.5)}.get(name, lambda: getattr(lf, name)(200_000))
     wanted = {"zeros": 0.0, "ones": 1.0, "arange": 7, "full": 2.5}[name]
     array = made()
     assert array._storage.node.buffer is None

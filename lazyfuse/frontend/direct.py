@@ -15,13 +15,11 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
-from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
+from lazyfuse.frontend.convert import eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.small import KNOWN, SCALARS, lowered
 from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
-from lazyfuse.ir.node import Map, Source
-from lazyfuse.ops.types import code
-from lazyfuse.runtime import session
+from lazyfuse.ir.node import Map
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
@@ -189,17 +187,12 @@ def _fits(number: float, dtype: str) -> bool:
     return known is not None and known[0] <= number <= known[1]
 
 
-def _sample(dtype: np.dtype) -> Operand:
-    """What stands for an array of a dtype, without memory."""
-    given = code(dtype)
-    node = Source((_SAMPLE,), given, (1,), "placeholder")
-    return Operand(given, node, None, session.default_device())
-
-
 def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:
     """The kernel of an op on arrays of dtypes and on numbers of Python types; None where it is
     not one kernel."""
-    operands = [operand(mark(1)) if isinstance(mark, type) else _sample(mark) for mark in marks]
+    operands = [
+        operand(mark(1) if isinstance(mark, type) else np.ones(_SAMPLE, mark)) for mark in marks
+    ]
     try:
         node, device = elementwise.record(name, operands)
     except (TypeError, ValueError):

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 
 from lazyfuse import config
-from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS, SPREAD
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import is_users, user_frame
 
@@ -75,9 +76,11 @@ def cold_size() -> int:
     return config.current().cold_size
 
 
-def is_novel(size: int) -> bool:
+def is_novel(size: int, work: int) -> bool:
     """Whether the user's line, and each other one of its function, has not done much yet with so
-    many elements; it does now, then."""
+    many elements; it does now, then. `work`: as many bytes as so many elements of 8 have."""
+    if work * LIGHT <= eager_size():
+        return True
     frame = user_frame(0)
     if frame is None:
         return False
@@ -91,5 +94,5 @@ def is_novel(size: int) -> bool:
     if before >= ENOUGH:
         _table.note(everywhere, before)
         return False
-    _table.note(here, before + size)
+    _table.note(here, before + work)
     return True

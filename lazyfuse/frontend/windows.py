@@ -51,7 +51,7 @@ def largest() -> int:
 def is_new(size: float) -> bool:
     """Whether so many elements are computed, picked or written at once, for the user's line has
     not often done so."""
-    return bool(largest()) and size <= cold_size() and is_novel(int(size))
+    return bool(largest()) and size <= cold_size() and is_novel(int(size), int(size))
 
 
 def reach(values: Sequence[Any], limit: int) -> int:
@@ -63,12 +63,12 @@ def reach(values: Sequence[Any], limit: int) -> int:
         return limit
     if any(each._storage.node.buffer is None or each._code == "f2" for each in engines):
         return limit  # half precision is the kernels', for NumPy has no fast code for it
-    return cold_size() if any(map(_is_typed, engines)) or is_novel(size) else limit
+    work = size * max([int(each._code[1:]) for each in engines]) >> 3
+    return cold_size() if any(map(_is_typed, engines)) or is_novel(size, work) else limit
 
 
 def _is_typed(array: Handle) -> bool:
-    """Whether an array reads the memory of another dtype, which nothing fuses with: to record that
-    takes longer than NumPy."""
+    """Whether an array reads memory of another dtype, which nothing fuses with."""
     return array._cast is not None and array._storage.node.dtype[0] != "c"
 
 

@@ -87,9 +87,13 @@ MOST = 1 << 20
 PICKED = 1 << 16
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 17
-#: Elements that a line computes at once of arrays of one size, however large: a function of ten
-#: lines has taken the time of planning and compiling then.
+#: Elements of 8 bytes that a line computes at once of arrays of one size, however large: a
+#: function of ten lines has taken the time of planning and compiling then.
 ENOUGH = 1 << 21
+#: Arrays are computed at once in any case where so many times their bytes are no more than small
+#: arrays of 8 bytes have (60 KB): NumPy takes 2 us for as many masks or uint8, and a kernel is not
+#: launched in less.
+LIGHT = 4
 #: How many bits of a hash say where that is counted; addresses are spread by 2**64 divided by the
 #: golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
 NOVEL_BITS, SPREAD = 12, 0x9E3779B97F4A7C15

@@ -35,7 +35,7 @@ from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
 from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
-from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS, SPREAD
+from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 
 #: The most operations and operands on the tape, and places whose heat is counted.
 MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
@@ -78,7 +78,9 @@ _ROW = numbered(
 _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
 #: Entries are a power of two, many more than there is on the tape.
 _INDEX_BITS = 10
-NOVELTY = {"NOVEL_SHIFT": 64 - NOVEL_BITS, "GOLDEN": SPREAD, "ENOUGH": ENOUGH}
+NOVELTY = {
+    "NOVEL_SHIFT": 64 - NOVEL_BITS, "GOLDEN": SPREAD, "ENOUGH": ENOUGH, "LIGHT": LIGHT
+}  # fmt: skip
 _LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of

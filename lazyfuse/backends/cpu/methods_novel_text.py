@@ -13,6 +13,7 @@ define internal i64 @reach(ptr %objects, i64 %count) {
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %sum ]
   %largest = phi i64 [ 0, %0 ], [ %largest, %look ], [ %larger, %sum ]
+  %widest = phi i64 [ 0, %0 ], [ %widest, %look ], [ %wider, %sum ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %compare, label %look
 look:
@@ -34,12 +35,16 @@ sum:
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %own = call i64 @count_in(ptr %shape)
   %larger = call i64 @llvm.smax.i64(i64 %own, i64 %largest)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %wider = call i64 @llvm.smax.i64(i64 %bytes, i64 %widest)
   br label %next
 compare:
   %is_small = icmp sle i64 %largest, %eager
   br i1 %is_small, label %usual, label %ask
 ask:
-  %is_new = call i1 @is_novel(i64 %largest)
+  %all_bytes = mul i64 %largest, %widest
+  %work = lshr i64 %all_bytes, 3
+  %is_new = call i1 @is_novel(i64 %largest, i64 %work)
   br i1 %is_new, label %more, label %quiet
 more:
   %cold = get i64 @state[COLD_SIZE]
@@ -85,15 +90,21 @@ no:
 
 ; whether so many elements may be computed at once, and the user's line, and each other one of its
 ; function, has not done much yet with arrays of that size: it does now, then. What is recorded by
-; `fuse` is not. `eager_size` has been asked before
-define internal i1 @is_novel(i64 %size) {
+; `fuse` is not. `eager_size` has been asked before. `work`: as many bytes as so many elements of 8
+; have
+define internal i1 @is_novel(i64 %size, i64 %work) {
   %cold = get i64 @state[COLD_SIZE]
   %is_large = icmp sgt i64 %size, %cold
   %recordings = call ptr @object(i64 T_RECORDINGS)
   %under_way = call i64 @PyDict_Size(ptr %recordings)
   %is_recorded_now = icmp ne i64 %under_way, 0
   %is_none = or i1 %is_large, %is_recorded_now
-  br i1 %is_none, label %no, label %place
+  br i1 %is_none, label %no, label %weigh
+weigh:
+  %eager = call i64 @eager_size()
+  %weight = mul i64 %work, LIGHT
+  %is_light = icmp sle i64 %weight, %eager
+  br i1 %is_light, label %yes, label %place
 place:
   %origin = call ptr @origin_looked_for()
   %nowhere = icmp eq ptr %origin, null
@@ -116,8 +127,10 @@ enough:
   call void @note_done(i64 %all_key, i64 %before)
   br label %no
 count:
-  %now = add i64 %before, %size
+  %now = add i64 %before, %work
   call void @note_done(i64 %key, i64 %now)
+  br label %yes
+yes:
   ret i1 true
 no:
   ret i1 false
@@ -219,7 +232,7 @@ define internal i1 @is_size_made(i64 %size, i64 %bound, i64 %eager) {
   %is_asked = and i1 %is_large, %are_any
   br i1 %is_asked, label %ask, label %give
 ask:
-  %is_new = call i1 @is_novel(i64 %size)
+  %is_new = call i1 @is_novel(i64 %size, i64 %size)
   ret i1 %is_new
 give:
   ret i1 %fits
@@ -238,7 +251,7 @@ spread:
   %is_within = icmp sle i64 %size, %most
   br i1 %is_within, label %yes, label %ask
 ask:
-  %is_new = call i1 @is_novel(i64 %size)
+  %is_new = call i1 @is_novel(i64 %size, i64 %size)
   ret i1 %is_new
 yes:
   ret i1 true
