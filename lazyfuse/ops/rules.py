@@ -86,7 +86,7 @@ MOST = 1 << 20
 #: time than NumPy takes to pick them.
 PICKED = 1 << 16
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
-MADE = 1 << 17
+MADE = 1 << 16
 #: Elements of 8 bytes that a line computes at once of arrays of one size, however large: a
 #: function of ten lines has taken the time of planning and compiling then.
 ENOUGH = 1 << 21
