@@ -223,6 +223,7 @@ def hold():
         was_interrupted.wait()
         time.sleep(0.05)  # the fork goes on waiting, or it does not
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where a shell runs this aside
 signal.signal(signal.SIGALRM, interrupt)
 thread = threading.Thread(target=hold)
 thread.start()
