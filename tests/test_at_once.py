@@ -420,3 +420,19 @@ def test_the_method_dot_is_the_function(dtype: str, count: int) -> None:
     out = lf.empty((), one.dot(other).dtype)
     one.dot(other, out=out)
     assert np.array_equal(out, x.dot(y))
+
+
+@pytest.mark.parametrize("limit", (0, 8192))
+@pytest.mark.parametrize("dtype", ("f4", "f8"))
+@pytest.mark.parametrize("shapes", (((1,), (1,)), ((3, 1), (1,)), ((1,), (1, 3)), ((1, 1),) * 2))
+def test_the_method_dot_with_one_element(shapes: Any, dtype: str, limit: int) -> None:
+    """It is a factor then: signs of 0, and 0 times infinity, are not those of `@`."""
+    numbers = np.array([0.0, -0.0, 1.0, -1.0, np.inf, np.nan], dtype)
+    draw = np.random.default_rng(3)
+    with np.errstate(all="ignore"), lf.options(eager_size=limit):
+        for _ in range(200):
+            x, y = (draw.choice(numbers, shape) for shape in shapes)
+            expected, found = np.asarray(x.dot(y)), np.asarray(lf.array(x).dot(lf.array(y)))
+            np.testing.assert_array_equal(found, expected)
+            are_numbers = ~np.isnan(expected)
+            assert (np.signbit(found) == np.signbit(expected))[are_numbers].all()

@@ -187,3 +187,27 @@ def test_memory_order_of_indices_and_constant_comparisons() -> None:
     """argmax gave K order; a comparison with an unreachable integer gave C order."""
     oracle.check(lambda np, x: [x.T.argmax(axis=0), x.T.argmin(axis=1)], host.ones((2, 3, 4)))
     oracle.check(lambda np, x: [x.T > -1, np.where(x.T > -1, x.T, 0)], host.ones((4, 3), "u1"))
+
+
+@pytest.mark.parametrize("count", (10, 300_000))
+def test_joining_other_dtypes_heeds_out_dtype_and_casting(count: int) -> None:
+    """They were forgotten where an array was not the engine's."""
+    times = host.arange(count).astype("datetime64[s]")
+    out = host.empty(2 * count, times.dtype)
+    assert lf.concatenate([times, times], out=out) is out
+    host.testing.assert_array_equal(out, host.concatenate([times, times]))
+    assert lf.concatenate([times, times], dtype="datetime64[ms]").dtype == "datetime64[ms]"
+    with pytest.raises(TypeError, match="according to the rule 'no'"):
+        lf.concatenate([times, times.astype("datetime64[ms]")], casting="no")
+    with pytest.raises(ValueError, match="avoid creating a copy"):
+        lf.reshape(times.reshape(2, -1).T, -1, copy=False)
+
+
+@pytest.mark.parametrize("count", (10, 300_000))
+def test_what_is_joined_is_no_view(count: int) -> None:
+    """Its `base` was an array, where it was large; the error of a cast did not say from what."""
+    for dtype in ("i4", "f8"):
+        x = lf.arange(count).astype(dtype)
+        assert lf.concatenate([x, x]).base is None and lf.stack([x, x]).base is None
+    with pytest.raises(TypeError, match=r"from dtype\('float64'\) to dtype\('int64'\)"):
+        lf.concatenate([x, x], dtype="i8")

@@ -12,12 +12,12 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse import config
 from lazyfuse.frontend.direct import direct
 from lazyfuse.ir.node import Map, Source
 from lazyfuse.ops.table import OPS
@@ -53,6 +53,12 @@ def made(name: str, dtype: str) -> OpKernel | None:
     count = OPS[name].ufunc.nin  # type: ignore[union-attr]  # not None
     operands = tuple(Source((8,), dtype, (1,), "placeholder") for _ in range(count))
     return op_kernel(Map(OPS[name], (dtype,) * count, dtype, (8,), (1,), operands), "cpu")
+
+
+def file_of_sin(folder: Path) -> Path:
+    """Where its kernel is kept; the first compile of a process leaves other files beside it."""
+    asked = ("sin", ("f8",), "f8", ("f8",), (False,))
+    return folder / f"{op_kernels._name(asked, session.backend('cpu'))}.kernel"
 
 
 def values(dtype: str, size: int) -> list[host.ndarray]:
@@ -110,7 +116,7 @@ def test_files_of_another_kind_are_made_anew(folder: Path) -> None:
     """Files that match their digest but are no kernels."""
     disk = session.disk_cache(str(folder))
     assert made("sin", "f8") is not None
-    (path,) = folder.glob("*.kernel")
+    path = file_of_sin(folder)
     kept = disk.read(path.stem)
     assert kept is not None
     for content in (b"", b"garbage", marshal.dumps([1, 2]), kept[:-1]):
@@ -121,13 +127,43 @@ def test_files_of_another_kind_are_made_anew(folder: Path) -> None:
         assert lf.stats().kernels_compiled == 1 and disk.read(path.stem) == kept
 
 
-def test_who_verifies_compares_what_is_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_want_of_memory_leaves_files_and_another_attempt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that could not be read for want of memory was removed; an interrupt or want of memory
+    while a kernel was compiled again left the brief one for ever."""
+    assert made("sin", "f8") is not None
+    path = file_of_sin(folder)
+    assert path.exists()
+    lf.cache_clear()
+
+    def no_room(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(op_kernels, "loaded_parts", no_room)
+        patched.setattr(session.disk_cache(str(folder)), "write", lambda *_: None)
+        assert made("sin", "f8") is not None
+    assert path.exists()
+    found = made("sin", "f8")
+    assert found is not None
+    brief = found._made
+    assert found._better is not None
+    for error in (MemoryError, KeyboardInterrupt):
+        with monkeypatch.context() as patched, pytest.raises(error):
+            patched.setattr(op_kernels, "_best", Mock(side_effect=error))
+            found.improve()
+    found.improve()
+    assert found._made is not brief
+
+
+def test_who_verifies_compares_what_is_on_disk(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert made("sin", "f8") is not None
     lf.cache_clear()
+    name = file_of_sin(folder).stem
     monkeypatch.setattr(op_kernels, "_name", lambda *_: name)
-    options = config.current()
-    (path,) = Path(options.cache_dir).glob("*.kernel")
-    name = path.stem
     with lf.options(check=True):
         assert made("sin", "f8") is not None
         with pytest.raises(AnotherKernelError):

@@ -10,6 +10,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse import interrupts
 from lazyfuse.interrupts import catch_up, meanwhile, uninterrupted
 from lazyfuse.runtime import plans, session
 
@@ -77,4 +78,24 @@ def test_what_no_compiler_is_asked_for_is_written_too(tmp_path: Path) -> None:
         lf.materialize(x[:900] * 3 + 1)
         assert lf.stats().plans_loaded == 1 and lf.stats().kernels_compiled == 0
         assert files == {path.name for path in tmp_path.glob("*.kernel")}
+    lf.cache_clear()
+
+
+def test_plans_are_written_where_kernels_cannot_be_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They stayed put off, one for each plan, until a kernel could be compiled."""
+    written: list[object] = []
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("no compiler")
+
+    catch_up()
+    monkeypatch.setattr(plans, "_write", lambda *_: written.append(_))
+    monkeypatch.setattr(type(session.backend("cpu")), "compile", fails)
+    with lf.options(disk_cache=True, cache_dir=str(tmp_path), check=False, device="cpu"):
+        lf.cache_clear()
+        with pytest.warns(lf.UnfusedWarning):
+            host.testing.assert_array_equal(lf.asnumpy(lf.asarray(X) * 5 + 1), X * 5 + 1)
+        assert written and not interrupts._postponed
     lf.cache_clear()

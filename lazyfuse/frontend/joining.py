@@ -39,12 +39,12 @@ def concatenate(
 
     Raises: ValueError when the other axes differ or there is nothing to join.
     """
+    given = list(arrays)
     try:
-        given = list(arrays)
         home = device_beside(given)
         items = [asarray(item, home) for item in given]
     except ForeignError:
-        return fallback.call(np.concatenate, given, axis)
+        return fallback.call(np.concatenate, given, axis, out=out, dtype=dtype, casting=casting)
     if not items:
         raise ValueError("need at least one array to concatenate")
     if out is not None or len({item._storage.device for item in items}) > 1:
@@ -89,8 +89,12 @@ def _check_joinable(items: Sequence[Any], axis: int) -> None:
 
 
 def _joined(items: Sequence[Any], axis: int, dtype: np.dtype, casting: str) -> Any:
-    if not all(np.can_cast(item.dtype, dtype, casting) for item in items):  # type: ignore[arg-type]  # NumPy checks it
-        raise TypeError(f"Cannot cast array data to {dtype!r} according to the rule '{casting}'")
+    for item in items:
+        if not np.can_cast(item.dtype, dtype, casting):  # type: ignore[arg-type]  # NumPy checks it
+            raise TypeError(
+                f"Cannot cast array data from {item.dtype!r} to {dtype!r} "
+                f"according to the rule '{casting}'"
+            )
     result = _empty_like_all(items, axis, dtype)
     start = 0
     for item in items:
@@ -107,7 +111,8 @@ def _empty_like_all(items: Sequence[Any], axis: int, dtype: np.dtype) -> Any:
     shape[axis] = sum(item.shape[axis] for item in items)
     slowest_first = sorted_axes([item._layout for item in items], len(shape))
     result = empty(tuple(shape[number] for number in slowest_first), dtype, device=items[0].device)
-    return transpose(result, np.argsort(slowest_first).tolist())
+    is_in_order = slowest_first == sorted(slowest_first)
+    return result if is_in_order else transpose(result, np.argsort(slowest_first).tolist())
 
 
 def sorted_axes(layouts: Sequence[Layout], ndim: int) -> list[int]:

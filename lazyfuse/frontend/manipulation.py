@@ -41,7 +41,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         try:
             a = asarray(a)
         except ForeignError:
-            return fallback.call(np.reshape, a, shape, order)
+            return fallback.call(np.reshape, a, shape, order, copy=copy)
     target = a.shape if shape is None else _target_shape(shape, a.size)
     order = methods.order_letter(order, "C")
     if order == "K":

@@ -89,7 +89,8 @@ class OpKernel:
             return
         try:
             self._made = better()
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
+            self._better = better  # another time
             raise
         except Exception:  # any failure of a compiler: what is there is good, too
             return
@@ -140,7 +141,7 @@ def _from_disk(node: Map, asked: Sequence[Any], backend: Backend) -> OpKernel | 
         *parts, binary = loaded_parts(content)
         recipe = Recipe(*parts)
         made = backend.load(recipe.kernel, recipe.name, binary)
-    except OSError:  # this process may not run it; others may
+    except (OSError, MemoryError):  # this process may not run it, or has no room; others may
         return None
     except Exception:  # whatever damaged content leads to: it is made anew
         disk.remove(name)

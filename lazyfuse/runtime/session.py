@@ -139,10 +139,12 @@ def executable(kernel: Kernel, target: Backend, name: str) -> Executable:
         events.add(cache_hits=is_hit)
         return found
     key = kernel_key(kernel, target.fingerprint)
-    with flush_lock:  # whoever forks waits for the compiler
-        found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
-    kernels.put(loaded, found, options.cache_size)
-    catch_up()
+    try:
+        with flush_lock:  # whoever forks waits for the compiler
+            found = _from_disk(kernel, target, name, key) or _compiled(kernel, target, name, key)
+        kernels.put(loaded, found, options.cache_size)
+    finally:
+        catch_up()
     return found
 
 
