@@ -108,7 +108,7 @@ class Function(registry.AtOnce):
 
     def __eq__(self, other: object) -> bool:
         """As NumPy's function, which a table of a class's own functions is asked for."""
-        return other is self or bool(other is self._public)
+        return other is self or other is self._public
 
     def __hash__(self) -> int:
         return hash(self._public)

@@ -36,13 +36,13 @@ class Reduced(NamedTuple):
     z: Value
 
 
-def reduce(x: Value, turns: int = 0) -> Reduced:
-    """Reduce |x| <= trig_limit; `turns` quarters are added to the quadrant.
+def reduce(x: Value, ahead: int = 0) -> Reduced:
+    """Reduce |x| <= trig_limit; the quadrant is `ahead` more.
 
     x - q*P1 is exact, and a multiple of an ulp of q*P2, so `fast_two_sum` may follow.
     """
     first, second, third = FORMATS[x.dtype].half_pi_parts
-    q, quadrant = round_by_shift(x, 1.0 / first, turns)
+    q, quadrant = round_by_shift(x, 1.0 / first, ahead)
     head = fma_exact(q, -first, x)
     middle = q * second
     middle_low = fma_exact(q, second, -middle)
@@ -124,11 +124,11 @@ def sin_blended(x: Value) -> Value:
 
 
 def cos(x: Value) -> Value:
-    return _or_libm(x, _from_quadrant(x, reduce(x, turns=1)), "cos")
+    return _or_libm(x, _from_quadrant(x, reduce(x, ahead=1)), "cos")
 
 
 def cos_blended(x: Value) -> Value:
-    return _or_libm(x, _from_quadrant_blended(x, reduce(x, turns=1)), "cos")
+    return _or_libm(x, _from_quadrant_blended(x, reduce(x, ahead=1)), "cos")
 
 
 def tan(x: Value) -> Value:
