@@ -747,3 +747,39 @@ def test_shapes_with_more_axes_than_elements(eager_size: int) -> None:
             return x, square
 
     oracle.check(program)
+
+
+@pytest.mark.parametrize("eager_size", (0, 3, 100))
+def test_empty_parts_have_a_say_in_the_order(eager_size: int) -> None:
+    """What is joined at once had no strides of a part without elements."""
+
+    def program(np: Any) -> Any:
+        with oracle.lf.options(eager_size=eager_size):
+            x = np.arange(6).reshape((2, 3), order="F")
+            joined = [
+                np.hstack([x, x[:, 1:1]]),
+                np.vstack([x[:0], x]),
+                np.concatenate([x.T, x.T[3:]]),
+            ]
+        return joined
+
+    oracle.check(program)
+
+
+@pytest.mark.parametrize("eager_size", (0, 3, 100))
+def test_functions_of_integers_that_repeat_along_an_axis(eager_size: int) -> None:
+    """`astype` takes a repeated axis for the innermost one, which no ufunc does."""
+
+    def program(np: Any) -> Any:
+        with oracle.lf.options(eager_size=eager_size):
+            x = np.arange(4)
+            wide, tall = np.broadcast_to(x, (2, 4)), np.broadcast_to(x[:, None], (4, 3))
+            return [
+                np.exp2(wide),
+                np.exp(tall),
+                np.sin(wide.T),
+                np.exp(x[2]),
+                np.sqrt(wide[:, ::2]),
+            ]
+
+    oracle.check(program, ulp=4)

@@ -91,9 +91,11 @@ def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regio
 def joined(parts: Sequence[Handle], axis: int, dtype: np.dtype, casting: Any) -> Any:
     """One new array of all parts along an axis, each cast to a dtype; None where that is to be
     recorded: parts are pending, and what they are computed by may write into the new array, or it
-    is large."""
-    size = sum(math.prod(_shape(part)) for part in parts)
-    if size * dtype.itemsize >= MOVED or not _is_allowed(parts) or any(map(_is_pending, parts)):
+    is large; or parts are empty, whose strides have a say in the memory order."""
+    sizes = [math.prod(_shape(part)) for part in parts]
+    if 0 in sizes or sum(sizes) * dtype.itemsize >= MOVED:
+        return None
+    if not _is_allowed(parts) or any(map(_is_pending, parts)):
         return None
 
     def join(*arrays: np.ndarray) -> np.ndarray:

@@ -98,7 +98,8 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
         if host is None:
             return None
         if host.dtype == np.int64 and is_of_floats:
-            host = host.astype(np.float64)  # as every such function takes it
+            # as every such function takes it; of axes that repeat, `astype` has another order
+            host = np.asarray(np.positive(host, dtype=np.float64))
         operands.append(host)
         marks.append(host.dtype)
     return operands, marks
