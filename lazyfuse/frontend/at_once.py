@@ -21,7 +21,7 @@ from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.node import Source
+from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.rules import MOST
 from lazyfuse.ops.shapes import Shape
@@ -95,7 +95,7 @@ def joined(parts: Sequence[Handle], axis: int, dtype: np.dtype, casting: Any) ->
     sizes = [math.prod(_shape(part)) for part in parts]
     if 0 in sizes or sum(sizes) * dtype.itemsize >= MOVED:
         return None
-    if not _is_allowed(parts) or any(map(_is_pending, parts)):
+    if not _is_allowed(parts) or _pending(parts):
         return None
 
     def join(*arrays: np.ndarray) -> np.ndarray:
@@ -135,18 +135,19 @@ def _most() -> int:
 
 def _flush(operands: Sequence[Any]) -> None:
     """Compute what is pending under operands, all at once."""
+    pending = _pending(operands)
+    if pending:
+        engine.flush(pending, "cpu")
+
+
+def _pending(operands: Sequence[Any]) -> list[Node]:
+    """What is to be computed before NumPy can have the operands."""
     nodes = [
         value._storage.current()
         for value in operands
         if isinstance(value, Handle) and value._host is None
     ]
-    pending = [node for node in nodes if node.buffer is None]
-    if pending:
-        engine.flush(pending, "cpu")
-
-
-def _is_pending(value: Handle) -> bool:
-    return value._host is None and value._storage.current().buffer is None
+    return [node for node in nodes if node.buffer is None]
 
 
 def _shape(value: Handle) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-#: From 2 KB on `memmove` is slow; a microsecond is less than that costs from so many on.
+#: Bytes from which the slow way takes more than the microsecond that it takes to look.
 _LEAST = 4096
 _PAGE, _NEAR = 4096, 16
 _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
