@@ -133,10 +133,13 @@ _ROWS: tuple[Primitive, ...] = (
     # scale(result, y, n): `result`, which is y * 2**floor(n); where the processor has an
     # instruction for that, `result` is not computed
     Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
-    # mantissa(result, x) and exponent(result, x, m): m and k of x = 2**k * m for 3/4 <= m < 3/2
-    # and a positive finite x, likewise; only in vector math
+    # mantissa(result, x) and exponent(result, x, m): m and k of |x| = 2**k * m for 3/4 <= m < 3/2,
+    # likewise; of 0 and infinity 1 and an infinite k by the instruction; only in vector math
     Primitive("mantissa", 2),
     Primitive("exponent", 3),
+    # log_edges(result, y, x): `result`, which is y, but at and below 0, at infinity and for NaN
+    # what logarithms give of x; an instruction for that meets their conditions as well
+    Primitive("log_edges", 3),
     # lookup(bits) #NAME: the number in a table of the vector math, by the last four bits
     Primitive("lookup", 1),
     # truncate(x): a float without its fraction, as i4 or i8; what does not fit gives the smallest

@@ -1,7 +1,8 @@
 """What one instruction of the processor does, and LLVM's own language has no word for.
 
 * scale: `y * 2**floor(n)` is one instruction of AVX-512 instead of eight.
-* mantissa, exponent: `x = 2**k * m`, of all finite positive numbers, one instruction each.
+* mantissa, exponent: `|x| = 2**k * m`, one instruction each.
+* log_edges: one instruction instead of three comparisons, three selections and the flags.
 * lookup: a table of 16 doubles is two registers, of which one instruction takes eight.
 * truncate: where a float does not fit, x86-64 gives what NumPy gives, and raises the flag itself.
 * max, min: `x > y ? x : y`. The instructions give `y` for NaN and for equal zeros, as comparing
@@ -54,6 +55,18 @@ _MANTISSAS: Mapping[str, _Instruction] = {
 _EXPONENTS: Mapping[str, _Instruction] = {
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getexp.pd.512", _MASKED_8),
 }
+#: What becomes of quiet and signaling NaN, 0, 1, -inf, inf, negative and positive numbers. 0: the
+#: value that there is; 1: x; 2: x as a quiet NaN; 3: NaN; 4: -inf; 5: inf
+_LOG_ANSWERS = (1, 2, 4, 0, 3, 5, 3, 0)
+_LOG_EDGES = sum(answer << 4 * place for place, answer in enumerate(_LOG_ANSWERS))
+#: Flags: of 0 that of a division by zero, of -inf and negative numbers that of an invalid value.
+_LOG_FLAGS = 0b1100001
+_FIXED_UP: Mapping[str, _Instruction] = {
+    dtype: _Instruction("avx512f", lanes, f"llvm.x86.avx512.mask.fixupimm.{kind}.512",
+        ((f"<{lanes} x {word}>", f"splat ({word} {_LOG_EDGES})"), ("i32 immarg", str(_LOG_FLAGS)),
+         (f"i{lanes}", "-1"), ("i32 immarg", "4")))
+    for dtype, lanes, kind, word in (("f4", 16, "ps", "i32"), ("f8", 8, "pd", "i64"))
+}  # fmt: skip
 _EXTREMES: Mapping[tuple[str, str], _Instruction] = {
     ("max", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.max.ps.512", _QUIET),
     ("max", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.max.pd.512", _QUIET),
@@ -83,6 +96,10 @@ _TRUNCATIONS: Mapping[tuple[str, str], tuple[_Instruction, ...]] = {
 }
 
 
+#: The primitives above.
+BY_INSTRUCTION = frozenset("scale truncate max min mantissa exponent log_edges lookup".split())
+
+
 def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operand]) -> Operand:
     """Write one of the primitives above."""
     match instr.op:
@@ -93,6 +110,8 @@ def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operan
             return _applied_or(writer, _MANTISSAS[x.dtype], (x,), result)
         case "exponent":
             return _exponent(writer, operands)
+        case "log_edges":
+            return _log_edges(writer, operands)
         case "lookup":
             return _looked_up(writer, operands[0], str(instr.attr))
         case "truncate":
@@ -108,15 +127,24 @@ def _scaled(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
 
 
 def _exponent(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
-    """k of x = 2**k * m from (that as the other primitives compute it, x, m); the instruction's m
-    is from 1 to 2."""
+    """k of |x| = 2**k * m from (that as the other primitives compute it, x, m); the instruction's
+    m is from 1 to 2, and its k of m is -1 or 0."""
     result, x, m = operands
-    k = _applied_or(writer, _EXPONENTS[x.dtype], (x,), result)
-    if k is result:
+    found = _EXPONENTS[x.dtype]
+    if not _fits(writer, found):
         return result
-    one = writer.const(1.0, x.dtype)
-    is_below = writer.write(Instr("lt", "b1"), (m, one))
-    return writer.select(is_below, writer.write(Instr("add", x.dtype), (k, one)), k)
+    powers = [_applied(writer, found, (each,), x.dtype) for each in (x, m)]
+    return writer.write(Instr("sub", x.dtype), powers)
+
+
+def _log_edges(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
+    result, y, x = operands
+    found = _FIXED_UP[x.dtype]
+    if not _fits(writer, found):
+        return result
+    fixed = _applied(writer, found, (y, x), x.dtype)
+    writer.raising.append(fixed)
+    return fixed
 
 
 def _applied_or(

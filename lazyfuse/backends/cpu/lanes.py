@@ -41,8 +41,11 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     return writer.assign(merged, dtype)
 
 
-def raise_where(writer: VectorWriter, condition: Operand, bits: int) -> None:
-    """Raise floating point flags (`bits` of `ops/float_flags.py`) if any lane asks for it."""
+def raising(writer: VectorWriter, x: Operand, condition: Operand, bits: int) -> Operand:
+    """Raise floating point flags (`bits` of `ops/float_flags.py`) if any lane asks for it, unless
+    what computed `x` has done so; return `x`."""
+    if x in writer.raising:
+        return x
     places = _SSE_BITS if writer.has_sse else _FENV_BITS
     flags = sum(place for bit, place in places.items() if bits & bit)
     declarations = _RAISE_SSE if writer.has_sse else _RAISE
@@ -53,6 +56,7 @@ def raise_where(writer: VectorWriter, condition: Operand, bits: int) -> None:
     writer.lines.append(f"call void @lanes.raise(i32 {flags})")
     writer.lines.append(f"br label %{done}")
     writer.label(done)
+    return x
 
 
 #: The bits of the SSE control word, and those of AArch64's fenv.h.

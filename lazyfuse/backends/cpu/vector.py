@@ -34,9 +34,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.instructions import by_instruction
+from lazyfuse.backends.cpu.instructions import BY_INSTRUCTION, by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
-from lazyfuse.backends.cpu.lanes import libm_call, raise_where
+from lazyfuse.backends.cpu.lanes import libm_call, raising
 from lazyfuse.backends.cpu.vecmath import FMA_FEATURES, expansion
 from lazyfuse.ops.body import Body, Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -116,6 +116,8 @@ class VectorWriter:
         self.features = features
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
+        #: Values whose instructions have raised the flags of their function.
+        self.raising: list[Operand] = []
         self.block = "entry"
         self._count = 0
 
@@ -183,9 +185,8 @@ class VectorWriter:
                 return libm_call(self, str(instr.attr), operands)
             case "flag":
                 assert isinstance(instr.attr, int)
-                raise_where(self, operands[1], instr.attr)
-                return operands[0]
-            case "scale" | "truncate" | "max" | "min" | "mantissa" | "exponent" | "lookup":
+                return raising(self, operands[0], operands[1], instr.attr)
+            case op if op in BY_INSTRUCTION:
                 return by_instruction(self, instr, operands)
             case "div" | "rem" if divides(instr, self.lanes):
                 return divide(self, instr, operands)
@@ -235,7 +236,7 @@ class VectorWriter:
         peer = operands[0]
         cell = PRIMITIVES[instr.op].llvm[peer.dtype[0]]
         if cell == "expand":
-            return self.expand(*expansion(instr.op, peer.dtype, self.features), operands)
+            return self._vecmath(instr.op, operands)
         if cell == "mulhi":
             return multiply_high(self, *operands)
         if cell.startswith("llvm."):
@@ -270,6 +271,14 @@ class VectorWriter:
             else:
                 values.append(self.write(step, [values[index] for index in step.args]))
         return values[result]
+
+    def _vecmath(self, name: str, operands: Sequence[Operand]) -> Operand:
+        body, result = expansion(name, operands[0].dtype, self.features)
+        before = len(self.raising)
+        written = self.expand(body, result, operands)
+        if len(self.raising) > before:
+            self.raising.append(written)
+        return written
 
     def _emulated_fma(self, operands: Sequence[Operand], *, is_exact: bool) -> Operand:
         """x*y + z without the instruction: for polynomials a product and a sum, else Dekker's

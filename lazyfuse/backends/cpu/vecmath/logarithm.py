@@ -69,17 +69,18 @@ def log_pair(k: Value, f: Value, low: Value | None) -> Pair:
     return Pair(total.hi, rest - log_rest(f))
 
 
-def with_specials(x: Value, result: Value) -> Value:
-    """What every logarithm gives at and below 0, at infinity and for NaN."""
-    result = select(x < math.inf, result, x)
+def with_edges(x: Value, y: Value) -> Value:
+    """y, and what every logarithm gives at and below 0, at infinity and for NaN."""
+    result = select(x < math.inf, y, x)
     result = select(x.eq(0.0), -math.inf, result)
-    return select(x < 0.0, math.nan, result)
+    result = select(x < 0.0, -math.nan, result)  # as the processor's own NaN
+    return x.body.emit("log_edges", x.dtype, result, y, x)
 
 
 def log(x: Value) -> Value:
     k, m = split_any(x)
     result = log_pair(k, m - 1.0, None)
-    return with_specials(x, result.hi + result.lo)
+    return with_edges(x, result.hi + result.lo)
 
 
 def log_by_table(x: Value) -> Value:
@@ -87,8 +88,10 @@ def log_by_table(x: Value) -> Value:
     form = FORMATS[x.dtype]
     usual = select((x > 0.0) & (x < math.inf), x, 1.0)
     k, m = split_any(usual, _THREE_QUARTERS)
-    m = x.body.emit("mantissa", "f8", m, usual)
-    k = x.body.emit("exponent", "f8", k, usual, m)
+    m = x.body.emit("mantissa", "f8", m, x)
+    k = x.body.emit("exponent", "f8", k, x, m)
+    # an infinite one would raise a flag
+    k = x.body.emit("max", "f8", x.body.emit("min", "f8", k, k.lift(2e3)), k.lift(-2e3))
     bits = bitcast(m + form.shift / 16, form.unsigned)
     inverse = lookup(bits, "INVERSES")
     product = two_product(m, inverse)
@@ -96,18 +99,18 @@ def log_by_table(x: Value) -> Value:
     total = fast_two_sum(fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS")), r)
     low = fma(r * r, polynomial(r, LOG_SHORT["f8"]), fma(-r, product.lo, product.lo))
     low = low + fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
-    return with_specials(x, total.hi + (total.lo + low))
+    return with_edges(x, total.hi + (total.lo + low))
 
 
 def log2(x: Value) -> Value:
     """k + log(1 + f)/ln 2: exact at powers of two."""
     form = FORMATS[x.dtype]
-    return with_specials(x, _other_base(x, 1.0, form.log2_e_rest, (1.0, 0.0)))
+    return with_edges(x, _other_base(x, 1.0, form.log2_e_rest, (1.0, 0.0)))
 
 
 def log10(x: Value) -> Value:
     form = FORMATS[x.dtype]
-    return with_specials(x, _other_base(x, 0.5, form.log10_e_rest, form.log10_2))
+    return with_edges(x, _other_base(x, 0.5, form.log10_e_rest, form.log10_2))
 
 
 def _other_base(x: Value, head: float, rest: float, of_two: Parts) -> Value:
@@ -136,5 +139,5 @@ def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:
 def log1p(x: Value) -> Value:
     form = FORMATS[x.dtype]
     argument = two_sum(1.0, select(x.eq(math.inf), 1.0, x))  # inf - inf would raise flags
-    result = with_specials(1.0 + x, log_of_pair(argument))
+    result = with_edges(1.0 + x, log_of_pair(argument))
     return select(absolute(x) < 0.25 * form.epsilon, x, result)
