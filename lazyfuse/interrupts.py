@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import _thread
 import os
+import signal
 import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, TracebackType
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from lazyfuse.collecting import uncollected
 
@@ -70,6 +72,8 @@ def attempted(functions: Sequence[Callable[[], _R]], threads: int) -> list[_R | 
             try:
                 found[number] = function()
             except Exception as error:
+                if is_interrupt(error):
+                    raise
                 found[number] = error
 
     side_by_side([work] * min(threads, len(functions)))
@@ -87,8 +91,49 @@ def meanwhile(function: Callable[[], object]) -> None:
 def catch_up() -> None:
     """Do what has been put off."""
     while _postponed:
-        with suppress(Exception):
+        with missed_by_nobody():
             _postponed.popleft()()
+
+
+@contextmanager
+def missed_by_nobody() -> Iterator[None]:
+    """Failures of what is done within are nobody's; interrupts are raised."""
+    try:
+        yield
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether it is none of what has failed, but was raised from outside: KeyboardInterrupt and
+    the like, and whatever handlers of signals raise (a limit of time, for instance)."""
+    return not isinstance(error, Exception) or not _handlers().isdisjoint(_codes(error))
+
+
+def _handlers() -> set[CodeType]:
+    """The code of what handles signals now."""
+    found = map(signal.getsignal, signal.valid_signals())
+    return {code for code in map(_code, found) if code is not None}
+
+
+def _code(handler: Any) -> CodeType | None:
+    """The code of a function, a method, a partial or an object that is called; None without."""
+    while hasattr(handler, "func"):
+        handler = handler.func
+    if callable(handler) and not hasattr(handler, "__code__") and not hasattr(handler, "__func__"):
+        handler = type(handler).__call__
+    handler = getattr(handler, "__func__", handler)
+    code: CodeType | None = getattr(handler, "__code__", None)
+    return code
+
+
+def _codes(error: BaseException) -> Iterator[CodeType]:
+    """What was running when an error was raised."""
+    at: TracebackType | None = error.__traceback__
+    while at is not None:
+        yield at.tb_frame.f_code
+        at = at.tb_next
 
 
 _postponed: deque[Callable[[], object]] = deque()

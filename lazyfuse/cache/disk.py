@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lazyfuse.digests import digest
+from lazyfuse.interrupts import is_interrupt
 
 MAGIC = b"lazyfuse-kernel-2 "
 #: Bytes kept; the files that were read or written longest ago go first.
@@ -50,7 +51,9 @@ class DiskCache:
             header, _, binary = content.partition(b"\n")
             if header != _header(key, binary) or not self._is_private():
                 return None
-        except OSError:
+        except OSError as error:
+            if is_interrupt(error):
+                raise
             return None
         if abs(time.time() - written) > _LATELY:
             with suppress(OSError):  # a folder that may only be read
@@ -82,8 +85,10 @@ class DiskCache:
             with open(new, "xb", opener=_private) as file:
                 file.write(_header(key, binary) + b"\n" + binary)
             os.replace(new, self._path(key))
-        except (OSError, MemoryError):
+        except (OSError, MemoryError) as error:
             _unlink(new)
+            if is_interrupt(error):
+                raise
             return
         self._unchecked += max(len(binary), _LEAST_ON_DISK)
         if self._unchecked >= PRUNE_EVERY:

@@ -18,6 +18,7 @@ import numpy as np
 from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer
 from lazyfuse.config import Options
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import topological
 from lazyfuse.ir.interp import array_at, result_memory, value_of, view_of, write
 from lazyfuse.ir.layout import Layout
@@ -84,7 +85,7 @@ class Interpreter:
             events.add(cold_runs=1)
             return [self._kept(node, self._values[node]) for node in self.pending.outputs]
         except Exception as error:
-            if self.pending.is_stale:
+            if self.pending.is_stale and not is_interrupt(error):
                 raise OvertakenError from error
             raise
         finally:  # a traceback that is kept would keep their memory

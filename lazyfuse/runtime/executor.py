@@ -19,6 +19,7 @@ from lazyfuse.backends.base import Launch as BoundLaunch
 from lazyfuse.config import Options
 from lazyfuse.errors import UnfusedWarning
 from lazyfuse.forks import guarded
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.interp import call_of, evaluate, result_memory, view_of, writes_into
 from lazyfuse.ir.layout import Layout
@@ -307,6 +308,8 @@ def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:
     except MemoryError:
         raise
     except Exception as error:  # any failure of a compiler: the plan still has to give its answer
+        if is_interrupt(error):
+            raise
         _warn_unbuilt(step, error)
         made = None
     key = loaded_key(step.kernel, backend)

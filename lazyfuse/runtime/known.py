@@ -8,6 +8,7 @@ from typing import Any
 from lazyfuse import events
 from lazyfuse.collecting import uncollected
 from lazyfuse.config import Options
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Node
 from lazyfuse.ir.plan import Plan
@@ -88,8 +89,8 @@ def _made(pending: Trace, options: Options, device: str) -> Known | None:
     graph = pending.graph()
     try:
         plan = uncollected(make_plan, pending, options, session.backend(device))
-    except Exception:
-        if pending.is_stale:
+    except Exception as error:
+        if pending.is_stale and not is_interrupt(error):
             return None
         raise
     place = {_identity(node): number for number, node in enumerate(pending.nodes)}

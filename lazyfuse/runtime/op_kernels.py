@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Backend, Executable
 from lazyfuse.cache.plans import dumped_parts, loaded_parts, plan_name
+from lazyfuse.interrupts import is_interrupt, missed_by_nobody
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.node import Const, Map, Node, Source
 from lazyfuse.ir.plan import Launch
@@ -89,10 +89,10 @@ class OpKernel:
             return
         try:
             self._made = better()
-        except (MemoryError, KeyboardInterrupt):
-            self._better = better  # another time
-            raise
-        except Exception:  # any failure of a compiler: what is there is good, too
+        except BaseException as error:  # any failure of a compiler: what is there is good, too
+            if isinstance(error, MemoryError) or is_interrupt(error):
+                self._better = better  # another time
+                raise
             return
         self._bound = {}
 
@@ -124,7 +124,9 @@ def _made(node: Map, asked: Sequence[Any], backend: Backend) -> OpKernel | None:
             return _from_disk(node, asked, backend) or _compiled(node, asked, backend)
     except (MemoryError, AnotherKernelError):
         raise
-    except Exception:  # any failure of a compiler: the engine says which
+    except Exception as error:  # any failure of a compiler: the engine says which
+        if is_interrupt(error):
+            raise
         return None
 
 
@@ -141,10 +143,11 @@ def _from_disk(node: Map, asked: Sequence[Any], backend: Backend) -> OpKernel | 
         *parts, binary = loaded_parts(content)
         recipe = Recipe(*parts)
         made = backend.load(recipe.kernel, recipe.name, binary)
-    except (OSError, MemoryError):  # this process may not run it, or has no room; others may
-        return None
-    except Exception:  # whatever damaged content leads to: it is made anew
-        disk.remove(name)
+    except Exception as error:  # whatever damaged content leads to: it is made anew
+        if is_interrupt(error):
+            raise
+        if not isinstance(error, session.OTHERS_MAY):
+            disk.remove(name)
         return None
     if options.check and recipe != _recipe(node, asked[-1], backend):
         raise AnotherKernelError(f"another kernel of {asked} is on disk")
@@ -182,7 +185,7 @@ def _make_common(backend: Any) -> None:
     if folder in _seen or not options.disk_cache or not hasattr(backend, "compile_briefly"):
         return
     _seen.add(folder)
-    with suppress(Exception):  # of these alone: they are tried again when they are asked for
+    with missed_by_nobody():  # they are tried again when they are asked for
         _compile_missing(backend, options)
 
 

@@ -13,7 +13,7 @@ from lazyfuse.backends.base import Backend
 from lazyfuse.cache.disk import DiskCache
 from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
 from lazyfuse.config import Options
-from lazyfuse.interrupts import meanwhile
+from lazyfuse.interrupts import is_interrupt, meanwhile
 from lazyfuse.ir.node import Opaque
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
@@ -32,7 +32,9 @@ def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
     if content is not None:
         try:
             found = loaded(content)
-        except Exception:  # whatever damaged content leads to: the plan is made anew
+        except Exception as error:  # whatever damaged content leads to: the plan is made anew
+            if is_interrupt(error):
+                raise
             disk.remove(name)
         else:
             events.add(plans_loaded=1)

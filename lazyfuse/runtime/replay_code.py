@@ -18,6 +18,7 @@ import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.forks import renewed
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.runtime import native, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_method
@@ -57,6 +58,8 @@ def install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> bool
         except MemoryError:
             raise
         except Exception as error:  # any failure of a compiler: the Python method does the same
+            if is_interrupt(error):
+                raise
             _state["failure"] = error.with_traceback(None)
         return is_installed()
 
@@ -86,6 +89,8 @@ def load() -> int | None:
         except MemoryError:
             raise
         except Exception as error:  # any failure of a compiler: Python does the same
+            if is_interrupt(error):
+                raise
             _state["failure"] = error.with_traceback(None)
             return None
         address: int = _state["code"].address("lf_perform")

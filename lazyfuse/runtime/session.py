@@ -20,7 +20,7 @@ from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.forks import Turn, guarded
-from lazyfuse.interrupts import catch_up
+from lazyfuse.interrupts import catch_up, is_interrupt
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
 
@@ -197,6 +197,10 @@ def _compile_together(
     _tell(target)
 
 
+#: What says that this process may not run what is on disk, or has no room for it.
+OTHERS_MAY = (OSError, MemoryError)
+
+
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
     if not config.current().disk_cache:
         return None
@@ -206,10 +210,11 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
         return None
     try:
         loaded = target.load(kernel, name, binary)
-    except (OSError, MemoryError):  # this process may not run it, or has no room; others may
-        return None
-    except Exception:  # whatever a damaged binary makes the loader raise: it is compiled anew
-        disk.remove(key)
+    except Exception as error:  # whatever a damaged binary leads to: it is compiled anew
+        if is_interrupt(error):
+            raise
+        if not isinstance(error, OTHERS_MAY):
+            disk.remove(key)
         return None
     events.add(kernels_loaded=1)
     return loaded

@@ -35,7 +35,7 @@ from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.backends.cpu.threads import Workers
 from lazyfuse.collecting import uncollected
 from lazyfuse.digests import digest
-from lazyfuse.interrupts import attempted
+from lazyfuse.interrupts import attempted, is_interrupt
 from lazyfuse.ir.interp import copy_elements
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
@@ -143,7 +143,9 @@ class CpuBackend:
         try:
             for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
                 import_module(f"{__name__}.{module}")
-        except Exception:  # there is no LLVM, or no room for it
+        except Exception as error:  # there is no LLVM, or no room for it
+            if is_interrupt(error):
+                raise
             return [None] * len(kernels)
         made = attempted(
             [partial(self._made, kernel, brief=brief) for kernel, _ in kernels], threads
@@ -158,7 +160,9 @@ class CpuBackend:
     ) -> CpuExecutable | None:
         try:
             return self._linked(kernel, name, source, binary)
-        except Exception:  # `compile` says why, or has room for one
+        except Exception as error:  # `compile` says why, or has room for one
+            if is_interrupt(error):
+                raise
             return None
 
     def _made(self, kernel: Kernel, *, brief: bool = False) -> tuple[str, bytes]:

@@ -19,7 +19,7 @@ from lazyfuse.backends.cpu.launch_text import ENTRIES, is_sse, text
 from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
 from lazyfuse.backends.cpu.sandbox import may_move
 from lazyfuse.forks import renewed, unforked
-from lazyfuse.interrupts import uninterrupted
+from lazyfuse.interrupts import is_interrupt, uninterrupted
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
 
@@ -172,7 +172,9 @@ class Compiler:
         """Load object code, dumped or not, and find the addresses of `symbols`."""
         try:
             linked: Linked = Image(code)
-        except (Unknown, OSError):  # another system, or what nobody has written so far
+        except (Unknown, OSError) as error:  # another system, or what nobody has written so far
+            if is_interrupt(error):
+                raise
             linked = self._asked(lambda jit: jit.link(object_code(code), symbols))
         return Code(self, linked)
 

@@ -19,6 +19,7 @@ from lazyfuse.backends.cuda.buffers import CudaBuffer
 from lazyfuse.backends.cuda.faults import is_cudas
 from lazyfuse.backends.cuda.library import Row
 from lazyfuse.errors import UnfusedWarning
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.library import Elements, Request
 
 #: What says that a library is not installed, or that this CuPy has no such function.
@@ -64,7 +65,7 @@ class Library:
                 "kept: delete arrays and ask again"
             ) from error
         except Exception as error:  # libraries fail in many ways; NumPy still has the answer
-            if is_cudas(error) or isinstance(error, MemoryError):
+            if is_cudas(error) or isinstance(error, MemoryError) or is_interrupt(error):
                 raise
             self._leave(name, error)
             return None

@@ -25,6 +25,7 @@ from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cuda import buffers as memory
 from lazyfuse.backends.cuda.device import Device
 from lazyfuse.backends.cuda.launch import Function
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.layout import Layout
 
 #: cudaStreamPerThread: as many streams as there are threads.
@@ -105,7 +106,9 @@ def capture(gpu: Device, run: Callable[[Recorder], None], name: str) -> Graph | 
             return Graph(gpu, graph, recorder.kept, name)
     except MemoryError:
         raise
-    except Exception:  # whatever it is: run as usual, it tells what is wrong
+    except Exception as error:  # whatever it is: run as usual, it tells what is wrong
+        if is_interrupt(error):
+            raise
         return None
 
 

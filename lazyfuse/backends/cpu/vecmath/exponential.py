@@ -52,7 +52,7 @@ def power_of_two(bits: Value, dtype: str) -> Value:
 
 def reduce(x: Value, form: Format) -> tuple[Value, Value, Value]:
     """x -> n as bits, n as float, and x - n*ln2 up to the head of ln 2 (exact)."""
-    n, bits = round_by_shift(x, form.log2_e)
+    n, bits = round_by_shift(x, form.log2_e[0])
     return bits, n, fma_exact(n, -form.ln2[0], x)
 
 
@@ -97,7 +97,7 @@ def exp_pair_by_table(x: Pair) -> Value:
 def _exp_of_sixteenths(x: Value, low: Value | None) -> Value:
     """x + low = n ln 2 + r; n*ln2[0] loses nothing, and |r| <= ln(2)/32."""
     form = FORMATS[x.dtype]
-    n, bits = _sixteenths(x, form.log2_e)
+    n, bits = _sixteenths(x, form.log2_e[0])
     head = fma_exact(n, -form.ln2[0], x)
     r = fma(n, -form.ln2[1], head if low is None else head + low)
     rest = r + lookup(bits, "EXP2_RESTS")

@@ -69,10 +69,9 @@ class Format:
     quarter_pi: Parts
     ln2: Parts
     ln2_short: Parts  # the head times any exponent is exact
-    log2_e: float
-    log2_e_rest: float  # 1/ln 2 = 1 + this
-    log10_e_rest: float  # 1/ln 10 = 0.5 + this
-    log10_2: Parts
+    log2_e: Parts
+    log10_e: Parts
+    log10_2: Parts  # as ln2_short
 
     @property
     def shift(self) -> float:
@@ -106,9 +105,8 @@ def _format(dtype: str, mantissa: int, bias: int, limits: Mapping[str, float]) -
         quarter_pi=split(pi / 4, dtype, 2),
         ln2=split(ln2, dtype, 2),
         ln2_short=split_short(ln2, dtype, bits),
-        log2_e=round_to(1 / ln2, dtype),
-        log2_e_rest=round_to(1 / ln2 - 1, dtype),
-        log10_e_rest=round_to(1 / ln10 - Fraction(1, 2), dtype),
+        log2_e=split(1 / ln2, dtype, 2),
+        log10_e=split(1 / ln10, dtype, 2),
         log10_2=split_short(ln2 / ln10, dtype, bits),
         **limits,
     )

@@ -11,6 +11,7 @@ Where a table of 16 numbers is looked into by one instruction, log m = -log c + 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from lazyfuse.backends.cpu.vecmath.coefficients import LOG, LOG_SHORT
 from lazyfuse.backends.cpu.vecmath.doubles import (
@@ -23,7 +24,7 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     two_product,
     two_sum,
 )
-from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Parts
+from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format, Parts
 from lazyfuse.ops.body import Value, bitcast, fma, select
 
 _ROOT_BITS = {"f4": 0x3F3504F3, "f8": 0x3FE6A09E667F3BCD}  # bits of sqrt(1/2)
@@ -86,6 +87,16 @@ def log(x: Value) -> Value:
 def log_by_table(x: Value) -> Value:
     """float64."""
     form = FORMATS[x.dtype]
+    k, bits, r = _looked_up(x)
+    head = fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS"))
+    total = fast_two_sum(head, r.hi)
+    rest = fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
+    return with_edges(x, total.hi + (total.lo + (_log1p_rest(r) + rest)))
+
+
+def _looked_up(x: Value) -> tuple[Value, Value, Pair]:
+    """k, the place of 1/c in the tables as the last bits of a word, and the pair r = m c - 1."""
+    form = FORMATS[x.dtype]
     usual = select((x > 0.0) & (x < math.inf), x, 1.0)
     k, m = split_any(usual, _THREE_QUARTERS)
     m = x.body.emit("mantissa", "f8", m, x)
@@ -93,35 +104,67 @@ def log_by_table(x: Value) -> Value:
     # an infinite one would raise a flag
     k = x.body.emit("max", "f8", x.body.emit("min", "f8", k, k.lift(2e3)), k.lift(-2e3))
     bits = bitcast(m + form.shift / 16, form.unsigned)
-    inverse = lookup(bits, "INVERSES")
-    product = two_product(m, inverse)
-    r = product.hi - 1.0
-    total = fast_two_sum(fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS")), r)
-    low = fma(r * r, polynomial(r, LOG_SHORT["f8"]), fma(-r, product.lo, product.lo))
-    low = low + fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
-    return with_edges(x, total.hi + (total.lo + low))
+    product = two_product(m, lookup(bits, "INVERSES"))
+    return k, bits, Pair(product.hi - 1.0, product.lo)
+
+
+def _log1p_rest(r: Pair) -> Value:
+    """log(1 + r.hi + r.lo) - r.hi for |r| < 1/24, float64."""
+    return fma(r.hi * r.hi, polynomial(r.hi, LOG_SHORT["f8"]), fma(-r.hi, r.lo, r.lo))
+
+
+class _Base(NamedTuple):
+    """Of another base than e: its logarithms of e and of 2, and the tables of those of 1/c."""
+
+    of_e: Parts
+    of_two: Parts
+    heads: str = ""
+    rests: str = ""
+
+
+def _base_two(form: Format) -> _Base:
+    return _Base(form.log2_e, (1.0, 0.0), "LOG2_HEADS", "LOG2_RESTS")
+
+
+def _base_ten(form: Format) -> _Base:
+    return _Base(form.log10_e, form.log10_2, "LOG10_HEADS", "LOG10_RESTS")
 
 
 def log2(x: Value) -> Value:
     """k + log(1 + f)/ln 2: exact at powers of two."""
-    form = FORMATS[x.dtype]
-    return with_edges(x, _other_base(x, 1.0, form.log2_e_rest, (1.0, 0.0)))
+    return with_edges(x, _other_base(x, _base_two(FORMATS[x.dtype])))
 
 
 def log10(x: Value) -> Value:
-    form = FORMATS[x.dtype]
-    return with_edges(x, _other_base(x, 0.5, form.log10_e_rest, form.log10_2))
+    return with_edges(x, _other_base(x, _base_ten(FORMATS[x.dtype])))
 
 
-def _other_base(x: Value, head: float, rest: float, of_two: Parts) -> Value:
-    """k * of_two + log(1 + f) * (head + rest): head * f is exact, and the rounded terms are small
-    beside it.
-    """
+def log2_by_table(x: Value) -> Value:
+    """float64."""
+    return with_edges(x, _other_base_by_table(x, _base_two(FORMATS[x.dtype])))
+
+
+def log10_by_table(x: Value) -> Value:
+    """float64."""
+    return with_edges(x, _other_base_by_table(x, _base_ten(FORMATS[x.dtype])))
+
+
+def _other_base(x: Value, base: _Base) -> Value:
     k, m = split_any(x)
     f = m - 1.0
-    total = fast_two_sum(k * of_two[0], f if head == 1.0 else f * head)
-    small = fma(f, rest, -(log_rest(f) * (head + rest)))
-    return total.hi + (fma(k, of_two[1], total.lo) + small)
+    product = two_product(f, base.of_e[0])
+    total = fast_two_sum(k * base.of_two[0], product.hi)
+    small = fma(log_rest(f), -base.of_e[0], fma(f, base.of_e[1], product.lo))
+    return total.hi + (fma(k, base.of_two[1], total.lo) + small)
+
+
+def _other_base_by_table(x: Value, base: _Base) -> Value:
+    k, bits, r = _looked_up(x)
+    product = two_product(r.hi, base.of_e[0])
+    total = fast_two_sum(fma(k, base.of_two[0], lookup(bits, base.heads)), product.hi)
+    small = fma(_log1p_rest(r), base.of_e[0], fma(r.hi, base.of_e[1], product.lo))
+    rest = fma(k, base.of_two[1], lookup(bits, base.rests))
+    return total.hi + (total.lo + (small + rest))
 
 
 def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:

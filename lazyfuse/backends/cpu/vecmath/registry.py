@@ -49,6 +49,8 @@ ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
     ("log", "f8"): logarithm.log_by_table,
+    ("log2", "f8"): logarithm.log2_by_table,
+    ("log10", "f8"): logarithm.log10_by_table,
     ("pow", "f8"): power.power_by_table,
     **{("sin", dtype): trigonometric.sin_blended for dtype in FORMATS},
     **{("cos", dtype): trigonometric.cos_blended for dtype in FORMATS},
