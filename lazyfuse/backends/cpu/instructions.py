@@ -3,7 +3,8 @@
 * scale: `y * 2**floor(n)` is one instruction of AVX-512 instead of eight.
 * mantissa, exponent: `|x| = 2**k * m`, one instruction each.
 * log_edges: one instruction instead of three comparisons, three selections and the flags.
-* lookup: a table of 16 doubles is two registers, of which one instruction takes eight.
+* lookup: a table of 16 numbers is a register or two, of which one instruction takes as many as
+  there are lanes.
 * truncate: where a float does not fit, x86-64 gives what NumPy gives, and raises the flag itself.
 * max, min: `x > y ? x : y`. The instructions give `y` for NaN and for equal zeros, as comparing
   does; those of AVX-512 can be told to raise no flag for NaN.
@@ -47,12 +48,15 @@ _SCALES: Mapping[str, _Instruction] = {
     "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.scalef.ps.512", _MASKED_16),
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.scalef.pd.512", _MASKED_8),
 }
+#: From 3/4 to 3/2, without its sign.
 _MANTISSAS: Mapping[str, _Instruction] = {
-    # from 3/4 to 3/2, without its sign
+    "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.getmant.ps.512",
+                       (("i32 immarg", "7"), *_MASKED_16)),
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getmant.pd.512",
                        (("i32 immarg", "7"), *_MASKED_8)),
 }  # fmt: skip
 _EXPONENTS: Mapping[str, _Instruction] = {
+    "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.getexp.ps.512", _MASKED_16),
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getexp.pd.512", _MASKED_8),
 }
 #: What becomes of quiet and signaling NaN, 0, 1, -inf, inf, negative and positive numbers. 0: the
@@ -73,7 +77,10 @@ _EXTREMES: Mapping[tuple[str, str], _Instruction] = {
     ("min", "f4"): _Instruction("avx512f", 16, "llvm.x86.avx512.min.ps.512", _QUIET),
     ("min", "f8"): _Instruction("avx512f", 8, "llvm.x86.avx512.min.pd.512", _QUIET),
 }
-_LOOKUP = _Instruction("avx512f", 8, "llvm.x86.avx512.vpermi2var.pd.512")
+_LOOKUPS: Mapping[str, _Instruction] = {
+    "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.permvar.sf.512"),
+    "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.vpermi2var.pd.512"),
+}
 _TRUNCATIONS: Mapping[tuple[str, str], tuple[_Instruction, ...]] = {
     ("f4", "i4"): (
         _Instruction("avx512f", 16, "llvm.x86.avx512.mask.cvttps2dq.512", _MASKED_16),
@@ -113,7 +120,7 @@ def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operan
         case "log_edges":
             return _log_edges(writer, operands)
         case "lookup":
-            return _looked_up(writer, operands[0], str(instr.attr))
+            return _looked_up(writer, operands[0], str(instr.attr), instr.dtype)
         case "truncate":
             return _truncated(writer, operands[0], instr.dtype)
         case _:
@@ -214,47 +221,61 @@ def _whole(writer: VectorWriter, parts: list[Operand], lanes: int) -> Operand:
     return parts[0]
 
 
-def _looked_up(writer: VectorWriter, bits: Operand, name: str) -> Operand:
+def _looked_up(writer: VectorWriter, bits: Operand, name: str, dtype: str) -> Operand:
     """The numbers of a table by the last four bits."""
-    words = [f"double 0x{struct.pack('>d', number).hex().upper()}" for number in TABLES[name]]
-    if not _fits(writer, _LOOKUP):
-        return _loaded(writer, bits, name, words)
-    kind, symbol = _kind("f8", _LOOKUP.lanes), _LOOKUP.symbol
-    index_kind = _kind("i8", _LOOKUP.lanes)
-    writer.declarations[symbol] = f"declare {kind} @{symbol}({kind}, {index_kind}, {kind})"
-    low, high = ", ".join(words[:8]), ", ".join(words[8:])
-    signed = writer.write(Instr("bitcast", "i8"), (bits,))
+    kind = _SCALARS[dtype]
+    words = [f"{kind} {_literal(number, dtype)}" for number in TABLES[name]]
+    found = _LOOKUPS[dtype]
+    if not _fits(writer, found):
+        return _loaded(writer, bits, name, words, dtype)
+    whole, index_kind = _kind(dtype, found.lanes), _kind(f"i{dtype[1:]}", found.lanes)
+    rows = [
+        f"{whole} <{', '.join(words[k : k + found.lanes])}>" for k in range(0, 16, found.lanes)
+    ]
+    takes = ", ".join([whole, index_kind, whole][: len(rows) + 1])
+    writer.declarations[found.symbol] = f"declare {whole} @{found.symbol}({takes})"
+    signed = writer.write(Instr("bitcast", f"i{dtype[1:]}"), (bits,))
     parts = []
-    for first in range(0, writer.lanes, _LOOKUP.lanes):
-        index = f"{index_kind} {_part(writer, signed, first, _LOOKUP.lanes).name}"
-        arguments = f"{kind} <{low}>, {index}, {kind} <{high}>"
-        parts.append(writer.assign(f"call {kind} @{symbol}({arguments})", "f8"))
-    return _whole(writer, parts, _LOOKUP.lanes)
+    for first in range(0, writer.lanes, found.lanes):
+        index = f"{index_kind} {_part(writer, signed, first, found.lanes).name}"
+        arguments = ", ".join([rows[0], index, *rows[1:]])
+        parts.append(writer.assign(f"call {whole} @{found.symbol}({arguments})", dtype))
+    return _whole(writer, parts, found.lanes)
 
 
-def _loaded(writer: VectorWriter, bits: Operand, name: str, words: Sequence[str]) -> Operand:
+def _literal(number: float, dtype: str) -> str:
+    """A constant, which LLVM writes as a double; those of float32 are ones."""
+    assert dtype == "f8" or struct.unpack("f", struct.pack("f", number))[0] == number
+    return f"0x{struct.pack('>d', number).hex().upper()}"
+
+
+def _loaded(
+    writer: VectorWriter, bits: Operand, name: str, words: Sequence[str], dtype: str
+) -> Operand:
     """The numbers of a table from memory, lane by lane."""
     table = f"@table.{name}"
-    writer.declarations[table] = f"{table} = internal constant [16 x double] [{', '.join(words)}]"
+    content = f"[16 x {_SCALARS[dtype]}] [{', '.join(words)}]"
+    writer.declarations[table] = f"{table} = internal constant {content}"
     index = writer.write(Instr("and", bits.dtype), (bits, writer.const(15, bits.dtype)))
-    found = [_element(writer, table, index, lane) for lane in range(writer.lanes)]
+    found = [_element(writer, table, index, lane, dtype) for lane in range(writer.lanes)]
     if writer.lanes == 1:
         return found[0]
-    kind, whole = _kind("f8", writer.lanes), "poison"
+    kind, whole = _kind(dtype, writer.lanes), "poison"
     for lane, one in enumerate(found):
-        text = f"insertelement {kind} {whole}, double {one.name}, i64 {lane}"
-        whole = writer.assign(text, "f8").name
+        text = f"insertelement {kind} {whole}, {_SCALARS[dtype]} {one.name}, i64 {lane}"
+        whole = writer.assign(text, dtype).name
     return found[0]._replace(names=(whole,))
 
 
-def _element(writer: VectorWriter, table: str, index: Operand, lane: int) -> Operand:
+def _element(writer: VectorWriter, table: str, index: Operand, lane: int, dtype: str) -> Operand:
     """A number of a table in memory."""
-    place = index.name
+    place, word = index.name, _SCALARS[f"i{dtype[1:]}"]
     if writer.lanes > 1:
-        kind = _kind("i8", writer.lanes)
-        place = writer.assign(f"extractelement {kind} {place}, i64 {lane}", "u8").name
-    at = writer.assign(f"getelementptr double, ptr {table}, i64 {place}", "u8").name
-    return writer.assign(f"load double, ptr {at}", "f8")
+        kind = _kind(f"i{dtype[1:]}", writer.lanes)
+        place = writer.assign(f"extractelement {kind} {place}, i64 {lane}", index.dtype).name
+    kind = _SCALARS[dtype]
+    at = writer.assign(f"getelementptr {kind}, ptr {table}, {word} {place}", index.dtype).name
+    return writer.assign(f"load {kind}, ptr {at}", dtype)
 
 
 def _call(

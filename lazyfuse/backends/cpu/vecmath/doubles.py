@@ -103,9 +103,9 @@ def clamp(x: Value, low: float, high: float) -> Value:
     return select(x.body.emit("lt", "b1", x, limit, attr="signaling"), limit, x)
 
 
-def lookup(bits: Value, name: str) -> Value:
-    """The float64 of a table (`tables.py`) by the last four bits."""
-    return bits.body.emit("lookup", "f8", bits, attr=name)
+def lookup(bits: Value, name: str, dtype: str = "f8") -> Value:
+    """The number of a table (`tables.py`) by the last four bits of a word of its size."""
+    return bits.body.emit("lookup", dtype, bits, attr=name)
 
 
 def from_bits(bits: Value) -> Value:

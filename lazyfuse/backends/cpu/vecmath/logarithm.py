@@ -11,13 +11,15 @@ Where a table of 16 numbers is looked into by one instruction, log m = -log c + 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.vecmath.coefficients import LOG, LOG_SHORT
+from lazyfuse.backends.cpu.vecmath.coefficients import LOG, LOG2_SHORT, LOG10_SHORT, LOG_SHORT
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
     absolute,
     fast_two_sum,
+    fma_exact,
     from_bits,
     lookup,
     polynomial,
@@ -28,7 +30,7 @@ from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format, Parts
 from lazyfuse.ops.body import Value, bitcast, fma, select
 
 _ROOT_BITS = {"f4": 0x3F3504F3, "f8": 0x3FE6A09E667F3BCD}  # bits of sqrt(1/2)
-_THREE_QUARTERS = 0x3FE8000000000000  # bits of 3/4
+_THREE_QUARTERS = {"f4": 0x3F400000, "f8": 0x3FE8000000000000}  # likewise of 3/4
 
 
 def split_exponent(x: Value, least: int | None = None) -> tuple[Value, Value]:
@@ -84,52 +86,6 @@ def log(x: Value) -> Value:
     return with_edges(x, result.hi + result.lo)
 
 
-def log_by_table(x: Value) -> Value:
-    """float64."""
-    form = FORMATS[x.dtype]
-    k, bits, r = _looked_up(x)
-    head = fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS"))
-    total = fast_two_sum(head, r.hi)
-    rest = fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
-    return with_edges(x, total.hi + (total.lo + (_log1p_rest(r) + rest)))
-
-
-def _looked_up(x: Value) -> tuple[Value, Value, Pair]:
-    """k, the place of 1/c in the tables as the last bits of a word, and the pair r = m c - 1."""
-    form = FORMATS[x.dtype]
-    usual = select((x > 0.0) & (x < math.inf), x, 1.0)
-    k, m = split_any(usual, _THREE_QUARTERS)
-    m = x.body.emit("mantissa", "f8", m, x)
-    k = x.body.emit("exponent", "f8", k, x, m)
-    # an infinite one would raise a flag
-    k = x.body.emit("max", "f8", x.body.emit("min", "f8", k, k.lift(2e3)), k.lift(-2e3))
-    bits = bitcast(m + form.shift / 16, form.unsigned)
-    product = two_product(m, lookup(bits, "INVERSES"))
-    return k, bits, Pair(product.hi - 1.0, product.lo)
-
-
-def _log1p_rest(r: Pair) -> Value:
-    """log(1 + r.hi + r.lo) - r.hi for |r| < 1/24, float64."""
-    return fma(r.hi * r.hi, polynomial(r.hi, LOG_SHORT["f8"]), fma(-r.hi, r.lo, r.lo))
-
-
-class _Base(NamedTuple):
-    """Of another base than e: its logarithms of e and of 2, and the tables of those of 1/c."""
-
-    of_e: Parts
-    of_two: Parts
-    heads: str = ""
-    rests: str = ""
-
-
-def _base_two(form: Format) -> _Base:
-    return _Base(form.log2_e, (1.0, 0.0), "LOG2_HEADS", "LOG2_RESTS")
-
-
-def _base_ten(form: Format) -> _Base:
-    return _Base(form.log10_e, form.log10_2, "LOG10_HEADS", "LOG10_RESTS")
-
-
 def log2(x: Value) -> Value:
     """k + log(1 + f)/ln 2: exact at powers of two."""
     return with_edges(x, _other_base(x, _base_two(FORMATS[x.dtype])))
@@ -139,14 +95,44 @@ def log10(x: Value) -> Value:
     return with_edges(x, _other_base(x, _base_ten(FORMATS[x.dtype])))
 
 
+def log_by_table(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    if x.dtype == "f4":
+        return with_edges(
+            x, _by_near_table(x, _Base("LOG", (1.0, 0.0), form.ln2_short, LOG_SHORT))
+        )
+    k, m, bits = _by_sixteenths(x)
+    r = _reduced(m, bits)
+    head = fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS"))
+    total = fast_two_sum(head, r.hi)
+    rest = fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
+    return with_edges(x, total.hi + (total.lo + (_log1p_rest(r) + rest)))
+
+
 def log2_by_table(x: Value) -> Value:
-    """float64."""
     return with_edges(x, _other_base_by_table(x, _base_two(FORMATS[x.dtype])))
 
 
 def log10_by_table(x: Value) -> Value:
-    """float64."""
     return with_edges(x, _other_base_by_table(x, _base_ten(FORMATS[x.dtype])))
+
+
+class _Base(NamedTuple):
+    """Logarithms to a base, of e and of 2; what its tables are called, and the polynomial for
+    float32."""
+
+    name: str
+    of_e: Parts
+    of_two: Parts
+    short: Mapping[str, Sequence[float]]
+
+
+def _base_two(form: Format) -> _Base:
+    return _Base("LOG2", form.log2_e, (1.0, 0.0), LOG2_SHORT)
+
+
+def _base_ten(form: Format) -> _Base:
+    return _Base("LOG10", form.log10_e, form.log10_2, LOG10_SHORT)
 
 
 def _other_base(x: Value, base: _Base) -> Value:
@@ -158,13 +144,55 @@ def _other_base(x: Value, base: _Base) -> Value:
     return total.hi + (fma(k, base.of_two[1], total.lo) + small)
 
 
+def _by_sixteenths(x: Value) -> tuple[Value, Value, Value]:
+    """k, m and, as the last four bits of a word, the place of what is next to 1/m in the
+    tables."""
+    form = FORMATS[x.dtype]
+    usual = select((x > 0.0) & (x < math.inf), x, 1.0)
+    k, m = split_any(usual, _THREE_QUARTERS[x.dtype])
+    m = x.body.emit("mantissa", x.dtype, m, x)
+    k = x.body.emit("exponent", x.dtype, k, x, m)
+    # an infinite one would raise a flag
+    k = x.body.emit("max", x.dtype, x.body.emit("min", x.dtype, k, k.lift(2e3)), k.lift(-2e3))
+    return k, m, bitcast(m + form.shift / 16, form.unsigned)
+
+
+def _reduced(m: Value, bits: Value) -> Pair:
+    """r = m c - 1, float64."""
+    product = two_product(m, lookup(bits, "INVERSES"))
+    return Pair(product.hi - 1.0, product.lo)
+
+
+def _log1p_rest(r: Pair) -> Value:
+    """log(1 + r.hi + r.lo) - r.hi for |r| < 1/24, float64."""
+    return fma(r.hi * r.hi, polynomial(r.hi, LOG_SHORT["f8"]), fma(-r.hi, r.lo, r.lo))
+
+
 def _other_base_by_table(x: Value, base: _Base) -> Value:
-    k, bits, r = _looked_up(x)
+    if x.dtype == "f4":
+        return _by_near_table(x, base)
+    k, m, bits = _by_sixteenths(x)
+    r = _reduced(m, bits)
     product = two_product(r.hi, base.of_e[0])
-    total = fast_two_sum(fma(k, base.of_two[0], lookup(bits, base.heads)), product.hi)
+    head = fma(k, base.of_two[0], lookup(bits, f"{base.name}_HEADS"))
+    total = fast_two_sum(head, product.hi)
     small = fma(_log1p_rest(r), base.of_e[0], fma(r.hi, base.of_e[1], product.lo))
-    rest = fma(k, base.of_two[1], lookup(bits, base.rests))
+    rest = fma(k, base.of_two[1], lookup(bits, f"{base.name}_RESTS"))
     return total.hi + (total.lo + (small + rest))
+
+
+def _by_near_table(x: Value, base: _Base) -> Value:
+    """float32: the logarithm of c is a number of few bits, so that of 2**k/c is exact. Where c is
+    1, r is exact; elsewhere it is small beside the result."""
+    k, m, bits = _by_sixteenths(x)
+    r = fma_exact(m, lookup(bits, f"{base.name}_INVERSES_F4", "f4"), -1.0)
+    head = fma(k, base.of_two[0], lookup(bits, f"{base.name}_HEADS_F4", "f4"))
+    rest = r * r * polynomial(r, base.short["f4"])
+    if base.of_two[1]:
+        rest = fma(k, base.of_two[1], rest)
+    if base.of_e[1]:
+        return head + fma(r, base.of_e[0], fma(r, base.of_e[1], rest))
+    return head + (r + rest)
 
 
 def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:

@@ -48,10 +48,10 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
 ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
-    ("log", "f8"): logarithm.log_by_table,
-    ("log2", "f8"): logarithm.log2_by_table,
-    ("log10", "f8"): logarithm.log10_by_table,
     ("pow", "f8"): power.power_by_table,
+    **{("log", dtype): logarithm.log_by_table for dtype in FORMATS},
+    **{("log2", dtype): logarithm.log2_by_table for dtype in FORMATS},
+    **{("log10", dtype): logarithm.log10_by_table for dtype in FORMATS},
     **{("sin", dtype): trigonometric.sin_blended for dtype in FORMATS},
     **{("cos", dtype): trigonometric.cos_blended for dtype in FORMATS},
 }
