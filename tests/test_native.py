@@ -301,3 +301,25 @@ def test_attributes_that_arrays_lack() -> None:
                 getattr(array, name)
             assert (raised.value.name, raised.value.obj) == (name, array)
             assert getattr(array, name, None) is None
+
+
+def test_what_an_array_lacks() -> None:
+    """Slots are asked for by descriptors: a class with `__getattr__` finds all its attributes and
+    methods later, and a miss took a microsecond, as NumPy asks any operand for some."""
+    x = lf.asarray(host.arange(4.0))
+    assert "__getattr__" not in vars(type(x))
+    for name in ("nothing", "_nothing", "__array_struct__"):
+        assert not hasattr(x, name)
+        with pytest.raises(AttributeError, match=f"'LazyArray' object has no attribute '{name}'"):
+            getattr(x, name)
+    storage, layout = x._storage, x._layout  # of a small array, which has none before
+    assert x._storage is not None
+    assert layout.shape == (4,)
+    x._writeable = 7
+    assert x._writeable == 7
+    before = sys.getrefcount(storage)
+    x._cast = storage
+    assert sys.getrefcount(storage) == before + 1
+    del x._cast
+    assert sys.getrefcount(storage) == before
+    assert x._cast is None

@@ -333,7 +333,7 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
         return buffers.ndarray(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name in Handle.__slots__:
+        if name in small.MISSING:
             return small.missing(self, name)
         raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
 

@@ -16,7 +16,7 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.pieces import AT_ONCE
 from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
-from lazyfuse.frontend.small import OWN_WORDS, enter, lift
+from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import native, ready, session, trace, under_way
 from lazyfuse.runtime.recorder import Recording
@@ -113,7 +113,7 @@ def native_sample() -> native.Sample:
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         under_way.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
-        walking.Steps, walking.leave,
+        walking.Steps, walking.leave, MISSING,
     )  # fmt: skip
 
 

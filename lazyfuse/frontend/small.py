@@ -241,6 +241,10 @@ def fits(left: np.ndarray, right: np.ndarray) -> bool:
         return True  # NumPy's operation says it better
 
 
+#: What an array may not have before it is asked for.
+MISSING = ("_storage", "_layout", "_writeable", "_cast", "_host", "_entered")
+
+
 def missing(array: Any, name: str) -> Any:
     """What the engine asks of a small array: the parts of a copy that it may read; and NumPy's
     array where that is put off."""

@@ -29,13 +29,18 @@ from lazyfuse.runtime.native_parts import (
     METH_KEYWORDS,
     METH_NOARGS,
     METH_O,
+    SLOT_FUNCTIONS,
     Part,
     Place,
+    Slot,
     function_of,
     kept,
     parts_of,
+    place_of,
     set_method,
     set_part,
+    set_slots,
+    slots_of,
 )
 from lazyfuse.runtime.recorder import Recording
 
@@ -68,7 +73,8 @@ class Sample(NamedTuple):
     are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
     of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part, `adopted`
     are prototypes of arrays that have NumPy's memory, `steps` is the class of iterators over
-    elements, `leave` has one go on without this code."""
+    elements, `leave` has one go on without this code. `slots`: what an array may not have yet,
+    so that `__getattr__` gives it."""
 
     wrapper: Any
     array: np.ndarray
@@ -90,6 +96,7 @@ class Sample(NamedTuple):
     adopted: dict[Any, Any]
     steps: type
     leave: Callable[[Any], None]
+    slots: Sequence[str]
 
 
 class Code(NamedTuple):
@@ -100,6 +107,7 @@ class Code(NamedTuple):
 
     methods: Sequence[Place]
     parts: Sequence[Part]
+    slots: Sequence[Slot]
     functions: dict[str, Callable[..., Any]]
     state: Any
     places: Mapping[str, int]
@@ -117,6 +125,7 @@ def install(code: Code) -> None:
     comes last says that all are there."""
     for part in code.parts:
         set_part(part)
+    set_slots(code.slots)
     for place in sorted(code.methods, key=lambda place: place.name == LAST):
         set_method(*place)
 
@@ -151,7 +160,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     except LookupError:
         return None
     getters = (f"get_{name}" for name in PARTS)
-    names = ("open", "deferral", "put_part", "next", *functions, *getters)
+    names = ("open", "deferral", "put_part", *SLOT_FUNCTIONS, "next", *functions, *getters)
     code = compiler.link(found.methods, [f"lf_{name}" for name in names])
     rows = compiler.link(found.rows, rows_text.ENTRIES)
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
@@ -165,10 +174,10 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         table[number] = entry
     kept.extend((code, rows, known))
     taken = [
-        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name),
-              "" if name == "missing" else None)
+        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name), None)
         for name, special in specials.items()
-    ]  # fmt: skip
+        if name != "missing"
+    ]
     made = {
         name: function_of(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
@@ -176,9 +185,9 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     parts = parts_of(code, type(wrapper), PARTS, sample.steps)
     state = _words(code, "lf_deferral", defer_text.STATE_SIZE)
     return Code(
-        taken, parts, made, state, defer_text.STATE, defer.CODES,
-        defer_text.FIRST_ROW, defer_text.CODE_WORDS, compiler.calls.addresses["lf_launch"],
-        _told(compiler.calls.decoded), _helpers,
+        taken, parts, slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
+        defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS,
+        compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in rows_text.ENTRIES),
     )  # fmt: skip
 
@@ -194,7 +203,9 @@ def _flags(name: str) -> int:
 
 def _interpreted(kind: type, name: str) -> Any:
     """The method that Python runs, also where a part of the machine code has its place already."""
-    return _methods.setdefault((kind, name), vars(kind)[name])
+    if (kind, name) not in _methods:
+        _methods[kind, name] = vars(kind)[name]
+    return _methods[kind, name]
 
 
 def _binaries(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries:
@@ -307,7 +318,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
         "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
-        "WRITE_OUT": sample.write_out, "ATTRIBUTE_ERROR": AttributeError,
+        "WRITE_OUT": sample.write_out,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
         "STEPS": sample.steps, "LEAVE": sample.leave,
         "STEPS_ARRAY": _Place(recorder.offset(sample.steps, "array")),
@@ -385,10 +396,3 @@ def is_known_numpy() -> bool:
         and (number, order, flags) == (probe.dtype.num, b">", probe.flags.num)
         and numpy_interface.is_known()
     )
-
-
-def place_of(sample: Any, part: Any) -> int | None:
-    """At which byte an object keeps a part of it; None when that is not one place."""
-    words = (ctypes.c_uint64 * (type(sample).__basicsize__ // _WORD)).from_address(id(sample))
-    found = [number for number, word in enumerate(words) if word == id(part)]
-    return found[0] * _WORD if len(found) == 1 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -37,6 +38,21 @@ class Part(NamedTuple):
     name: str
     getter: int
     setter: int
+
+
+class Slot(NamedTuple):
+    """An attribute of a class with slots, at a byte of its objects, and the functions that get it,
+    also where it has none so far, and set it."""
+
+    kind: type
+    name: str
+    offset: int
+    getter: int
+    setter: int
+
+
+#: The C functions of slots.
+SLOT_FUNCTIONS = ("get_slot", "put_slot")
 
 
 class _MethodDef(ctypes.Structure):
@@ -116,11 +132,37 @@ def set_part(part: Part) -> None:
     given = (part.name, found.fget, found.__set__, found.__delete__)
     doc = None if found.__doc__ is None else found.__doc__.encode()
     setter = None if found.fset is None else part.setter
+    kept.append(given)
     made = _GetSetDef(part.name.encode(), part.getter, setter, doc, id(given))
-    kept.append((made, given))
+    _set_descriptor(part.kind, part.name, made)
+
+
+def slots_of(
+    code: Any, kind: type, names: Sequence[str], offset: Callable[[type, str], int]
+) -> list[Slot]:
+    """The slots of a class that code has; `offset` says where they are."""
+    getter, setter = (code.address(f"lf_{name}") for name in SLOT_FUNCTIONS)
+    return [Slot(kind, name, offset(kind, name), getter, setter) for name in names]
+
+
+def set_slots(slots: Sequence[Slot]) -> None:
+    """Put descriptors in the place of those of slots, and of `__getattr__`: with that, all
+    attributes and methods take longer to be found."""
+    for slot in slots:
+        name = sys.intern(slot.name)
+        given = (ctypes.c_uint64 * 2)(id(name), slot.offset)
+        kept.append((name, given))
+        made = _GetSetDef(name.encode(), slot.getter, slot.setter, None, ctypes.addressof(given))
+        _set_descriptor(slot.kind, name, made)
+    for kind in {slot.kind for slot in slots if "__getattr__" in vars(slot.kind)}:
+        delattr(kind, "__getattr__")
+
+
+def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:
+    kept.append(made)
     new = ctypes.pythonapi.PyDescr_NewGetSet
     new.restype, new.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
-    setattr(part.kind, part.name, new(part.kind, ctypes.addressof(made)))
+    setattr(kind, name, new(kind, ctypes.addressof(made)))
 
 
 def are_known() -> bool:
@@ -166,3 +208,10 @@ def _is_known_next() -> bool:
     other = type("Probe", (), {"__slots__": (), "__iter__": lambda self: self})
     found = [_next_of(kind).value for kind in kinds]
     return found[0] == found[1] is not None and found[0] != _next_of(other).value
+
+
+def place_of(sample: Any, part: Any) -> int | None:
+    """At which byte an object keeps a part of it; None when that is not one place."""
+    words = (ctypes.c_uint64 * (type(sample).__basicsize__ // _WORD)).from_address(id(sample))
+    found = [number for number, word in enumerate(words) if word == id(part)]
+    return found[0] * _WORD if len(found) == 1 else None

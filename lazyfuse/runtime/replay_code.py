@@ -19,7 +19,7 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.forks import renewed
 from lazyfuse.interrupts import is_interrupt
-from lazyfuse.runtime import native, session, under_way
+from lazyfuse.runtime import native, native_parts, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_method
 
@@ -137,7 +137,7 @@ def _write(table: Any, words: dict[str, int]) -> None:
 
 
 def _known_place(whole: Any, part: Any) -> int:
-    found = native.place_of(whole, part)
+    found = native_parts.place_of(whole, part)
     if found is None:
         raise LookupError(f"{type(whole).__name__} is not laid out as it is known")
     return found

@@ -166,34 +166,7 @@ done:
   call void @Py_IncRef(ptr %host)
   ret ptr %host
 slow:
-  %is_special = call i1 @is_special(ptr %name)
-  br i1 %is_special, label %refuse, label %python
-refuse:
-  %kind = call ptr @object(i64 T_ATTRIBUTE_ERROR)
-  %nothing = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %kind, ptr @no_attribute, ptr %name)
-  ret ptr null
-python:
   %result = call ptr @slow(i64 T_MISSING, ptr %self, ptr %name)
   ret ptr %result
-}
-
-@no_attribute = internal constant [39 x i8] c"'LazyArray' object has no attribute %R\\00"
-declare ptr @PyErr_Format(ptr, ptr, ...)
-
-; whether a name begins with two underscores: NumPy asks any operand for some, such as
-; `__array_struct__`, and none of these is put off
-define internal i1 @is_special(ptr %name) {
-  %length = call i64 @PyObject_Size(ptr %name)
-  %is_long = icmp sgt i64 %length, 2
-  br i1 %is_long, label %look, label %no
-look:
-  %first = call i32 @PyUnicode_ReadChar(ptr %name, i64 0)
-  %second = call i32 @PyUnicode_ReadChar(ptr %name, i64 1)
-  %is_first = icmp eq i32 %first, LETTER_UNDERSCORE
-  %is_second = icmp eq i32 %second, LETTER_UNDERSCORE
-  %are = and i1 %is_first, %is_second
-  ret i1 %are
-no:
-  ret i1 false
 }
 """

@@ -127,7 +127,7 @@ def text(places: Mapping[str, int]) -> str:
         **STATE, **_ROW, **_LEAF, **_INDEX, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "LAST_PLACE": PLACES - 1,
-        "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS, "LETTER_UNDERSCORE": ord("_"),
+        "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
         "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,

@@ -10,7 +10,7 @@ which NumPy gives at the user's line.
     lf_iNAME(self, other)    an in-place operator
     lf_NAME(self, NULL)      a unary operator
     lf_item(self, key)       self[key] for integers, slices, ... and None
-    lf_missing(self, name)   an attribute that an array does not have
+    lf_missing(self, name)   what a slot of an array does not have yet
     lf_call(self, args...)   a ufunc on arrays of the class and numbers
     lf_NAME_method(self, args...)   any other method of NumPy's arrays
     lf_function(self, args...)      a function of the namespace
@@ -108,7 +108,7 @@ _DEFERRING = {
     "TUPLE": TUPLE, "CODE": CODE,
     "STRONG": FLOAT64,
 }  # fmt: skip
-_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS ATTRIBUTE_ERROR".split()
+_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS".split()
 
 FUNCTIONS = (
     *BINARY,
@@ -137,7 +137,7 @@ OBJECTS = (
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
-    *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
+    *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT"),
     *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )

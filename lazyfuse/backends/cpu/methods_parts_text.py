@@ -183,6 +183,48 @@ slow:
   ret ptr %result
 }
 
+; what a slot has: the first word of `given` is its name, the second one where it is
+define ptr @lf_get_slot(ptr %self, ptr %given) {
+  %place = call ptr @slot(ptr %self, ptr %given)
+  %value = load ptr, ptr %place
+  %is_empty = icmp eq ptr %value, null
+  br i1 %is_empty, label %ask, label %give
+give:
+  call void @Py_IncRef(ptr %value)
+  ret ptr %value
+ask:
+  %name = load ptr, ptr %given
+  %found = call ptr @lf_missing(ptr %self, ptr %name)
+  ret ptr %found
+}
+
+; fills a slot, or empties it where the value is null
+define i32 @lf_put_slot(ptr %self, ptr %value, ptr %given) {
+  %place = call ptr @slot(ptr %self, ptr %given)
+  %before = load ptr, ptr %place
+  store ptr %value, ptr %place
+  %is_emptied = icmp eq ptr %value, null
+  br i1 %is_emptied, label %drop, label %keep
+keep:
+  call void @Py_IncRef(ptr %value)
+  br label %drop
+drop:
+  %was_empty = icmp eq ptr %before, null
+  br i1 %was_empty, label %done, label %release
+release:
+  call void @Py_DecRef(ptr %before)
+  br label %done
+done:
+  ret i32 0
+}
+
+define internal ptr @slot(ptr %self, ptr %given) alwaysinline {
+  %at = getelementptr i64, ptr %given, i64 1
+  %offset = load i64, ptr %at
+  %place = getelementptr i8, ptr %self, i64 %offset
+  ret ptr %place
+}
+
 ; sets an attribute, or deletes it where the value is null
 define i32 @lf_put_part(ptr %self, ptr %value, ptr %given) {
   %is_deletion = icmp eq ptr %value, null
