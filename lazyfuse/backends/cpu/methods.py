@@ -41,6 +41,7 @@ from lazyfuse.backends.cpu import (
     methods_folds_text,
     methods_functions_text,
     methods_into_text,
+    methods_keys_text,
     methods_kinds_text,
     methods_novel_text,
     methods_parts_text,
@@ -135,7 +136,8 @@ OBJECTS = (
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
-    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
+    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY",
+      "COUNT_NONZERO"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
     *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
@@ -216,7 +218,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
-              "T_LEN": _method("len"), "T_ITER": _method("iter")}  # fmt: skip
+              "T_LEN": _method("len"), "T_ITER": _method("iter"),
+              "T_ELLIPSIS": ELLIPSIS, "T_NONE_TYPE": NONE_TYPE}  # fmt: skip
     words |= {
         **_KINDS,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
@@ -225,7 +228,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
         "QUICK_MOST": methods_quick_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        **methods_places_text.BOUNDS, **methods_keys_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY

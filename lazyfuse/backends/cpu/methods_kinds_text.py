@@ -29,6 +29,7 @@ def places(first: int) -> Mapping[str, int]:
         "FIRST_RECORDED": PLAIN_TYPES.index(int),
         "LAST_REAL": PLAIN_TYPES.index(_COMPLEX[0]),
         "LAST_RECORDED": PLAIN_TYPES.index(_OTHER_NUMBERS[0]),
+        "LAST_COMPLEX": PLAIN_TYPES.index(np.float16),
         "LAST_NUMBER": PLAIN_TYPES.index(slice),
         "T_NUMPYS_FLOAT": PLAIN_TYPES.index(np.float32),
         "T_NUMPYS_INT": PLAIN_TYPES.index(np.int32),

@@ -355,7 +355,7 @@ again:
 give_seen:
   ret ptr %seen
 small:
-  %basic = call i1 @is_basic(ptr %key)
+  %basic = call i1 @is_basic_key(ptr %key)
   br i1 %basic, label %run, label %slow
 run:
   call void @Py_IncRef(ptr %host)
@@ -367,6 +367,9 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %owner)
   ret ptr %made
 slow:
+  %is_in_engine = call i1 @is_engines(ptr %self)
+  br i1 %is_in_engine, label %gather, label %ask
+ask:
   %small_picked = call ptr @small_item(ptr %self, ptr %key)
   %is_large = icmp eq ptr %small_picked, null
   br i1 %is_large, label %gather, label %pick
@@ -375,7 +378,7 @@ gather:
   %is_unpicked = icmp eq ptr %gathered, null
   br i1 %is_unpicked, label %general, label %pick
 pick:
-  %picked = phi ptr [ %small_picked, %slow ], [ %gathered, %gather ]
+  %picked = phi ptr [ %small_picked, %ask ], [ %gathered, %gather ]
   ret ptr %picked
 general:
   %keys = alloca [1 x ptr]
