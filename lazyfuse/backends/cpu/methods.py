@@ -136,11 +136,10 @@ OBJECTS = (
     *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
     *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
-    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY",
-      "COUNT_NONZERO"),
+    *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT", "ATTRIBUTE_ERROR"),
-    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
+    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.

@@ -128,8 +128,8 @@ answer:
   ret i32 %nothing
 }
 
-; the same with the lock, for a value that NumPy takes. What it warns of, or what is not cast within
-; a kind of numbers, is Python's
+; the same with the lock, for a value that NumPy takes; one that it casts to another kind of
+; numbers is Python's
 define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given) {
   %window = call ptr @writable(ptr %self, i64 9223372036854775807)
   %is_away = icmp eq ptr %window, null
