@@ -3,6 +3,7 @@ would cost more."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,20 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
 def _are_assigned(array: Any, key: Any, value: Any) -> bool:
     """Whether array[key] = value is done for a key with small arrays of integers, or masks of some
     axes."""
+    return _changed_at(np.ndarray.__setitem__, array, key, value)
+
+
+def applied(method: Callable[..., None], array: Any, key: Any, values: Sequence[Any]) -> bool:
+    """Whether a method `at` of a ufunc of NumPy's is done for a key with small arrays of integers,
+    or masks of some axes. Raises: what it does."""
+    if array._host is not None or array._writeable is not True or current_modes().is_immediate:
+        return False
+    is_simple = len(values) == 1 and has_arrays(key) and not _is_mask(array, key)
+    return is_simple and _changed_at(method, array, key, values[0])
+
+
+def _changed_at(function: Callable[..., None], array: Any, key: Any, value: Any) -> bool:
+    """Whether a function of NumPy's has changed the elements that a key with arrays picks."""
     limit = largest()
     if not limit or array._storage.device != "cpu":
         return False
@@ -204,7 +219,7 @@ def _are_assigned(array: Any, key: Any, value: Any) -> bool:
     if given is None or not 0 < size <= AT_ONCE or not _settles(array):
         return False
     count(_SAVED)
-    return change(array, array._layout, np.ndarray.__setitem__, where, given)
+    return change(array, array._layout, function, where, given)
 
 
 def _are_chosen(array: Any, mask: Any, value: Any) -> bool:

@@ -30,6 +30,8 @@ class Rule(IntEnum):
     #: The first three by position: NumPy would be asked at once anyway, or the result is as large
     #: as a few.
     ANY = 5
+    #: None, but the first may be written where the second, a key with arrays, picks few elements.
+    PLACES = 6
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -64,7 +66,7 @@ METHODS = _table(
     TIMES="repeat",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat")
+OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat", PLACES="at")
 
 
 class Middling(NamedTuple):

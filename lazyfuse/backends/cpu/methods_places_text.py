@@ -91,9 +91,28 @@ wrap:
   ret ptr %wrapped
 }
 
+; whether a method `at` of a ufunc is done at once: 1, 0, or -1 with an exception
+define internal i32 @applied(ptr %method, ptr %args, i64 %count, ptr %names) {
+  %are_three = icmp eq i64 %count, 3
+  %has_no_words = icmp eq ptr %names, null
+  %is_plain = and i1 %are_three, %has_no_words
+  br i1 %is_plain, label %look, label %no
+look:
+  %array = get ptr %args[0]
+  %is_engines = call i1 @is_engines(ptr %array)
+  br i1 %is_engines, label %apply, label %no
+apply:
+  %key = get ptr %args[1]
+  %value = get ptr %args[2]
+  %done = call i32 @set_places(ptr %array, ptr %key, ptr %value, ptr %method)
+  ret i32 %done
+no:
+  ret i32 0
+}
+
 ; whether self[key] = value is done at once, for some elements of an array of the engine that a key
-; with arrays picks: 1, 0, or -1 with an exception
-define internal i32 @set_places(ptr %self, ptr %key, ptr %value) {
+; with arrays picks, or where it is not null a method `at` of a ufunc: 1, 0, or -1 with an exception
+define internal i32 @set_places(ptr %self, ptr %key, ptr %value, ptr %method) {
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
   br i1 %are_any, label %immediate, label %answer
@@ -113,7 +132,8 @@ lock:
   %locked = call i1 @lock()
   br i1 %locked, label %write, label %drop_value
 write:
-  %done = call i32 @set_places_locked(ptr %self, ptr %where, ptr %given)
+  %done = call i32
+    @set_places_locked(ptr %self, ptr %where, ptr %given, ptr %method)
   call void @Py_DecRef(ptr %where)
   %outcome = call i32 @end_change(i32 %done, ptr %given)
   ret i32 %outcome
@@ -130,7 +150,8 @@ answer:
 
 ; the same with the lock, for a value that NumPy takes; one that it casts to another kind of
 ; numbers is Python's
-define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given) {
+define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given,
+                                        ptr %method) {
   %window = call ptr @writable(ptr %self, i64 9223372036854775807)
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %answer, label %kind
@@ -143,6 +164,9 @@ count:
   %is_small = icmp ult i64 %less, PICKED_MOST
   br i1 %is_small, label %words, label %drop
 words:
+  %is_plain = icmp eq ptr %method, null
+  br i1 %is_plain, label %value, label %listen
+value:
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
   br i1 %is_array, label %dtypes, label %number
 dtypes:
@@ -164,11 +188,23 @@ listen:
   %no_context = icmp eq ptr %context, null
   br i1 %no_context, label %fail, label %set_heard
 set_heard:
+  br i1 %is_plain, label %assign, label %apply
+assign:
   %heard_status = call i32 @PyObject_SetItem(ptr %window, ptr %where, ptr %given)
+  br label %heard
+apply:
+  %returned = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
+    ptr %method, ptr %window, ptr %where, ptr %given, ptr null)
+  %has_failed = icmp eq ptr %returned, null
+  call void @Py_DecRef(ptr %returned)
+  %applied_status = sext i1 %has_failed to i32
+  br label %heard
+heard:
+  %told_status = phi i32 [ %heard_status, %assign ], [ %applied_status, %apply ]
   call void @stop_listening(ptr %context)
   br label %done
 done:
-  %status = phi i32 [ %quiet_status, %set ], [ %heard_status, %set_heard ]
+  %status = phi i32 [ %quiet_status, %set ], [ %told_status, %heard ]
   call void @Py_DecRef(ptr %window)
   %is_fine = icmp eq i32 %status, 0
   %outcome = select i1 %is_fine, i32 1, i32 -1
