@@ -41,7 +41,6 @@ from lazyfuse.backends.cpu import (
     methods_folds_text,
     methods_functions_text,
     methods_into_text,
-    methods_keys_text,
     methods_kinds_text,
     methods_novel_text,
     methods_parts_text,
@@ -227,7 +226,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
         "QUICK_MOST": methods_quick_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        **methods_places_text.BOUNDS, **methods_keys_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= defer_text.STATE | defer_text.ARRAY | defer_text.NOVELTY

@@ -30,6 +30,8 @@ def places(first: int) -> Mapping[str, int]:
         "LAST_REAL": PLAIN_TYPES.index(_COMPLEX[0]),
         "LAST_RECORDED": PLAIN_TYPES.index(_OTHER_NUMBERS[0]),
         "LAST_COMPLEX": PLAIN_TYPES.index(np.float16),
+        "FIRST_INTEGER": PLAIN_TYPES.index(np.int8),
+        "LAST_INTEGER": PLAIN_TYPES.index(np.bool_),
         "LAST_NUMBER": PLAIN_TYPES.index(slice),
         "T_NUMPYS_FLOAT": PLAIN_TYPES.index(np.float32),
         "T_NUMPYS_INT": PLAIN_TYPES.index(np.int32),

@@ -3,14 +3,15 @@ as LLVM text; see `methods.py`."""
 
 from __future__ import annotations
 
-from lazyfuse.backends.cpu.methods_keys_text import KEYS
+from lazyfuse.backends.cpu import methods_keys_text, methods_picked_text
 from lazyfuse.ops.rules import PICKED
 
-#: Elements that are picked or written at most.
-BOUNDS = {"PICKED_MOST": PICKED}
+#: Elements that are picked or written at most; with the bounds of keys.
+BOUNDS = {"PICKED_MOST": PICKED, **methods_keys_text.BOUNDS, **methods_picked_text.BOUNDS}
 
 PLACES = (
-    KEYS
+    methods_keys_text.KEYS
+    + methods_picked_text.PICKED_SIZES
     + """
 ; the elements that a key with arrays picks of memory, where they are few; null where they are not,
 ; and for an exception
@@ -36,8 +37,7 @@ open:
 count:
   %size = call i64 @picked_size(ptr %memory, ptr %where)
   %most = call i64 @llvm.smax.i64(i64 %eager, i64 PICKED_MOST)
-  %before = sub i64 %size, 1
-  %is_small = icmp ult i64 %before, %most
+  %is_small = icmp ule i64 %size, %most
   br i1 %is_small, label %pick, label %drop
 pick:
   %value = call ptr @PyObject_GetItem(ptr %memory, ptr %where)
@@ -59,7 +59,12 @@ no:
 ; stand otherwise than they were picked. Takes the reference; null for an exception
 define internal ptr @picked_for_user(ptr %value, i64 %size, ptr %objects) {
   %raised = icmp eq ptr %value, null
-  br i1 %raised, label %whole, label %look
+  br i1 %raised, label %whole, label %kind
+kind:
+  %is_array = call i1 @is(ptr %value, i64 T_NDARRAY)
+  br i1 %is_array, label %look, label %element
+element:
+  ret ptr %value
 look:
   %base = get ptr %value[BASE]
   %is_whole = icmp eq ptr %base, null
@@ -110,8 +115,37 @@ no:
   ret i32 0
 }
 
+; what is assigned as `assigned_value` gives it, or a list of some real numbers, with a reference;
+; null for others, and for an exception
+define internal ptr @assigned_values(ptr %value) {
+  %is_list = call i1 @is(ptr %value, i64 T_LIST)
+  br i1 %is_list, label %list, label %other
+list:
+  %count = call i64 @PyList_Size(ptr %value)
+  %is_short = icmp sle i64 %count, LISTED_MOST
+  br i1 %is_short, label %next, label %no
+next:
+  %i = phi i64 [ 0, %list ], [ %after, %item ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %same, label %item
+item:
+  %number = call ptr @PyList_GetItem(ptr %value, i64 %i)
+  %is_real = call i1 @is_real_number(ptr %number)
+  %after = add i64 %i, 1
+  br i1 %is_real, label %next, label %no
+same:
+  call void @Py_IncRef(ptr %value)
+  ret ptr %value
+other:
+  %given = call ptr @assigned_value(ptr %value)
+  ret ptr %given
+no:
+  ret ptr null
+}
+
 ; whether self[key] = value is done at once, for some elements of an array of the engine that a key
-; with arrays picks, or where it is not null a method `at` of a ufunc: 1, 0, or -1 with an exception
+; with arrays picks; or a method `at` of a ufunc where it is not null: 1, 0, or -1 with an
+; exception
 define internal i32 @set_places(ptr %self, ptr %key, ptr %value, ptr %method) {
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
@@ -125,7 +159,7 @@ take_key:
   %has_none = icmp eq ptr %where, null
   br i1 %has_none, label %answer, label %take_value
 take_value:
-  %given = call ptr @assigned_value(ptr %value)
+  %given = call ptr @assigned_values(ptr %value)
   %is_unknown = icmp eq ptr %given, null
   br i1 %is_unknown, label %drop_key, label %lock
 lock:
@@ -149,7 +183,7 @@ answer:
 }
 
 ; the same with the lock, for a value that NumPy takes; one that it casts to another kind of
-; numbers is Python's
+; numbers is Python's, and so is one for all that a mask picks
 define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given,
                                         ptr %method) {
   %window = call ptr @writable(ptr %self, i64 9223372036854775807)
@@ -160,15 +194,17 @@ kind:
   br i1 %is_taken, label %count, label %drop
 count:
   %size = call i64 @picked_size(ptr %window, ptr %where)
-  %less = sub i64 %size, 1
-  %is_small = icmp ult i64 %less, PICKED_MOST
+  %is_small = icmp ule i64 %size, PICKED_MOST
   br i1 %is_small, label %words, label %drop
 words:
   %is_plain = icmp eq ptr %method, null
   br i1 %is_plain, label %value, label %listen
 value:
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
-  br i1 %is_array, label %dtypes, label %number
+  br i1 %is_array, label %dtypes, label %one
+one:
+  %is_whole = call i1 @is_whole_mask(ptr %window, ptr %where)
+  br i1 %is_whole, label %drop, label %number
 dtypes:
   %own = get ptr %window[DESCR]
   %theirs = get ptr %given[DESCR]

@@ -272,9 +272,10 @@ no:
 """
 
 ITEM = """
-; a key with ints of Python in place of int64, with a reference; null where there is none of those
+; a key with ints of Python in place of NumPy's, with a reference; null where there is none of
+; those
 define internal ptr @in_ints(ptr %key) {{
-  %is_alone = call i1 @is(ptr %key, i64 {int64})
+  %is_alone = call i1 @is_numpys_integer(ptr %key)
   br i1 %is_alone, label %alone, label %look
 alone:
   %number = call ptr @PyNumber_Index(ptr %key)
@@ -294,7 +295,7 @@ next:
   br i1 %is_over, label %no, label %ask
 ask:
   %item = call ptr @tuple_item(ptr %key, i64 %i)
-  %is_numpys = call i1 @is(ptr %item, i64 {int64})
+  %is_numpys = call i1 @is_numpys_integer(ptr %item)
   %after = add i64 %i, 1
   br i1 %is_numpys, label %make, label %next
 make:
@@ -307,7 +308,7 @@ fill:
   br i1 %is_full, label %done, label %part
 part:
   %old = call ptr @tuple_item(ptr %key, i64 %j)
-  %is_long = call i1 @is(ptr %old, i64 {int64})
+  %is_long = call i1 @is_numpys_integer(ptr %old)
   br i1 %is_long, label %convert, label %keep
 convert:
   %converted = call ptr @PyNumber_Index(ptr %old)
