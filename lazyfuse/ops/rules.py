@@ -61,7 +61,7 @@ METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
     "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
-    SPREAD="clip",
+    SPREAD="clip take",
     PAIR="dot",
     TIMES="repeat",
 )

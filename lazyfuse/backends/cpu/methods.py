@@ -269,10 +269,11 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
 
 def _rule(name: str) -> int:
     """The rule of a method that is called by name, or of an operator; of others than the array
-    itself Python decides."""
+    itself, but for an index, Python decides."""
     public = name.removesuffix("_method")
-    is_first = RULES.get(public) is Rule.FIRST
-    return in_one(Rule.FIRST, middling(public)) if is_first else int(Rule.NONE)
+    rule = RULES.get(public, Rule.NONE)
+    is_own = rule is Rule.FIRST or public == "take"
+    return in_one(rule, middling(public)) if is_own else int(Rule.NONE)
 
 
 def _deferred_method(name: str) -> str:
