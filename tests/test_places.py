@@ -235,6 +235,26 @@ def test_arrays_that_are_keys_and_values_of_themselves() -> None:
     check(program, cube("i8")[0])
 
 
+def test_an_index_that_reads_what_is_written() -> None:
+    """It sees what was there before."""
+    values, there = cube()
+    seen: list[Any] = []
+
+    class Reading:
+        def __index__(self) -> int:
+            seen.append(there * 2)
+            return 1
+
+    key = (lf.array(ROWS), slice(Reading(), None), 2)
+    for number in (7.0, 8.0):
+        seen.clear()
+        there[key] = number
+        read = lf.asnumpy(seen[0])
+        host.testing.assert_array_equal(read, values * 2)
+        values[ROWS, 1:, 2] = number
+        host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
 def test_values_of_a_subclass() -> None:
     class Named(host.ndarray):
         pass

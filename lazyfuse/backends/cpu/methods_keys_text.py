@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from lazyfuse.ops.rules import PICKED
 
-#: The items of a list that is looked into.
-BOUNDS = {"LISTED_MOST": PICKED}
+#: The items of a list that is looked into; the first and the last word of the parts of a slice
+#: (`SLICE_PARTS` of `runtime/native_parts.py`).
+BOUNDS = {"LISTED_MOST": PICKED, "SLICE_START": 2, "SLICE_STEP": 4}
 
 KEYS = """
 ; an array of NumPy's in a key, of ours that is at hand or NumPy's, or what a list of some integers
@@ -136,6 +137,28 @@ no:
   ret i1 false
 }
 
+; whether the parts of a slice are integers and None, so that nobody's `__index__` runs while memory
+; is written
+define internal i1 @is_of_integers(ptr %slice) {
+  %none = call ptr @none()
+  br label %next
+next:
+  %i = phi i64 [ SLICE_START, %0 ], [ %after, %look ]
+  %is_over = icmp sgt i64 %i, SLICE_STEP
+  br i1 %is_over, label %yes, label %look
+look:
+  %part = get ptr %slice[%i]
+  %after = add i64 %i, 1
+  %is_none = icmp eq ptr %part, %none
+  %is_integer = call i1 @is_integer(ptr %part)
+  %is_known = or i1 %is_none, %is_integer
+  br i1 %is_known, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; a key that is, or has in it, arrays at hand, for NumPy, with a reference; null for others, those
 ; of views too, and for an exception
 define internal ptr @key_of_arrays(ptr %key) {
@@ -158,7 +181,13 @@ look:
   %item = call ptr @tuple_item(ptr %key, i64 %i)
   %after = add i64 %i, 1
   %is_simple = call i1 @is_simple(ptr %item)
-  br i1 %is_simple, label %same, label %pick
+  br i1 %is_simple, label %simple, label %pick
+simple:
+  %is_slice = call i1 @is(ptr %item, i64 T_SLICE)
+  br i1 %is_slice, label %slice, label %same
+slice:
+  %calls_nobody = call i1 @is_of_integers(ptr %item)
+  br i1 %calls_nobody, label %same, label %drop
 same:
   call void @Py_IncRef(ptr %item)
   br label %put
