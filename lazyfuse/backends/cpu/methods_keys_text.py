@@ -137,8 +137,8 @@ no:
   ret i1 false
 }
 
-; whether the parts of a slice are integers and None, so that nobody's `__index__` runs while memory
-; is written
+; whether the parts of a slice are integers and None, so that nobody's `__index__` runs while
+; memory is written
 define internal i1 @is_of_integers(ptr %slice) {
   %none = call ptr @none()
   br label %next
