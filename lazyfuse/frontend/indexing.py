@@ -196,7 +196,7 @@ def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
     try:
         node = value_node(value, array, found.shape)
         _check_fits(node.shape, found.shape)
-        if _is_mask_of(array, key) and np.ndim(value) > 1:
+        if np.ndim(value) > 1 and _is_one_mask_of(array, key):
             raise ValueError("more than one axis")
     except ValueError:
         refuse(array, key, value)
@@ -304,6 +304,12 @@ def _is_mask_of(array: Any, key: Any) -> bool:
     """Whether a key is one mask of the shape of the array."""
     is_array = isinstance(key, Handle | np.ndarray) and not is_subclass(key)
     return is_array and key.dtype == bool and key.shape == array.shape
+
+
+def _is_one_mask_of(array: Any, key: Any) -> bool:
+    """Whether a key is, or has in it only, one mask of the shape of the array."""
+    item = key[0] if type(key) is tuple and len(key) == 1 else key
+    return _is_mask_of(array, np.asarray(item) if type(item) is list else item)
 
 
 def assign_where(array: Any, mask: Any, value: Any) -> None:

@@ -241,7 +241,8 @@ def at(ufunc: np.ufunc, array: Any, indices: Any, *values: Any) -> None:
     if not isinstance(array, Handle):
         ufunc.at(array, fallback.lower(indices), *fallback.lower(values))
         return
-    mutate(array, lambda own: call_as_user(ufunc.at, own, *values_in((indices, *values))))
+    if not pieces.applied(ufunc.at, array, indices, values):
+        mutate(array, lambda own: call_as_user(ufunc.at, own, *values_in((indices, *values))))
 
 
 # ---- methods of LazyArray

@@ -3,19 +3,20 @@ would cost more."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import small_array
+from lazyfuse.frontend.keyed import UNKNOWN, can_pick, for_numpy, has_arrays, part_of
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.memory import change, give_zeros, is_filled, is_many_zeros, is_settled
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.small import SCALARS, lift
 from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
@@ -44,24 +45,19 @@ def picked(array: Any, key: Any) -> Any:
         return _filtered(array, key, limit)
     if array._storage.node.buffer is None and not is_filled(array):
         return None
-    most = max(limit, PICKED)
-    keys = key if type(key) is tuple else (key,)
-    parts = [_part(item, most) for item in keys]
-    if any(part is _UNKNOWN for part in parts):
+    most, shape = max(limit, PICKED), array._layout.shape
+    found = for_numpy(key, shape, most)
+    if found is None:
         return None
-    shape = array._layout.shape
-    count = _count(shape, parts)
-    if count > most and not is_new(count):
+    where, size = found
+    if size > most and not is_new(size):
         return None
-    write_out(array, int(count))
+    write_out(array, int(size))
     memory = window(array, max(most, size_of(shape)))
     if memory is None:
         return None
-    found = call_as_user(memory.__getitem__, tuple(parts) if type(key) is tuple else parts[0])
-    if type(found) is not np.ndarray:
-        return found
-    own = found if found.base is None else found.copy(order="K")
-    return small_array(own) if own.size <= limit else to_array(own, owned=True)
+    count(_SAVED)
+    return lift(memory[where])
 
 
 def from_small(host: np.ndarray, key: Any) -> Any:
@@ -69,7 +65,7 @@ def from_small(host: np.ndarray, key: Any) -> Any:
     too: how much it is, or whether it is inside, has to be known at once anyway. None for other
     keys."""
     limit = largest()
-    if not limit or type(key) not in ARRAYS or key._host is not None or not _can_pick(key):
+    if not limit or type(key) not in ARRAYS or key._host is not None or not can_pick(key):
         return None
     shape = key._layout.shape
     if key._code == "b1":
@@ -81,12 +77,6 @@ def from_small(host: np.ndarray, key: Any) -> Any:
     key._flush()
     where = window(key, size_of(shape))
     return None if where is None else small_array(call_as_user(host.__getitem__, where))
-
-
-def _can_pick(key: Any) -> bool:
-    """Whether an array of the engine may be computed for being a key: what it says of the result
-    has to be known at once."""
-    return key._code[0] in "biu" and key._storage.device == "cpu"
 
 
 def _filtered(array: Any, mask: Any, limit: int) -> Any:
@@ -123,8 +113,8 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
     limit, shape = largest(), array.shape
     if not limit or type(array) not in ARRAYS or array._host is not None:
         return None
-    index = _part(indices, limit) if type(indices) is list else at_hand(indices, limit)
-    if index is None or index is _UNKNOWN or np.result_type(index).kind not in "iu":
+    index = part_of(indices, limit) if type(indices) is list else at_hand(indices, limit)
+    if index is None or index is UNKNOWN or np.result_type(index).kind not in "iu":
         return None
     if np.size(index) * size_of(shape) > limit * shape[axis]:
         return None
@@ -155,73 +145,15 @@ def _is_read(node: Node, by: Node) -> bool:
     return False
 
 
-_UNKNOWN = object()
-
-
-def _part(item: Any, limit: int) -> Any:
-    """A part of a key for NumPy; _UNKNOWN for those that are not at hand, or large."""
-    if type(item) in (int, slice) or item is None or item is ...:
-        return item
-    if type(item) is list:
-        made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
-    elif type(item) in ARRAYS or type(item) is np.ndarray:
-        is_engines = type(item) in ARRAYS and item._host is None
-        if is_engines and size_of(item._layout.shape) <= limit and _can_pick(item):
-            item._flush()
-        made = at_hand(item, limit)
-    else:
-        made = None
-    is_index = made is not None and made.dtype.kind in "biu" and made.size <= limit
-    return made if is_index else _UNKNOWN
-
-
-def _holds_numbers(items: list[Any]) -> bool:
-    return all(type(item) is int for item in items)
-
-
-def _count(shape: tuple[int, ...], parts: list[Any]) -> float:
-    """How many elements a key picks, at most; infinitely many for what is not looked into."""
-    if any(part is None or part is ... for part in parts):
-        return math.inf
-    arrays: list[tuple[int, ...]] = []
-    axis, count = 0, 1
-    for part in parts:
-        is_array = isinstance(part, np.ndarray | np.generic)
-        is_mask = is_array and part.dtype == bool
-        extents = shape[axis : axis + (part.ndim if is_mask else 1)]
-        if is_mask and part.shape != extents or not is_mask and not extents:
-            return math.inf  # a mask of another shape, or more parts than axes
-        if is_mask:
-            arrays.append((int(np.count_nonzero(part)),))
-        elif is_array:
-            arrays.append(part.shape)
-        elif type(part) is slice:
-            count *= len(range(*part.indices(extents[0])))
-        axis += len(extents)
-    return count * size_of(shape[axis:]) * _together(arrays)
-
-
-def _together(shapes: list[tuple[int, ...]]) -> float:
-    """How many elements arrays in a key have when they are broadcast; infinitely many where they
-    cannot be, which the engine says."""
-    if all(shape == shapes[0] for shape in shapes[1:]):
-        return math.prod(shapes[0]) if shapes else 1
-    try:
-        return math.prod(np.broadcast_shapes(*shapes))
-    except ValueError:
-        return math.inf
-
-
 def assigned(array: Any, key: Any, value: Any) -> bool:
     """Whether array[key] = value is done: for a key of slices and integers, where few elements of
     settled memory change and the value is at hand; both are computed where a loop writes them.
     Raises: what NumPy does."""
     if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
-    if any(map(_is_pick, key)) if type(key) is tuple else _is_index(key):
-        return _are_assigned(array, key, value)
-    if type(key) in ARRAYS and key._code == "b1":
-        return _are_chosen(array, key, value)
+    if has_arrays(key):
+        is_chosen = _is_mask(array, key)
+        return _are_chosen(array, key, value) if is_chosen else _are_assigned(array, key, value)
     found = _target(array, key, value)
     if found is None:
         return False
@@ -258,30 +190,42 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
 
 
 def _are_assigned(array: Any, key: Any, value: Any) -> bool:
-    """Whether array[key] = value is done for a key with small arrays of integers, or masks beside
-    other parts."""
+    """Whether array[key] = value is done for a key with small arrays of integers, or masks of some
+    axes."""
+    return _changed_at(np.ndarray.__setitem__, array, key, value)
+
+
+def applied(method: Callable[..., None], array: Any, key: Any, values: Sequence[Any]) -> bool:
+    """Whether a method `at` of a ufunc of NumPy's is done for a key with small arrays of integers,
+    or masks of some axes. Raises: what it does."""
+    if array._host is not None or array._writeable is not True or current_modes().is_immediate:
+        return False
+    is_simple = len(values) == 1 and has_arrays(key) and not _is_mask(array, key)
+    return is_simple and _changed_at(method, array, key, values[0])
+
+
+def _changed_at(function: Callable[..., None], array: Any, key: Any, value: Any) -> bool:
+    """Whether a function of NumPy's has changed the elements that a key with arrays picks."""
     limit = largest()
-    keys = key if type(key) is tuple else (key,)
     if not limit or array._storage.device != "cpu":
         return False
-    if any(type(item) in (np.ndarray, *ARRAYS) and not _is_pick(item) for item in keys):
+    found = for_numpy(key, array._layout.shape, limit)
+    if found is None:
         return False
     if _is_scattered(array._storage.node):
         compute(array, value)
-    given, parts = _given(array, value), [_part(item, limit) for item in keys]
-    if given is None or any(part is _UNKNOWN for part in parts):
-        return False
-    if not 0 < _count(array._layout.shape, parts) <= AT_ONCE or not _settles(array):
+    given = _given(array, value)
+    where, size = found
+    if given is None or not 0 < size <= AT_ONCE or not _settles(array):
         return False
     count(_SAVED)
-    where = tuple(parts) if type(key) is tuple else parts[0]
-    return change(array, array._layout, np.ndarray.__setitem__, where, given)
+    return change(array, array._layout, function, where, given)
 
 
 def _are_chosen(array: Any, mask: Any, value: Any) -> bool:
     """Whether array[mask] = value is done for a number, and a mask of all of the array."""
     limit = largest()
-    if type(value) not in _SIMPLE or not limit or mask.shape != array._layout.shape:
+    if type(value) not in _SIMPLE or not limit:
         return False
     where = at_hand(mask, reach((array, mask), limit))
     if not isinstance(where, np.ndarray) or not _settles(array):
@@ -295,15 +239,10 @@ def _is_scattered(node: Node) -> bool:
     return node.buffer is None and type(node) is Update and len(node.srcs) > 2
 
 
-def _is_index(item: Any) -> bool:
-    """Whether a part of a key may be an array of integers."""
-    return type(item) is list or type(item) in (np.ndarray, *ARRAYS) and item.dtype.kind in "iu"
-
-
-def _is_pick(item: Any) -> bool:
-    """Whether a part of a key of several may be an array of integers, or a mask."""
-    is_mask = type(item) in (np.ndarray, *ARRAYS) and item.dtype == bool
-    return is_mask and item.ndim > 0 or _is_index(item)
+def _is_mask(array: Any, key: Any) -> bool:
+    """Whether a key is one mask of all of an array."""
+    is_array = type(key) is np.ndarray or type(key) in ARRAYS
+    return is_array and key.dtype == bool and key.shape == array._layout.shape
 
 
 #: Bytes of arrays that are filled when a part of them is written.

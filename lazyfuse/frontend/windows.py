@@ -365,7 +365,7 @@ def beside(
 ) -> Method:
     """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `larger` and
     `announce` as in `called`."""
-    if rule is Rule.NONE:
+    if rule in (Rule.NONE, Rule.PLACES):
         return engine
 
     @wraps(engine)

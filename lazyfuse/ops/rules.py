@@ -30,6 +30,8 @@ class Rule(IntEnum):
     #: The first three by position: NumPy would be asked at once anyway, or the result is as large
     #: as a few.
     ANY = 5
+    #: None, but the first may be written where the second, a key with arrays, picks few elements.
+    PLACES = 6
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -59,12 +61,12 @@ METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
     "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
-    SPREAD="clip",
+    SPREAD="clip take",
     PAIR="dot",
     TIMES="repeat",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat")
+OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat", PLACES="at")
 
 
 class Middling(NamedTuple):

@@ -331,7 +331,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "UFUNCS": sample.ufuncs, "CALL_NAME": sys.intern("__call__"),
         **{
             name: _Place(numpy_interface.address(getattr(numpy_interface, name)))
-            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY")
+            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY", "COUNT_NONZERO")
         },
     }  # fmt: skip
 

@@ -16,6 +16,8 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 WEAK_OBJECT, WEAK_NEXT = 2 * _WORD, 6 * _WORD
 #: The byte of a list where the address of its items stands (PyListObject of listobject.h).
 LIST_ITEMS = 3 * _WORD
+#: The byte of a slice where its start, stop and step stand (PySliceObject of sliceobject.h).
+SLICE_PARTS = 2 * _WORD
 #: How a function takes its arguments (CPython's methodobject.h).
 METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS = 4, 8, 0x80, 0x82
 
@@ -167,7 +169,16 @@ def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:
 
 def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
-    return _are_known_references() and _is_known_next() and _is_known_list()
+    is_known = _are_known_references() and _is_known_next() and _is_known_list()
+    return is_known and _is_known_slice()
+
+
+def _is_known_slice() -> bool:
+    """Whether slices keep their parts where the code believes."""
+    parts = [object() for _ in range(3)]
+    probe = slice(*parts)
+    words = (ctypes.c_void_p * 3).from_address(id(probe) + SLICE_PARTS)
+    return [*words] == [*map(id, parts)]
 
 
 def _are_known_references() -> bool:

@@ -138,7 +138,7 @@ OBJECTS = (
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT"),
-    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY"),
+    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
@@ -216,7 +216,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
               "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
-              "T_LEN": _method("len"), "T_ITER": _method("iter")}  # fmt: skip
+              "T_LEN": _method("len"), "T_ITER": _method("iter"),
+              "T_ELLIPSIS": ELLIPSIS, "T_NONE_TYPE": NONE_TYPE}  # fmt: skip
     words |= {
         **_KINDS,
         "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
@@ -268,10 +269,11 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
 
 def _rule(name: str) -> int:
     """The rule of a method that is called by name, or of an operator; of others than the array
-    itself Python decides."""
+    itself, but for an index, Python decides."""
     public = name.removesuffix("_method")
-    is_first = RULES.get(public) is Rule.FIRST
-    return in_one(Rule.FIRST, middling(public)) if is_first else int(Rule.NONE)
+    rule = RULES.get(public, Rule.NONE)
+    is_own = rule is Rule.FIRST or public == "take"
+    return in_one(rule, middling(public)) if is_own else int(Rule.NONE)
 
 
 def _deferred_method(name: str) -> str:

@@ -60,7 +60,7 @@ define internal i32 @quick_set(ptr %self, ptr %key, ptr %value) {
   %is_large = icmp eq ptr %host, null
   br i1 %is_large, label %no, label %look
 look:
-  %is_basic = call i1 @is_basic(ptr %key)
+  %is_basic = call i1 @is_basic_key(ptr %key)
   br i1 %is_basic, label %operand, label %no
 operand:
   %given = call ptr @operand(ptr %value, ptr %host, i1 true)

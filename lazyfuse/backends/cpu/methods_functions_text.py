@@ -274,7 +274,18 @@ ask:
 fail:
   ret ptr null
 small:
-  %rule = call i64 @rule_of(ptr %self)
+  %own_rule = call i64 @rule_of(ptr %self)
+  %writes = icmp eq i64 %own_rule, RULE_PLACES
+  br i1 %writes, label %places, label %by_rule
+places:
+  %applied = call i32 @applied(ptr %numpys, ptr %args, i64 %count, ptr %names)
+  switch i32 %applied, label %fail [ i32 1, label %done  i32 0, label %by_rule ]
+done:
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+by_rule:
+  %rule = phi i64 [ %own_rule, %small ], [ RULE_NONE, %places ]
   %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names, i64 %rule)
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give

@@ -1,77 +1,20 @@
-"""Elements of computed memory that integers pick, and that are written through integers, as LLVM
-text; see `methods.py`."""
+"""Elements of computed memory that keys with arrays pick, and that are written through such keys,
+as LLVM text; see `methods.py`."""
 
 from __future__ import annotations
 
+from lazyfuse.backends.cpu import methods_keys_text, methods_picked_text
 from lazyfuse.ops.rules import PICKED
 
-#: Elements that are picked or written at most; the items of a list that is looked into.
-BOUNDS = {"PICKED_MOST": PICKED, "LISTED_MOST": 256}
+#: Elements that are picked or written at most; with the bounds of keys.
+BOUNDS = {"PICKED_MOST": PICKED, **methods_keys_text.BOUNDS, **methods_picked_text.BOUNDS}
 
-PLACES = """
-; an array of NumPy's of a key: of ours that is at hand, of NumPy's that has axes, a list of some
-; ints; with a reference. Null for others, and for an exception
-define internal ptr @array_of_key(ptr %key) {
-  %is_ours = call i1 @is(ptr %key, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %other
-ours:
-  %own = call ptr @host_or_memory(ptr %key)
-  ret ptr %own
-other:
-  %is_array = call i1 @is(ptr %key, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %look
-array:
-  %axes = get i32 %key[ND]
-  %has_axes = icmp ne i32 %axes, 0
-  br i1 %has_axes, label %same, label %no
-same:
-  call void @Py_IncRef(ptr %key)
-  ret ptr %key
-look:
-  %is_list = call i1 @is(ptr %key, i64 T_LIST)
-  br i1 %is_list, label %list, label %no
-list:
-  %count = call i64 @PyList_Size(ptr %key)
-  %less = sub i64 %count, 1
-  %is_short = icmp ult i64 %less, LISTED_MOST
-  br i1 %is_short, label %next, label %no
-next:
-  %i = phi i64 [ 0, %list ], [ %after, %item ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %make, label %item
-item:
-  %number = call ptr @PyList_GetItem(ptr %key, i64 %i)
-  %is_int = call i1 @is(ptr %number, i64 T_INT)
-  %after = add i64 %i, 1
-  br i1 %is_int, label %next, label %no
-make:
-  %maker = call ptr @object(i64 T_AS_ARRAY)
-  %made = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %maker, ptr %key, ptr null)
-  ret ptr %made
-no:
-  ret ptr null
-}
-
-; the same, of integers that pick
-define internal ptr @index_of(ptr %key) {
-  %array = call ptr @array_of_key(ptr %key)
-  %is_none = icmp eq ptr %array, null
-  br i1 %is_none, label %no, label %look
-look:
-  %is_integer = call i1 @has_index_dtype(ptr %array)
-  br i1 %is_integer, label %give, label %drop
-give:
-  ret ptr %array
-drop:
-  call void @Py_DecRef(ptr %array)
-  br label %no
-no:
-  ret ptr null
-}
-
-; the elements that one array of integers picks along the first axis of memory, where they are few;
-; null where they are not, and for an exception
+PLACES = (
+    methods_keys_text.KEYS
+    + methods_picked_text.PICKED_SIZES
+    + """
+; the elements that a key with arrays picks of memory, where they are few; null where they are not,
+; and for an exception
 define internal ptr @gathered(ptr %self, ptr %key) {
   %objects = alloca [2 x ptr]
   put ptr %self, %objects[0]
@@ -84,51 +27,126 @@ sizes:
   %are_any = icmp sgt i64 %eager, 0
   br i1 %are_any, label %take_key, label %no
 take_key:
-  %index = call ptr @index_of(ptr %key)
-  %has_none = icmp eq ptr %index, null
+  %where = call ptr @key_of_arrays(ptr %key)
+  %has_none = icmp eq ptr %where, null
   br i1 %has_none, label %no, label %open
 open:
   %memory = call ptr @host_or_memory(ptr %self)
   %is_away = icmp eq ptr %memory, null
   br i1 %is_away, label %drop_key, label %count
 count:
-  %size = call i64 @picked_size(ptr %memory, ptr %index)
+  %size = call i64 @picked_size(ptr %memory, ptr %where)
   %most = call i64 @llvm.smax.i64(i64 %eager, i64 PICKED_MOST)
-  %before = sub i64 %size, 1
-  %is_small = icmp ult i64 %before, %most
+  %is_small = icmp ule i64 %size, %most
   br i1 %is_small, label %pick, label %drop
 pick:
-  %value = call ptr @PyObject_GetItem(ptr %memory, ptr %index)
+  %value = call ptr @PyObject_GetItem(ptr %memory, ptr %where)
   call void @Py_DecRef(ptr %memory)
-  call void @Py_DecRef(ptr %index)
-  %made = call ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects)
+  call void @Py_DecRef(ptr %where)
+  %made = call ptr @picked_for_user(ptr %value, i64 %size, ptr %objects)
   ret ptr %made
 drop:
   call void @Py_DecRef(ptr %memory)
   br label %drop_key
 drop_key:
-  call void @Py_DecRef(ptr %index)
+  call void @Py_DecRef(ptr %where)
   br label %no
 no:
   ret ptr null
 }
 
-; the extent of the first axis; 0 where there is none
-define internal i64 @rows_of(ptr %array) {
-  %axes = get i32 %array[ND]
-  %has_none = icmp eq i32 %axes, 0
-  br i1 %has_none, label %none, label %look
+; what NumPy picked, so many elements, for the user: a view of an array of its own where its axes
+; stand otherwise than they were picked. Takes the reference; null for an exception
+define internal ptr @picked_for_user(ptr %value, i64 %size, ptr %objects) {
+  %raised = icmp eq ptr %value, null
+  br i1 %raised, label %whole, label %kind
+kind:
+  %is_array = call i1 @is(ptr %value, i64 T_NDARRAY)
+  br i1 %is_array, label %look, label %element
+element:
+  ret ptr %value
 look:
-  %extents = get ptr %array[DIMENSIONS]
-  %rows = load i64, ptr %extents
-  ret i64 %rows
-none:
-  ret i64 0
+  %base = get ptr %value[BASE]
+  %is_whole = icmp eq ptr %base, null
+  br i1 %is_whole, label %whole, label %part
+whole:
+  %made = call ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects)
+  ret ptr %made
+part:
+  %eager = call i64 @eager_size()
+  %is_small = icmp sle i64 %size, %eager
+  %is_own = call i1 @is_fresh_root(ptr %base, ptr null, i64 0)
+  %is_view = and i1 %is_small, %is_own
+  br i1 %is_view, label %view, label %lift
+lift:
+  %lifted = call ptr @adopted_or_lifted(ptr %value, ptr %objects, i64 2)
+  ret ptr %lifted
+view:
+  call void @Py_IncRef(ptr %base)
+  %none = call ptr @none()
+  %root = call ptr @wrapped(ptr %base, ptr %none)
+  %failed = icmp eq ptr %root, null
+  br i1 %failed, label %drop, label %wrap
+drop:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
+wrap:
+  %wrapped = call ptr @wrapped(ptr %value, ptr %root)
+  call void @Py_DecRef(ptr %root)
+  ret ptr %wrapped
 }
 
-; whether self[key] = value is done at once, for some elements of an array of the engine that an
-; array of integers picks along the first axis: 1, 0, or -1 with an exception
-define internal i32 @set_places(ptr %self, ptr %key, ptr %value) {
+; whether a method `at` of a ufunc is done at once: 1, 0, or -1 with an exception
+define internal i32 @applied(ptr %method, ptr %args, i64 %count, ptr %names) {
+  %are_three = icmp eq i64 %count, 3
+  %has_no_words = icmp eq ptr %names, null
+  %is_plain = and i1 %are_three, %has_no_words
+  br i1 %is_plain, label %look, label %no
+look:
+  %array = get ptr %args[0]
+  %is_engines = call i1 @is_engines(ptr %array)
+  br i1 %is_engines, label %apply, label %no
+apply:
+  %key = get ptr %args[1]
+  %value = get ptr %args[2]
+  %done = call i32 @set_places(ptr %array, ptr %key, ptr %value, ptr %method)
+  ret i32 %done
+no:
+  ret i32 0
+}
+
+; what is assigned as `assigned_value` gives it, or a list of some real numbers, with a reference;
+; null for others, and for an exception
+define internal ptr @assigned_values(ptr %value) {
+  %is_list = call i1 @is(ptr %value, i64 T_LIST)
+  br i1 %is_list, label %list, label %other
+list:
+  %count = call i64 @PyList_Size(ptr %value)
+  %is_short = icmp sle i64 %count, LISTED_MOST
+  br i1 %is_short, label %next, label %no
+next:
+  %i = phi i64 [ 0, %list ], [ %after, %item ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %same, label %item
+item:
+  %number = call ptr @PyList_GetItem(ptr %value, i64 %i)
+  %is_real = call i1 @is_real_number(ptr %number)
+  %after = add i64 %i, 1
+  br i1 %is_real, label %next, label %no
+same:
+  call void @Py_IncRef(ptr %value)
+  ret ptr %value
+other:
+  %given = call ptr @assigned_value(ptr %value)
+  ret ptr %given
+no:
+  ret ptr null
+}
+
+; whether self[key] = value is done at once, for some elements of an array of the engine that a key
+; with arrays picks; or a method `at` of a ufunc where it is not null: 1, 0, or -1 with an
+; exception
+define internal i32 @set_places(ptr %self, ptr %key, ptr %value, ptr %method) {
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
   br i1 %are_any, label %immediate, label %answer
@@ -137,57 +155,92 @@ immediate:
   %is_immediate = icmp eq ptr %modes, null
   br i1 %is_immediate, label %answer, label %take_key
 take_key:
-  %index = call ptr @index_of(ptr %key)
-  %has_none = icmp eq ptr %index, null
+  %where = call ptr @key_of_arrays(ptr %key)
+  %has_none = icmp eq ptr %where, null
   br i1 %has_none, label %answer, label %take_value
 take_value:
-  %given = call ptr @assigned_value(ptr %value)
+  %given = call ptr @assigned_values(ptr %value)
   %is_unknown = icmp eq ptr %given, null
   br i1 %is_unknown, label %drop_key, label %lock
 lock:
   %locked = call i1 @lock()
   br i1 %locked, label %write, label %drop_value
 write:
-  %done = call i32 @set_places_locked(ptr %self, ptr %index, ptr %given)
-  call void @Py_DecRef(ptr %index)
+  %done = call i32
+    @set_places_locked(ptr %self, ptr %where, ptr %given, ptr %method)
+  call void @Py_DecRef(ptr %where)
   %outcome = call i32 @end_change(i32 %done, ptr %given)
   ret i32 %outcome
 drop_value:
   call void @Py_DecRef(ptr %given)
   br label %drop_key
 drop_key:
-  call void @Py_DecRef(ptr %index)
+  call void @Py_DecRef(ptr %where)
   br label %answer
 answer:
   %nothing = call i32 @not_done()
   ret i32 %nothing
 }
 
-; the same with the lock, for a value that NumPy takes. Arrays of other dtypes are Python's
-define internal i32 @set_places_locked(ptr %self, ptr %index, ptr %given) {
+; the same with the lock, for a value that NumPy takes; one that it casts to another kind of
+; numbers is Python's, and so is one for all that a mask picks
+define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given,
+                                        ptr %method) {
   %window = call ptr @writable(ptr %self, i64 9223372036854775807)
   %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %answer, label %count
-count:
-  %size = call i64 @picked_size(ptr %window, ptr %index)
-  %less = sub i64 %size, 1
-  %is_small = icmp ult i64 %less, PICKED_MOST
-  br i1 %is_small, label %kind, label %drop
+  br i1 %is_away, label %answer, label %kind
 kind:
+  %is_taken = call i1 @is_cast_quietly(ptr %given, ptr %window)
+  br i1 %is_taken, label %count, label %drop
+count:
+  %size = call i64 @picked_size(ptr %window, ptr %where)
+  %is_small = icmp ule i64 %size, PICKED_MOST
+  br i1 %is_small, label %words, label %drop
+words:
+  %is_plain = icmp eq ptr %method, null
+  br i1 %is_plain, label %value, label %listen
+value:
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
-  br i1 %is_array, label %dtypes, label %begin
+  br i1 %is_array, label %dtypes, label %one
+one:
+  %is_whole = call i1 @is_whole_mask(ptr %window, ptr %where)
+  br i1 %is_whole, label %drop, label %number
 dtypes:
   %own = get ptr %window[DESCR]
   %theirs = get ptr %given[DESCR]
-  %is_alike = icmp eq ptr %own, %theirs
-  br i1 %is_alike, label %begin, label %drop
-begin:
+  %is_same = icmp eq ptr %own, %theirs
+  br i1 %is_same, label %renew, label %listen
+number:
+  %is_quiet = call i1 @is_quiet(ptr %self, ptr %given)
+  br i1 %is_quiet, label %renew, label %listen
+renew:
+  %is_renewed = call i1 @renewed(ptr %self)
+  br i1 %is_renewed, label %set, label %fail
+set:
+  %quiet_status = call i32 @PyObject_SetItem(ptr %window, ptr %where, ptr %given)
+  br label %done
+listen:
   %context = call ptr @begin_change(ptr %self)
   %no_context = icmp eq ptr %context, null
-  br i1 %no_context, label %fail, label %set
-set:
-  %status = call i32 @PyObject_SetItem(ptr %window, ptr %index, ptr %given)
+  br i1 %no_context, label %fail, label %set_heard
+set_heard:
+  br i1 %is_plain, label %assign, label %apply
+assign:
+  %heard_status = call i32 @PyObject_SetItem(ptr %window, ptr %where, ptr %given)
+  br label %heard
+apply:
+  %returned = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
+    ptr %method, ptr %window, ptr %where, ptr %given, ptr null)
+  %has_failed = icmp eq ptr %returned, null
+  call void @Py_DecRef(ptr %returned)
+  %applied_status = sext i1 %has_failed to i32
+  br label %heard
+heard:
+  %told_status = phi i32 [ %heard_status, %assign ], [ %applied_status, %apply ]
   call void @stop_listening(ptr %context)
+  br label %done
+done:
+  %status = phi i32 [ %quiet_status, %set ], [ %told_status, %heard ]
   call void @Py_DecRef(ptr %window)
   %is_fine = icmp eq i32 %status, 0
   %outcome = select i1 %is_fine, i32 1, i32 -1
@@ -203,24 +256,47 @@ answer:
   ret i32 %nothing
 }
 
-; how many elements an index picks along the first axis; 0 where there is none
-define internal i64 @picked_size(ptr %memory, ptr %index) {
-  %picked = call i64 @elements(ptr %index)
-  %all = call i64 @elements(ptr %memory)
-  %rows = call i64 @rows_of(ptr %memory)
-  %has_rows = icmp sgt i64 %rows, 0
-  %divisor = select i1 %has_rows, i64 %rows, i64 1
-  %each = sdiv i64 %all, %divisor
-  %product = mul i64 %picked, %each
-  %size = select i1 %has_rows, i64 %product, i64 0
-  ret i64 %size
+; whether a value is cast to the dtype of an array within a kind of numbers, or to a wider kind, so
+; that NumPy warns of conditions of arithmetic alone
+define internal i1 @is_cast_quietly(ptr %given, ptr %array) {
+  %own = call i32 @kind_rank(ptr %array)
+  %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
+  br i1 %is_array, label %dtypes, label %number
+dtypes:
+  %theirs = call i32 @kind_rank(ptr %given)
+  %is_known = call i1 @has_known_dtype(ptr %given)
+  %is_wider = icmp sle i32 %theirs, %own
+  %is_cast = and i1 %is_known, %is_wider
+  ret i1 %is_cast
+number:
+  %kind = call ptr @kind(ptr %given)
+  %is_complex = call i1 @is_between(ptr %kind, i64 LAST_REAL, i64 LAST_COMPLEX)
+  %holds_complex = icmp eq i32 %own, 4
+  %is_real = xor i1 %is_complex, true
+  %fits = or i1 %is_real, %holds_complex
+  ret i1 %fits
 }
 
-; whether an array has a dtype of integers that picks
-define internal i1 @has_index_dtype(ptr %array) {
+; the kind of the dtype of an array: 0 bool, 1 unsigned, 2 integers, 3 floats, 4 complex; 5 others
+define internal i32 @kind_rank(ptr %array) {
   %number = call i32 @dtype_number(ptr %array)
-  %less = sub i32 %number, 1
-  %is_integer = icmp ult i32 %less, 10
-  ret i1 %is_integer
+  switch i32 %number, label %other [
+    i32 0, label %bool  i32 2, label %unsigned  i32 4, label %unsigned  i32 6, label %unsigned
+    i32 8, label %unsigned  i32 10, label %unsigned  i32 1, label %integer  i32 3, label %integer
+    i32 5, label %integer  i32 7, label %integer  i32 9, label %integer  i32 11, label %float
+    i32 12, label %float  i32 23, label %float  i32 14, label %complex  i32 15, label %complex ]
+bool:
+  ret i32 0
+unsigned:
+  ret i32 1
+integer:
+  ret i32 2
+float:
+  ret i32 3
+complex:
+  ret i32 4
+other:
+  ret i32 5
 }
 """
+)

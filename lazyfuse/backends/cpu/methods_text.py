@@ -272,9 +272,10 @@ no:
 """
 
 ITEM = """
-; a key with ints of Python in place of int64, with a reference; null where there is none of those
+; a key with ints of Python in place of NumPy's, with a reference; null where there is none of
+; those
 define internal ptr @in_ints(ptr %key) {{
-  %is_alone = call i1 @is(ptr %key, i64 {int64})
+  %is_alone = call i1 @is_numpys_integer(ptr %key)
   br i1 %is_alone, label %alone, label %look
 alone:
   %number = call ptr @PyNumber_Index(ptr %key)
@@ -294,7 +295,7 @@ next:
   br i1 %is_over, label %no, label %ask
 ask:
   %item = call ptr @tuple_item(ptr %key, i64 %i)
-  %is_numpys = call i1 @is(ptr %item, i64 {int64})
+  %is_numpys = call i1 @is_numpys_integer(ptr %item)
   %after = add i64 %i, 1
   br i1 %is_numpys, label %make, label %next
 make:
@@ -307,7 +308,7 @@ fill:
   br i1 %is_full, label %done, label %part
 part:
   %old = call ptr @tuple_item(ptr %key, i64 %j)
-  %is_long = call i1 @is(ptr %old, i64 {int64})
+  %is_long = call i1 @is_numpys_integer(ptr %old)
   br i1 %is_long, label %convert, label %keep
 convert:
   %converted = call ptr @PyNumber_Index(ptr %old)
@@ -355,7 +356,7 @@ again:
 give_seen:
   ret ptr %seen
 small:
-  %basic = call i1 @is_basic(ptr %key)
+  %basic = call i1 @is_basic_key(ptr %key)
   br i1 %basic, label %run, label %slow
 run:
   call void @Py_IncRef(ptr %host)
@@ -367,6 +368,9 @@ run:
   %made = call ptr @wrapped(ptr %value, ptr %owner)
   ret ptr %made
 slow:
+  %is_in_engine = call i1 @is_engines(ptr %self)
+  br i1 %is_in_engine, label %gather, label %ask
+ask:
   %small_picked = call ptr @small_item(ptr %self, ptr %key)
   %is_large = icmp eq ptr %small_picked, null
   br i1 %is_large, label %gather, label %pick
@@ -375,7 +379,7 @@ gather:
   %is_unpicked = icmp eq ptr %gathered, null
   br i1 %is_unpicked, label %general, label %pick
 pick:
-  %picked = phi ptr [ %small_picked, %slow ], [ %gathered, %gather ]
+  %picked = phi ptr [ %small_picked, %ask ], [ %gathered, %gather ]
   ret ptr %picked
 general:
   %keys = alloca [1 x ptr]

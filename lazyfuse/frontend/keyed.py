@@ -1,0 +1,116 @@
+"""Keys with arrays in them that are at hand: as NumPy takes them, and how many elements they pick.
+
+Machine code does the same (`backends/cpu/methods_keys_text.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lazyfuse.frontend.rerecord import ARRAYS
+from lazyfuse.frontend.windows import at_hand
+from lazyfuse.ops.shapes import size_of
+
+#: What stands for a part of a key that is not at hand, or large.
+UNKNOWN = object()
+_INTEGERS = frozenset(
+    (int, np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8)
+)
+_BASIC = _INTEGERS | {slice, type(None), type(...)}
+
+
+def has_arrays(key: Any) -> bool:
+    """Whether a key is, or has in it, an array or a list."""
+    kinds = map(type, key) if type(key) is tuple else (type(key),)
+    return any(kind in ARRAYS or kind in _ARRAYS for kind in kinds)
+
+
+_ARRAYS = frozenset((np.ndarray, list))
+
+
+def for_numpy(key: Any, shape: tuple[int, ...], limit: int) -> tuple[Any, float] | None:
+    """A key as NumPy takes it, and how many elements of an array of this shape it picks:
+    infinitely many for what is not looked into. None where parts of it are not at hand, or have
+    more elements than `limit`."""
+    if type(key) is not tuple:
+        part = part_of(key, limit)
+        return None if part is UNKNOWN else (part, _count(shape, (part,)))
+    parts = tuple([part_of(item, limit) for item in key])
+    return None if any(part is UNKNOWN for part in parts) else (parts, _count(shape, parts))
+
+
+def part_of(item: Any, limit: int) -> Any:
+    """A part of a key for NumPy; UNKNOWN for those that are not at hand, or large."""
+    kind = type(item)
+    if kind in _BASIC:
+        return item
+    if kind is list:
+        made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
+    elif kind in ARRAYS:
+        if item._host is None and size_of(item._layout.shape) <= limit and can_pick(item):
+            item._flush()
+        made = at_hand(item, limit)
+    else:
+        made = at_hand(item, limit) if kind is np.ndarray else None
+    is_index = made is not None and made.dtype.kind in "biu" and made.size <= limit
+    return made if is_index else UNKNOWN
+
+
+def can_pick(key: Any) -> bool:
+    """Whether an array of the engine may be computed for being a key: what it says of the result
+    has to be known at once."""
+    return key._code[0] in "biu" and key._storage.device == "cpu"
+
+
+def _holds_numbers(items: list[Any]) -> bool:
+    return _INTEGERS.issuperset(map(type, items))
+
+
+def _count(shape: tuple[int, ...], parts: tuple[Any, ...]) -> float:
+    """How many elements a key picks; infinitely many for what is not looked into."""
+    taken = sum(map(_axes_of, parts))
+    if taken > len(shape) or sum(part is ... for part in parts) > 1:
+        return math.inf
+    arrays: list[tuple[int, ...]] = []
+    axis, count = 0, 1
+    for part in parts:
+        if part is None:
+            continue
+        stop = axis + (len(shape) - taken if part is ... else _axes_of(part))
+        extents = shape[axis:stop]
+        if part is ...:
+            count *= size_of(extents)
+        elif type(part) is slice:
+            count *= len(range(*part.indices(extents[0])))
+        elif isinstance(part, np.ndarray | np.generic):
+            if part.dtype != bool:
+                arrays.append(part.shape)
+            elif part.shape == extents:
+                arrays.append((int(np.count_nonzero(part)),))
+            else:
+                return math.inf
+        axis = stop
+    together = _together(arrays)
+    return together if together == math.inf else count * size_of(shape[axis:]) * together
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes a part of a key uses up."""
+    if part is None or part is ...:
+        return 0
+    is_mask = isinstance(part, np.ndarray | np.generic) and part.dtype == bool
+    return part.ndim if is_mask else 1
+
+
+def _together(shapes: list[tuple[int, ...]]) -> float:
+    """How many elements arrays in a key have when they are broadcast; infinitely many where they
+    cannot be, which the engine says."""
+    if all(shape == shapes[0] for shape in shapes[1:]):
+        return math.prod(shapes[0]) if shapes else 1
+    try:
+        return math.prod(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return math.inf
