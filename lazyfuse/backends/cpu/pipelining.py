@@ -9,7 +9,7 @@ Vector math is one long chain of steps that wait for each other. A core reaches 
 instructions ahead, which is about one vector of a long body, so most of its units wait. In the
 loop above the stages are independent of each other. The body is written once: before the first
 vector and after the last one, stages compute a vector again, and what they store is not kept.
-Loads are repeated in each stage that reads them, other values are carried in slots.
+Loads are repeated in each stage that reads them, other values are carried.
 
 Which stage a step belongs to: `stages.py`. What comes before: `emit_rounds.py`.
 """
@@ -101,7 +101,6 @@ class _Iteration:
         self.is_kept = writer.value(f"icmp sge i64 {position}, {behind}")
         self.lines: list[Line] = []
         self.made: set[str] = set()  # names of what is repeated or carried
-        self.ends: list[str] = []
 
     def _place(self, position: str, end: str, stage: int) -> str:
         """Where the vector of a stage lies."""
@@ -128,13 +127,13 @@ class _Iteration:
             self._add(line, line.name, stage)
         for number in ordered(steps_of(self.lines), self.writer.registers):
             self._put(self.lines[number])
-        self.writer.lines += self.ends
 
     def _put(self, line: Line) -> None:
         """A line in its place; what comes from before a branch now comes from this block."""
         writer = self.writer
         if line.operation != "branch":
-            writer.lines.append(line.text)
+            if line.operation != "phi":  # the loop begins with these
+                writer.lines.append(line.text)
             return
         before = writer.block
         for text in line.text.split("\n"):
@@ -193,12 +192,9 @@ class _Iteration:
         return name
 
     def _carry(self, before: str, name: str, kind: str) -> None:
-        """Give a value another name in the next iteration."""
-        slot = self.writer.slot(kind)
-        self.writer.head.append(f"store {kind} {_one(kind)}, ptr {slot}, align 8")
-        text = f"{name} = load {kind}, ptr {slot}, align 8"
-        self.lines.insert(0, Line(text, name, "phi", []))
-        self.ends.append(f"store {kind} {before}, ptr {slot}, align 8")
+        """Give a value another name in the next iteration, in the next round, too."""
+        self.writer.carry(kind, name, _one(kind), before)
+        self.lines.insert(0, Line(f"{name} = phi {kind}", name, "phi", []))
 
 
 def _read(texts: Sequence[str]) -> list[Line]:
