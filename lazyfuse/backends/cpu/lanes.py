@@ -3,7 +3,9 @@ for what vector math does not cover.
 
 The lanes are walked inside a helper function of the module, out of line and cold, behind one
 branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
-and a branch.
+and a branch. But a call has no registers for what is alive around it, which LLVM keeps in memory
+then, in the common case, too: so flags are raised where they are asked for, and the helper, one
+for all functions, leaves half of the registers alone.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from lazyfuse.backends.cpu.vector import Operand, VectorWriter
 
 _TYPES = {"f4": "float", "f8": "double"}
+#: A convention by which functions that use the upper half of the vector registers save them first.
+_SPARING = "intel_ocl_bicc "
 
 
 def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
@@ -34,7 +38,9 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     if writer.lanes == 1:
         result = writer.call(symbol, dtype, args)
     else:
-        result = writer.call(_lane_loop(writer, symbol, scalar, len(args)), dtype, operands)
+        callee = _lane_loop(writer, scalar, len(args))
+        given = "".join(f", {writer.type(each.dtype)} {each.name}" for each in operands)
+        result = writer.assign(f"call {callee}(ptr @{symbol}{given})", dtype)
     writer.lines.append(f"br label %{done}")
     writer.label(done)
     merged = f"phi {writer.type(dtype)} [ {fast.name}, %{before} ], [ {result.name}, %{slow} ]"
@@ -62,7 +68,7 @@ _RAISE_SSE = {
     "llvm.x86.sse.stmxcsr": "declare void @llvm.x86.sse.stmxcsr(ptr)",
     "llvm.x86.sse.ldmxcsr": "declare void @llvm.x86.sse.ldmxcsr(ptr)",
     "lanes.raise": """\
-define internal void @lanes.raise(i32 %flags) noinline cold {
+define internal void @lanes.raise(i32 %flags) alwaysinline {
   %state = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %state)
   %before = load i32, ptr %state
@@ -90,16 +96,18 @@ def _any_lane(writer: VectorWriter, condition: Operand) -> str:
     return writer.assign(f"icmp ne i{lanes} {bits.name}, 0", "b1").name
 
 
-def _lane_loop(writer: VectorWriter, symbol: str, scalar: str, arity: int) -> str:
-    """Define the helper that calls `symbol` for each lane that asks for it; return its name."""
+def _lane_loop(writer: VectorWriter, scalar: str, arity: int) -> str:
+    """Define the helper that calls a function for each lane that asks for it; return how it is
+    called, in words of its convention, type and name."""
     lanes = writer.lanes
-    helper = f"lanes.{symbol}.{lanes}"
+    helper = f"lanes.{scalar}{arity}.{lanes}"
     vector = f"<{lanes} x {scalar}>"
+    callee = f"{_SPARING if 'avx' in writer.features else ''}{vector} @{helper}"
     takes = "".join(f", {vector} %x{k}" for k in range(arity))
     picks = "\n".join(f"  %e{k} = extractelement {vector} %x{k}, i32 %i" for k in range(arity))
     gives = ", ".join(f"{scalar} %e{k}" for k in range(arity))
     writer.declarations[helper] = f"""\
-define internal {vector} @{helper}(<{lanes} x i1> %c, {vector} %fast{takes}) noinline cold {{
+define internal {callee}(ptr %f, <{lanes} x i1> %c, {vector} %fast{takes}) noinline cold {{
 entry:
   br label %test
 test:
@@ -109,7 +117,7 @@ test:
   br i1 %flag, label %slow, label %next
 slow:
 {picks}
-  %r = call {scalar} @{symbol}({gives})
+  %r = call {scalar} %f({gives})
   %new = insertelement {vector} %y, {scalar} %r, i32 %i
   br label %next
 next:
@@ -120,4 +128,4 @@ next:
 end:
   ret {vector} %z
 }}"""
-    return helper
+    return callee
