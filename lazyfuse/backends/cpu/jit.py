@@ -35,7 +35,7 @@ _OF_LOOPS = ("lsr", "constant-hoisting")
 #: Constants were loaded before a loop, where deep bodies have no register for them, and
 #: instructions put in order once more: a fifth of the time of compiling such bodies, which run as
 #: fast without, or faster.
-_OF_ORDER = (*_OF_LOOPS, "machine-licm", "post-ra")
+_OF_ORDER = (*_OF_LOOPS, "machine-licm", "post-ra", "copyprop")
 _MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
 
 
