@@ -4,8 +4,7 @@ for what vector math does not cover.
 The lanes are walked inside a helper function of the module, out of line and cold, behind one
 branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
 and a branch. But a call has no registers for what is alive around it, which LLVM keeps in memory
-then, in the common case, too: so flags are raised where they are asked for, and the helper, one
-for all functions, leaves half of the registers alone.
+then, in the common case, too: so flags, for which no function is needed, are raised in place.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from lazyfuse.backends.cpu.vector import Operand, VectorWriter
 
 _TYPES = {"f4": "float", "f8": "double"}
-#: A convention by which functions that use the upper half of the vector registers save them first.
-_SPARING = "intel_ocl_bicc "
 
 
 def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
@@ -38,9 +35,9 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     if writer.lanes == 1:
         result = writer.call(symbol, dtype, args)
     else:
-        callee = _lane_loop(writer, scalar, len(args))
+        helper = _lane_loop(writer, scalar, len(args))
         given = "".join(f", {writer.type(each.dtype)} {each.name}" for each in operands)
-        result = writer.assign(f"call {callee}(ptr @{symbol}{given})", dtype)
+        result = writer.assign(f"call {writer.type(dtype)} @{helper}(ptr @{symbol}{given})", dtype)
     writer.lines.append(f"br label %{done}")
     writer.label(done)
     merged = f"phi {writer.type(dtype)} [ {fast.name}, %{before} ], [ {result.name}, %{slow} ]"
@@ -97,17 +94,17 @@ def _any_lane(writer: VectorWriter, condition: Operand) -> str:
 
 
 def _lane_loop(writer: VectorWriter, scalar: str, arity: int) -> str:
-    """Define the helper that calls a function for each lane that asks for it; return how it is
-    called, in words of its convention, type and name."""
+    """Define the helper that calls a function for each lane that asks for it; return its name."""
     lanes = writer.lanes
     helper = f"lanes.{scalar}{arity}.{lanes}"
     vector = f"<{lanes} x {scalar}>"
-    callee = f"{_SPARING if 'avx' in writer.features else ''}{vector} @{helper}"
     takes = "".join(f", {vector} %x{k}" for k in range(arity))
     picks = "\n".join(f"  %e{k} = extractelement {vector} %x{k}, i32 %i" for k in range(arity))
     gives = ", ".join(f"{scalar} %e{k}" for k in range(arity))
     writer.declarations[helper] = f"""\
-define internal {callee}(ptr %f, <{lanes} x i1> %c, {vector} %fast{takes}) noinline cold {{
+define internal {vector} @{helper}(
+  ptr %f, <{lanes} x i1> %c, {vector} %fast{takes}
+) noinline cold {{
 entry:
   br label %test
 test:
@@ -128,4 +125,4 @@ next:
 end:
   ret {vector} %z
 }}"""
-    return callee
+    return helper
