@@ -12,6 +12,7 @@ from lazyfuse.backends.cpu import CpuBackend
 from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.backends.cpu.emit import emit
 from lazyfuse.backends.cpu.features import feature_names
+from lazyfuse.backends.cpu.jit import Jit
 from lazyfuse.ir.kernel import Kernel, Lanes
 from lazyfuse.ops.body import Body, Value, cast, imag, make_complex, real, select
 from tests.kernel_runner import (
@@ -375,3 +376,14 @@ def test_select_and_hoisting() -> None:
     assert (
         emit(kernel, frozenset()).count("@llvm.sqrt.v8f64(") == 2
     )  # its declaration and one call
+
+
+def test_target_machines_are_kept() -> None:
+    """Who compiles has a machine that nobody else has meanwhile, and made none where one is
+    idle."""
+    compiler = BACKEND.compiler
+    jit = Jit(compiler.triple, compiler.cpu, compiler.flags, 2)
+    with jit._machine(2) as one, jit._machine(2) as other:
+        assert one is not other
+    with jit._machine(2) as again:
+        assert again is one or again is other

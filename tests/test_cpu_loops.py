@@ -21,7 +21,8 @@ from lazyfuse.backends.cpu.emit_plan import plan_phases
 from lazyfuse.backends.cpu.emit_rounds import LONG, is_in_rounds
 from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512
 from lazyfuse.ir.kernel import Kernel, Lanes
-from lazyfuse.ops.body import Body, Value, make_complex, real
+from lazyfuse.ops.body import Body, Value, flag, make_complex, real
+from lazyfuse.ops.float_flags import INVALID
 from tests.kernel_runner import (
     KernelRunner,
     arguments,
@@ -140,7 +141,25 @@ def test_long_bodies_are_written_once() -> None:
     text = emit(kernel, FEATURES)
     total = size_of(tuple(body.instrs)).total
     assert text.count("call <") - text.count("@llvm.masked") < 2 * total
-    assert text.count("@lanes.sin.") == 2  # its definition, and one call
+    assert text.count("@lanes.") == 2  # the definition of what calls it, and one call
+
+
+@pytest.mark.skipif("sse2" not in FEATURES, reason="where a function raises the flags")
+def test_rare_lanes_cost_no_registers() -> None:
+    """Nothing is called for the flags of a logarithm, however rare; and what calls the C library's
+    functions is there once."""
+    body = Body()
+    x = load(body, "f8", 0)
+    result = flag(x.unary("log"), x < 0.0, INVALID)
+    kernel = elementwise(body, [("in", "f8", "1"), ("out", "f8", "1")], {1: result})
+    text = emit(kernel, FEATURES)
+    assert "lanes.raise" in text and "\tcall" not in BACKEND.compiler.assembly(text)
+    body = Body()
+    x = load(body, "f8", 0)
+    result = x.unary("sin") * x.unary("cos")
+    kernel = elementwise(body, [("in", "f8", "1"), ("out", "f8", "1")], {1: result})
+    text = emit(kernel, FEATURES)
+    assert text.count("define ") == 2 and text.count("@lanes.") == 3
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "i8", "u1", "b1", "c8", "c16"])

@@ -120,23 +120,23 @@ INSIDE = """
 from lazyfuse.backends.cpu import jit
 computes(1)
 forks.LONGEST = float(sys.argv[1])
-compiler, made = session.backend("cpu").compiler, jit.Jit._optimize
+compiler, made = session.backend("cpu").compiler, jit._optimize
 begun, is_over = threading.Event(), threading.Event()
 
-def optimize(self, module):
+def optimize(module, machine):
     begun.set()
     is_over.wait(float(sys.argv[2]))
-    made(self, module)
+    made(module, machine)
     ended.append(1)
 
 def compile_():
     compiler.compile("define void @f() { ret void }")
 
-jit.Jit._optimize, ended = optimize, []
+jit._optimize, ended = optimize, []
 thread = threading.Thread(target=compile_)
 thread.start()
 begun.wait()
-jit.Jit._optimize = made
+jit._optimize = made
 child = in_a_child(lambda: computes(2))
 assert bool(ended) == (sys.argv[3] == "waits")
 ends_well(child)

@@ -65,6 +65,31 @@ def test_plans_are_written_while_kernels_are_compiled(
     assert waited and all(waited)
 
 
+def test_plans_that_have_one_kernel_several_times(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They were written before it was compiled, while nobody else worked."""
+    begun, met = threading.Event(), []
+    monkeypatch.setattr(plans, "_write", lambda *_: met.append(begun.wait(5)))
+    compiler: Any = type(session.backend("cpu").compiler)  # type: ignore[attr-defined]  # the CPU's
+    compiled = compiler._asked
+
+    def asked(self: Any, question: Any) -> Any:
+        return compiled(self, lambda jit: (begun.set(), question(jit))[1])
+
+    monkeypatch.setattr(compiler, "_asked", asked)
+    with lf.options(disk_cache=True, cache_dir=str(tmp_path), check=False, device="cpu"):
+        lf.cache_clear()
+        lf.reset_stats()
+        x, expected = lf.asarray(X).copy(), X.copy()
+        for each in (x, expected):
+            for _ in range(3):
+                each[1:-1] += 0.5 * (each[:-2] + each[2:])
+        host.testing.assert_array_equal(lf.asnumpy(x), expected)
+        assert lf.stats().kernels_compiled == 1 and met == [True]
+    lf.cache_clear()
+
+
 def test_what_no_compiler_is_asked_for_is_written_too(tmp_path: Path) -> None:
     """Where all kernels are on disk, and the plan is not."""
     with lf.options(disk_cache=True, cache_dir=str(tmp_path), check=False, device="cpu"):

@@ -69,6 +69,10 @@ _FIELDS: Mapping[type, Sequence[str]] = {
 _SLOTS = {
     kind: [slot for slot in slots_of(kind).names if slot not in _LEFT_OUT] for kind in _NODES
 }
+_BLANK = {
+    kind: [item for item in _LEFT_OUT.items() if item[0] in slots_of(kind).names]
+    for kind in _NODES
+}
 
 
 class UnwritableError(TypeError):
@@ -132,11 +136,10 @@ def _row(node: Node, places: Mapping[Node, int]) -> Any:
 
 def _node(kind: type[Node], srcs: tuple[Node, ...], values: Sequence[Any]) -> Node:
     made = object.__new__(kind)
-    for slot, value in _LEFT_OUT.items():
-        if slot != "_mapkind" or issubclass(kind, Map):
-            setattr(made, slot, value)
+    for slot, value in _BLANK[kind]:
+        setattr(made, slot, value)
     for slot, value in zip(_SLOTS[kind], values, strict=True):
-        setattr(made, slot, _read(value, ()))
+        setattr(made, slot, value if type(value) is not list else _read(value, ()))
     made.srcs = srcs
     return made
 
@@ -187,5 +190,5 @@ def _read(item: Any, nodes: Sequence[Node]) -> Any:
         return tuple(map(_KINDS[item[1]]._make, item[2:]))  # type: ignore[attr-defined]  # of NamedTuples
     if kind in _ROWS:
         return _ROWS[kind][item[1]]
-    parts = [_read(part, nodes) for part in item[1:]]
+    parts = [part if type(part) is not list else _read(part, nodes) for part in item[1:]]
     return kind(parts) if kind in (tuple, dict) else kind(*parts)

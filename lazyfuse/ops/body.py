@@ -36,7 +36,7 @@ class Instr(NamedTuple):
     attr: Literal | str | None = None
 
     def __str__(self) -> str:
-        operands = "".join(f" v{index}" for index in self.args)
+        operands = "".join([f" v{index}" for index in self.args])
         attr = "" if self.attr is None else f" #{self.attr!r}"
         return f"{self.op} {self.dtype}{operands}{attr}"
 

@@ -179,7 +179,8 @@ def compile_missing(wanted: Sequence[tuple[Kernel, str]], target: Backend) -> No
             some, missing = missing[: _AT_ONCE * threads], missing[_AT_ONCE * threads :]
             kept = {loaded: named[loaded] for loaded in some}
             _compile_together(kept, target, threads, target.fingerprint)
-    catch_up()
+    if not missing:  # else `executable` compiles the last one, and does meanwhile what is put off
+        catch_up()
 
 
 def _compile_together(

@@ -49,12 +49,17 @@ def most_alive(body: Sequence[Instr]) -> int:
     in the order in which it is written."""
     lasts: dict[int, int] = {}
     for place, instr in enumerate(body):
-        lasts.update(dict.fromkeys(instr.args, place))
+        for arg in instr.args:
+            lasts[arg] = place
+    ends = [0] * len(body)  # how many of them each instruction is the last to read
+    for arg, place in lasts.items():
+        ends[place] += body[arg].op not in _READS
     alive = most = 0
     for place, instr in enumerate(body):
         alive += instr.op not in _READS and place in lasts
-        most = max(most, alive)
-        alive -= sum(lasts[arg] == place and body[arg].op not in _READS for arg in {*instr.args})
+        if alive > most:
+            most = alive
+        alive -= ends[place]
     return most
 
 

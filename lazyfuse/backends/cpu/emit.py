@@ -12,8 +12,6 @@ block has 16 bytes per accumulator. Each function costs some 0.3 ms to compile, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lazyfuse.backends.base import Unsupported
 from lazyfuse.backends.cpu.chains import has_functions, has_long_chains
 from lazyfuse.backends.cpu.compiler import IN_ORDER
@@ -50,7 +48,6 @@ from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.features import supports
 from lazyfuse.backends.cpu.vector import Operand
 from lazyfuse.ir.kernel import Kernel, Lanes, Level
-from lazyfuse.ops.body import Instr
 from lazyfuse.ops.primitives import PRIMITIVES
 
 #: Values of two registers that may be alive at once, of 16: measured on Black-Scholes, 8 to 16 are
@@ -66,8 +63,13 @@ def emit(kernel: Kernel, features: frozenset[str], *, brief: bool = False) -> st
     """Write the module; `brief`: a text that is soon compiled, where a body has one copy.
     Raises: Unsupported."""
     for phase in kernel.phases:
-        for instr in phase.body:
-            _check(instr, phase.body, features)
+        dtypes = [instr.dtype for instr in phase.body]
+        asked = [
+            (instr.op, instr.dtype, dtypes[instr.args[0]] if instr.args else "")
+            for instr in phase.body
+        ]
+        for op, dtype, read in dict.fromkeys(asked):
+            _check(op, dtype, read, features)
     return _Module(kernel, features, brief).text()
 
 
@@ -205,13 +207,13 @@ def _nothing_finished(_site: Site, number: int) -> Operand:
     raise AssertionError(f"accumulator {number} is read before any phase has run")
 
 
-def _check(instr: Instr, body: Sequence[Instr], features: frozenset[str]) -> None:
-    """Raise Unsupported for an instruction that the vector writer has no spelling for."""
-    if not supports(instr.dtype, features):
-        raise Unsupported(instr.op, instr.dtype, "this processor does not convert float16")
-    cells = PRIMITIVES[instr.op].llvm
-    if not cells or instr.op == "neg":
+def _check(op: str, dtype: str, read: str, features: frozenset[str]) -> None:
+    """Raise Unsupported for an instruction that the vector writer has no spelling for; `read` is
+    the dtype of its first operand."""
+    if not supports(dtype, features):
+        raise Unsupported(op, dtype, "this processor does not convert float16")
+    cells = PRIMITIVES[op].llvm
+    if not cells or op == "neg":
         return
-    dtype = body[instr.args[0]].dtype
-    if dtype[0] not in cells or dtype == "f2":
-        raise Unsupported(instr.op, dtype, "no LLVM spelling")
+    if read[0] not in cells or read == "f2":
+        raise Unsupported(op, read, "no LLVM spelling")

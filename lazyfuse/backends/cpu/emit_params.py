@@ -92,7 +92,7 @@ def _varying(kernel: Kernel, phase: Phase) -> Iterator[str]:
         elif instr.op in ("const", "scalar"):
             fixed.append(True)
         else:
-            fixed.append(bool(instr.args) and all(fixed[index] for index in instr.args))
+            fixed.append(bool(instr.args) and False not in [fixed[arg] for arg in instr.args])
         if not fixed[-1]:
             yield instr.dtype
 

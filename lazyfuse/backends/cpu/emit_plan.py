@@ -32,6 +32,9 @@ class Place(IntEnum):
     LANE = 4
 
 
+#: What may differ from index to index although its operands do not.
+_MOVED = frozenset(("load", "gather", "index", "carry", "acc"))
+_NOWHERE: frozenset[int] = frozenset()
 #: Read again rather than kept on the stack: a load costs the same.
 _READS = ("load", "acc", "const")
 
@@ -159,17 +162,22 @@ def _places(kernel: Kernel, phase: Phase, results: list[int]) -> tuple[Place | N
         if index in needed:
             needed.update(phase.body[index].args)
     axes: list[frozenset[int]] = []
+    places: dict[frozenset[int], Place] = {}
     for instr in phase.body:
-        moved = _moves_along(kernel, instr).union(*(axes[arg] for arg in instr.args))
+        moved = _moves_along(kernel, instr)
+        for arg in instr.args:
+            if not axes[arg] <= moved:
+                moved |= axes[arg]
         axes.append(moved)
-    return tuple(
-        _place(kernel, phase.level, moved) if index in needed else None
-        for index, moved in enumerate(axes)
-    )
+        if moved not in places:
+            places[moved] = _place(kernel, phase.level, moved)
+    return tuple([places[moved] if index in needed else None for index, moved in enumerate(axes)])
 
 
 def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
     """The axes along which the value of a structural instruction changes."""
+    if instr.op not in _MOVED:
+        return _NOWHERE
     axes = range(kernel.outer + kernel.inner)
     match instr.op:
         case "load" | "gather":
@@ -187,7 +195,7 @@ def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
             # also with no outer axis an accumulator is not known at entry
             return frozenset(axes[: kernel.outer]) or frozenset((-1,))
         case _:
-            return frozenset()
+            return _NOWHERE
 
 
 def _place(kernel: Kernel, level: Level, moved: frozenset[int]) -> Place:

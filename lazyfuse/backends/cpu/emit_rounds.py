@@ -145,7 +145,8 @@ def _each_in_stages(
     kept = {at.cursor[arg]: room for arg, room in rooms.items()}
     pipeline = Pipeline(lines, place, kept, choice)
     last = writer.add(end, str((pipeline.count - 1) * writer.lanes))
-    with writer.loop("0", last, str(writer.lanes)) as position:
+    is_entered = pipeline.count > 1  # else `end` may be 0
+    with writer.loop("0", last, str(writer.lanes), enters=is_entered) as position:
         pipeline.write(writer, position, end)
 
 

@@ -34,6 +34,7 @@ class FunctionWriter(VectorWriter):
         self.declarations = declarations
         self.registers, self.pipelined, self.brief = registers, pipelined, brief
         self.head: list[str] = []
+        self._carried: list[list[tuple[str, str, str, str]]] = []  # by loops around
         self._loaded: dict[tuple[int, str], str] = {}
 
     def text(self, signature: str) -> str:
@@ -95,13 +96,17 @@ class FunctionWriter(VectorWriter):
         return self.value(f"getelementptr {unit}, ptr {pointer}, i64 {index}")
 
     @contextmanager
-    def loop(self, low: str, high: str, step: str = "1") -> Iterator[str]:
-        """Run the enclosed code for low, low + step, ... below high."""
+    def loop(self, low: str, high: str, step: str = "1", *, enters: bool = False) -> Iterator[str]:
+        """Run the enclosed code for low, low + step, ... below high; `enters`: low is below."""
         before = self.block
         body, end = self.fresh("loop")[1:], self.fresh("end")[1:]
-        enters = self.value(f"icmp slt i64 {low}, {high}")
-        self.line(f"br i1 {enters}, label %{body}, label %{end}")
+        if enters:
+            self.line(f"br label %{body}")
+        else:
+            is_below = self.value(f"icmp slt i64 {low}, {high}")
+            self.line(f"br i1 {is_below}, label %{body}, label %{end}")
         self.label(body)
+        self._carried.append([])
         index, following = self.fresh("i"), self.fresh("j")
         place = len(self.lines)
         self.line("")
@@ -109,9 +114,20 @@ class FunctionWriter(VectorWriter):
         self.line(f"{following} = add nsw i64 {index}, {step}")
         again = self.value(f"icmp slt i64 {following}, {high}")
         self.line(f"br i1 {again}, label %{body}, label %{end}")
-        origins = f"[ {low}, %{before} ], [ {following}, %{self.block} ]"
-        self.lines[place] = f"{index} = phi i64 {origins}"
+        self.lines[place] = "\n".join([
+            f"{name} = phi {kind} [ {first}, %{before} ], [ {then}, %{self.block} ]"
+            for kind, name, first, then in (
+                ("i64", index, low, following), *self._carried.pop(),
+            )
+        ])  # fmt: skip
         self.label(end)
+
+    def carry(self, kind: str, name: str, first: str, then: str) -> None:
+        """In the two loops around: a value that is `first`, and later what `then` was before. The
+        inner one is always entered."""
+        outer = f"{name}.o"
+        self._carried[-2].append((kind, outer, first, then))
+        self._carried[-1].append((kind, name, outer, then))
 
     @contextmanager
     def when(self, condition: str) -> Iterator[None]:

@@ -29,12 +29,13 @@ from lazyfuse.backends.cpu.host import Host
 from lazyfuse.forks import Turn, guarded, renewed
 
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
-#: addresses as they are written take as long to run, within 2 %.
-_OF_LOOPS = ("lsr",)
+#: addresses as they are written take as long to run, within 2 %. Hoisting of constants finds
+#: nothing in vectors.
+_OF_LOOPS = ("lsr", "constant-hoisting")
 #: Constants were loaded before a loop, where deep bodies have no register for them, and
 #: instructions put in order once more: a fifth of the time of compiling such bodies, which run as
 #: fast without, or faster.
-_OF_ORDER = (*_OF_LOOPS, "machine-licm", "post-ra")
+_OF_ORDER = (*_OF_LOOPS, "machine-licm", "post-ra", "copyprop")
 _MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
 
 
@@ -75,8 +76,9 @@ class Jit:
         self._is_aside = is_aside
         self._numbers = itertools.count()
         self.triple, self.cpu, self.flags, self._level = triple, cpu, flags, level
-        self._machine = self._target_machine(level)
-        self._layout = str(self._machine.target_data)
+        machine = self._target_machine(level)
+        self._layout = str(machine.target_data)
+        self._idle = {level: [machine]}
         self._jit: llvm.LLJIT | None = None
 
     def _target_machine(self, level: int) -> llvm.TargetMachine:
@@ -84,47 +86,64 @@ class Jit:
             cpu=self.cpu, features=self.flags, opt=level, reloc="pic", codemodel="default"
         )
 
+    @contextmanager
+    def _machine(self, level: int) -> Iterator[llvm.TargetMachine]:
+        """A machine of one's own meanwhile. It is kept for others: what it knows of the processor
+        takes LLVM more than a millisecond to make."""
+        idle = self._idle.setdefault(level, [])
+        try:
+            machine = idle.pop()
+        except IndexError:  # each is in another thread's hands
+            machine = self._target_machine(level)
+        yield machine
+        idle.append(machine)
+
     def compile(self, source: str, *, level: int | None = None) -> bytes:
         """Object code of a module text; `level` instead of the compiler's."""
-        with _PASSES.left_out(_costly(source), is_aside=self._is_aside):
-            with self._lock:
-                module = llvm.parse_assembly(source, llvm.create_context())
-                module.triple = self.triple
-                module.data_layout = self._layout
-                module.verify()
-                self._optimize(module)
-                machine = self._target_machine(self._level if level is None else level)
+        chosen = self._level if level is None else level
+        with (
+            _PASSES.left_out(_costly(source), is_aside=self._is_aside),
+            self._machine(chosen) as machine,
+        ):
+            module = self._parsed(source)
+            module.verify()
+            _optimize(module, machine)
             return _emitted(machine, module)
 
     def assembly(self, source: str) -> str:
         """Assembly of a module text, for people."""
-        with _PASSES.left_out(_costly(source)), self._lock:
-            module = llvm.parse_assembly(source, llvm.create_context())
-            module.triple = self.triple
-            module.data_layout = self._layout
-            self._optimize(module)
-            text: str = self._machine.emit_assembly(module)
+        with _PASSES.left_out(_costly(source)), self._machine(self._level) as machine:
+            module = self._parsed(source)
+            _optimize(module, machine)
+            text: str = machine.emit_assembly(module)
             return text
+
+    def _parsed(self, source: str) -> llvm.ModuleRef:
+        module = llvm.parse_assembly(source, llvm.create_context())
+        module.triple = self.triple
+        module.data_layout = self._layout
+        return module
 
     def link(self, code: bytes, symbols: Sequence[str]) -> llvm.ResourceTracker:
         """Load object code; the addresses of `symbols` by name. Unloaded when collected."""
         with self._lock:
             if self._jit is None:
                 _load_math()
-                self._jit = llvm.create_lljit_compiler(self._machine)
+                self._jit = llvm.create_lljit_compiler(self._target_machine(self._level))
             library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for symbol in symbols:
                 library.export_symbol(symbol)
             return library.link(self._jit, f"kernel{next(self._numbers)}")
 
-    def _optimize(self, module: llvm.ModuleRef) -> None:
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        builder = llvm.create_pass_builder(self._machine, options)
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()  # of what says so, at level 0, too
-        passes.add_sroa_pass()
-        passes.add_dead_code_elimination_pass()
-        passes.run(module, builder)
+
+def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    builder = llvm.create_pass_builder(machine, options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()  # of what says so, at level 0, too
+    passes.add_sroa_pass()
+    passes.add_dead_code_elimination_pass()
+    passes.run(module, builder)
 
 
 def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:

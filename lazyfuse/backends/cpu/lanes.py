@@ -3,7 +3,8 @@ for what vector math does not cover.
 
 The lanes are walked inside a helper function of the module, out of line and cold, behind one
 branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
-and a branch.
+and a branch. But a call has no registers for what is alive around it, which LLVM keeps in memory
+then, in the common case, too: so flags, for which no function is needed, are raised in place.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     if writer.lanes == 1:
         result = writer.call(symbol, dtype, args)
     else:
-        result = writer.call(_lane_loop(writer, symbol, scalar, len(args)), dtype, operands)
+        helper = _lane_loop(writer, scalar, len(args))
+        given = "".join(f", {writer.type(each.dtype)} {each.name}" for each in operands)
+        result = writer.assign(f"call {writer.type(dtype)} @{helper}(ptr @{symbol}{given})", dtype)
     writer.lines.append(f"br label %{done}")
     writer.label(done)
     merged = f"phi {writer.type(dtype)} [ {fast.name}, %{before} ], [ {result.name}, %{slow} ]"
@@ -66,7 +69,7 @@ _RAISE_SSE = {
     "llvm.x86.sse.stmxcsr": "declare void @llvm.x86.sse.stmxcsr(ptr)",
     "llvm.x86.sse.ldmxcsr": "declare void @llvm.x86.sse.ldmxcsr(ptr)",
     "lanes.raise": """\
-define internal void @lanes.raise(i32 %flags) noinline cold {
+define internal void @lanes.raise(i32 %flags) alwaysinline {
   %state = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %state)
   %before = load i32, ptr %state
@@ -94,16 +97,18 @@ def _any_lane(writer: VectorWriter, condition: Operand) -> str:
     return writer.assign(f"icmp ne i{lanes} {bits.name}, 0", "b1").name
 
 
-def _lane_loop(writer: VectorWriter, symbol: str, scalar: str, arity: int) -> str:
-    """Define the helper that calls `symbol` for each lane that asks for it; return its name."""
+def _lane_loop(writer: VectorWriter, scalar: str, arity: int) -> str:
+    """Define the helper that calls a function for each lane that asks for it; return its name."""
     lanes = writer.lanes
-    helper = f"lanes.{symbol}.{lanes}"
+    helper = f"lanes.{scalar}{arity}.{lanes}"
     vector = f"<{lanes} x {scalar}>"
     takes = "".join(f", {vector} %x{k}" for k in range(arity))
     picks = "\n".join(f"  %e{k} = extractelement {vector} %x{k}, i32 %i" for k in range(arity))
     gives = ", ".join(f"{scalar} %e{k}" for k in range(arity))
     writer.declarations[helper] = f"""\
-define internal {vector} @{helper}(<{lanes} x i1> %c, {vector} %fast{takes}) noinline cold {{
+define internal {vector} @{helper}(
+  ptr %f, <{lanes} x i1> %c, {vector} %fast{takes}
+) noinline cold {{
 entry:
   br label %test
 test:
@@ -113,7 +118,7 @@ test:
   br i1 %flag, label %slow, label %next
 slow:
 {picks}
-  %r = call {scalar} @{symbol}({gives})
+  %r = call {scalar} %f({gives})
   %new = insertelement {vector} %y, {scalar} %r, i32 %i
   br label %next
 next:

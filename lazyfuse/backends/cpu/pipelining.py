@@ -9,7 +9,7 @@ Vector math is one long chain of steps that wait for each other. A core reaches 
 instructions ahead, which is about one vector of a long body, so most of its units wait. In the
 loop above the stages are independent of each other. The body is written once: before the first
 vector and after the last one, stages compute a vector again, and what they store is not kept.
-Loads are repeated in each stage that reads them, other values are carried in slots.
+Loads are repeated in each stage that reads them, other values are carried.
 
 Which stage a step belongs to: `stages.py`. What comes before: `emit_rounds.py`.
 """
@@ -101,7 +101,6 @@ class _Iteration:
         self.is_kept = writer.value(f"icmp sge i64 {position}, {behind}")
         self.lines: list[Line] = []
         self.made: set[str] = set()  # names of what is repeated or carried
-        self.ends: list[str] = []
 
     def _place(self, position: str, end: str, stage: int) -> str:
         """Where the vector of a stage lies."""
@@ -121,21 +120,24 @@ class _Iteration:
             for line, stage in zip(pipeline.lines, pipeline.stages, strict=True)
             if line.name not in pipeline.repeated
         ]
-        for line, stage in steps:  # loads come before all stores, which may be in place
-            for read in line.reads:
-                self._name(read, stage)
-        for line, stage in steps:
-            self._add(line, line.name, stage)
+        name, made = self._name, {line.name: stage for line, stage in steps}
+        # loads come before all stores, which may be in place
+        named = [
+            [read if made.get(read) == stage else name(read, stage) for read in line.reads]
+            for line, stage in steps
+        ]
+        for (line, _), reads in zip(steps, named, strict=True):
+            self._add(line, line.name, reads)
         for number in ordered(steps_of(self.lines), self.writer.registers):
-            self._put(self.lines[number])
-        self.writer.lines += self.ends
+            line = self.lines[number]
+            if line.operation == "branch":
+                self._put(line)
+            elif line.operation != "phi":  # the loop begins with these
+                self.writer.lines.append(line.text)
 
     def _put(self, line: Line) -> None:
-        """A line in its place; what comes from before a branch now comes from this block."""
+        """A branch in its place; what comes from before it now comes from this block."""
         writer = self.writer
-        if line.operation != "branch":
-            writer.lines.append(line.text)
-            return
         before = writer.block
         for text in line.text.split("\n"):
             if text.endswith(":"):
@@ -146,13 +148,16 @@ class _Iteration:
             else:
                 writer.line(text)
 
-    def _add(self, line: Line, name: str, stage: int) -> None:
-        """Add a line in a stage, under a name."""
-        names = {read: self._name(read, stage) for read in line.reads}
-        reads = list(names.values())
+    def _add(self, line: Line, name: str, reads: list[str]) -> None:
+        """Add a line under a name, with other names for what it reads."""
+        if name == line.name and reads == line.reads and line.operation != "store":
+            self.lines.append(line)
+            return
+        names = dict(zip(line.reads, reads, strict=True))
         if line.operation == "store":
-            names[line.reads[-1]] = self._kept(line.reads[-1], reads[-1])
-            reads.append(names[line.reads[-1]])
+            address = line.reads[-1]
+            names[address] = self._kept(address, reads[-1])
+            reads = [*reads, names[address]]
         names[line.name] = name
         parts = _VALUES.split(line.text)  # each other one is a name
         parts[1::2] = [names.get(part, part) for part in parts[1::2]]
@@ -179,12 +184,14 @@ class _Iteration:
         again = f"{read}.s{stage}"
         if again not in self.made:
             self.made.add(again)
-            self._add(line, again, stage)
+            self._add(line, again, [self._name(each, stage) for each in line.reads])
         return again
 
     def _carried(self, line: Line, iterations: int) -> str:
         """What a line gave some iterations ago."""
         name = line.name
+        if iterations and (last := f"{name}.c{iterations}") in self.made:
+            return last
         for iteration in range(1, iterations + 1):
             before, name = name, f"{line.name}.c{iteration}"
             if name not in self.made:
@@ -193,12 +200,9 @@ class _Iteration:
         return name
 
     def _carry(self, before: str, name: str, kind: str) -> None:
-        """Give a value another name in the next iteration."""
-        slot = self.writer.slot(kind)
-        self.writer.head.append(f"store {kind} {_one(kind)}, ptr {slot}, align 8")
-        text = f"{name} = load {kind}, ptr {slot}, align 8"
-        self.lines.insert(0, Line(text, name, "phi", []))
-        self.ends.append(f"store {kind} {before}, ptr {slot}, align 8")
+        """Give a value another name in the next iteration, in the next round, too."""
+        self.writer.carry(kind, name, _one(kind), before)
+        self.lines.insert(0, Line(f"{name} = phi {kind}", name, "phi", []))
 
 
 def _read(texts: Sequence[str]) -> list[Line]:

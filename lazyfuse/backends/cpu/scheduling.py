@@ -37,6 +37,10 @@ _PURE = frozenset(
 _FREE = frozenset(("bitcast", "getelementptr", "shufflevector", "phi"))
 #: Cycles until a result is there. Source: Fog, Instruction tables, Skylake-X and Zen 4.
 _LATENCY, _LOAD, _DIVISION = 4, 7, 26
+#: Of what has the same in all lines; and what touches no memory.
+_LATENCIES = dict.fromkeys(_PURE, _LATENCY) | dict.fromkeys(_FREE, 0)
+_LATENCIES |= {"load": _LOAD, "fdiv": _DIVISION}
+_CALM = _PURE - {"load"}
 
 
 class Line(NamedTuple):
@@ -121,12 +125,13 @@ def steps_of(lines: Sequence[Line]) -> list[Step]:
     written: list[int] = []  # the last write
     for place, line in enumerate(lines):
         before = {places[name] for name in line.reads if name in places}
-        if line.writes:
-            before.update(reads, written)
-            reads, written = [], [place]
-        elif line.operation == "load" or "@llvm.masked" in line.text:
-            before.update(written)
-            reads.append(place)
+        if line.operation not in _CALM:
+            if line.writes:
+                before.update(reads, written)
+                reads, written = [], [place]
+            elif line.operation == "load" or "@llvm.masked" in line.text:
+                before.update(written)
+                reads.append(place)
         if line.name:
             places[line.name] = place
         steps.append(Step(tuple(before), latency(line), bool(line.name) and " x " in line.text))
@@ -134,12 +139,10 @@ def steps_of(lines: Sequence[Line]) -> list[Step]:
 
 
 def latency(line: Line) -> int:
-    if line.operation in _FREE:
-        return 0
-    if line.operation == "load":
-        return _LOAD
-    is_division = line.operation == "fdiv" or "@llvm.sqrt" in line.text
-    return _DIVISION if is_division else _LATENCY
+    known = _LATENCIES.get(line.operation)
+    if known is None:
+        return _DIVISION if "@llvm.sqrt" in line.text else _LATENCY
+    return known
 
 
 def _users(steps: Sequence[Step]) -> list[list[int]]:

@@ -55,10 +55,7 @@ def staged(
     for step, reads in enumerate(before):
         for each in reads:
             after[each].append(step)
-    starts = [0] * len(before)
-    for step, reads in enumerate(before):
-        starts[step] = max([starts[each] + latencies[each] for each in reads], default=0)
-    length = max(map(sum, zip(starts, latencies, strict=True)), default=0) or 1
+    starts, length = _starts(latencies, before)
 
     def cut(count: int) -> tuple[list[int], int]:
         stages = [min(count - 1, start * count // length) for start in starts]
@@ -79,6 +76,20 @@ def staged(
     return stages
 
 
+def _starts(latencies: Sequence[int], before: Sequence[Sequence[int]]) -> tuple[list[int], int]:
+    """When each step can begin, and how long all of them take."""
+    starts, length = [0] * len(before), 1
+    for step, reads in enumerate(before):  # without max(), which takes most of the time
+        start = 0
+        for each in reads:
+            if starts[each] + latencies[each] > start:
+                start = starts[each] + latencies[each]
+        starts[step] = start
+        if start + latencies[step] > length:
+            length = start + latencies[step]
+    return starts, length
+
+
 class _Cut:
     """Steps cut into `stages`, which change in place. No path in a stage is to be over `limit`."""
 
@@ -95,7 +106,11 @@ class _Cut:
 
     def carried(self) -> int:
         """How many values are carried, each as often as it crosses to another stage."""
-        return sum([self._crossings(step, stage) for step, stage in enumerate(self.stages)])
+        stages, count = self.stages, 0
+        for stage, readers in zip(stages, self.after, strict=True):
+            if readers:
+                count += max([stages[each] for each in readers]) - stage
+        return count
 
     def improve(self, fixed: frozenset[int]) -> None:
         """Move steps but the fixed ones where less is carried: to their readers, from the last
@@ -103,35 +118,38 @@ class _Cut:
         stages = self.stages
         above, below = self._paths()
         for step in range(len(stages) - 1, -1, -1):
-            if self.after[step] and step not in fixed:
-                stage = min([stages[each] for each in self.after[step]])
-                self._move(step, stage, above, below)
+            if (readers := self.after[step]) and step not in fixed:
+                stage = min([stages[each] for each in readers])
+                if stage != stages[step]:
+                    self._move(step, stage, above, below)
         above, below = self._paths()
-        for step in range(len(stages)):
-            if self.before[step] and step not in fixed:
-                stage = max([stages[each] for each in self.before[step]])
-                self._move(step, stage, above, below)
+        for step, reads in enumerate(self.before):
+            if reads and step not in fixed:
+                stage = max([stages[each] for each in reads])
+                if stage != stages[step]:
+                    self._move(step, stage, above, below)
 
     def _paths(self) -> tuple[list[int], list[int]]:
         """The longest path in its stage that ends before each step, and that begins with it."""
-        stages, latencies = self.stages, self.latencies
-        above, below = [0] * len(stages), list(latencies)
+        stages, latencies, before = self.stages, self.latencies, self.before
+        above, below, ends = [0] * len(stages), list(latencies), list(latencies)
         for step, stage in enumerate(stages):
-            for each in self.before[step]:  # without max(), which takes most of the time
-                if stages[each] == stage and above[each] + latencies[each] > above[step]:
-                    above[step] = above[each] + latencies[each]
+            path = 0
+            for each in before[step]:
+                if ends[each] > path and stages[each] == stage:
+                    path = ends[each]
+            above[step] = path
+            ends[step] += path
         for step in range(len(stages) - 1, -1, -1):
             stage, path = stages[step], below[step]
-            for each in self.before[step]:
+            for each in before[step]:
                 if stages[each] == stage and latencies[each] + path > below[each]:
                     below[each] = latencies[each] + path
         return above, below
 
     def _move(self, step: int, stage: int, above: list[int], below: list[int]) -> None:
-        """Put a step into a stage if less is carried then."""
+        """Put a step into another stage if less is carried then."""
         stages, here = self.stages, self.stages[step]
-        if stage == here:
-            return
         ends = [above[e] + self.latencies[e] for e in self.before[step] if stages[e] == stage]
         rests = [below[each] for each in self.after[step] if stages[each] == stage]
         end, rest = max(ends, default=0), max(rests, default=0) + self.latencies[step]
@@ -152,6 +170,3 @@ class _Cut:
             if readers := after[place]:
                 cost += max([stages[each] for each in readers]) - stages[place]
         return cost
-
-    def _crossings(self, step: int, stage: int) -> int:
-        return max([self.stages[each] for each in self.after[step]], default=stage) - stage
