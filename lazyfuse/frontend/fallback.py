@@ -161,7 +161,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value, numpys) for key, value in options.items()}
-    result = _called(function, lowered, given)
+    result = called(function, lowered, given)
     for handle, array in written.values():
         if array.flags.writeable:
             handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
@@ -176,7 +176,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return results.of(result)
 
 
-def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     """The result of NumPy's function. Objects whose `__array__` gives an array of ours, which
     NumPy refuses before it begins, are taken for that array. Raises: what the function raises."""
     try:

@@ -22,6 +22,8 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
+from lazyfuse.frontend.small import lift, lowered
+from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a call (`rerecord.count`).
 _SAVED = 3
@@ -67,9 +69,13 @@ def own_ufuncs() -> dict[Any, Any]:
 
 
 def _through_numpy(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
-    found = recorded.elementwise(ufunc, inputs) if method == "__call__" and not kwargs else None
-    if found is not None:
-        return found
+    if method == "__call__" and not kwargs:
+        given = lowered(inputs, {})
+        if given is not None:
+            return lift(call_as_user(ufunc, *given.args), given.arrays)
+        found = recorded.elementwise(ufunc, inputs)
+        if found is not None:
+            return found
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return fallback.call(function, *inputs, **kwargs)
 
