@@ -28,7 +28,7 @@ from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
-from lazyfuse.frontend.small import are_numbers, lift
+from lazyfuse.frontend.small import SCALARS, are_numbers, lift
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
@@ -126,7 +126,18 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
-    return _run(function, *args, **kwargs)
+    hosts = None if kwargs or not isinstance(function, np.ufunc) else _hosts(function, args)
+    if hosts is None:
+        return _run(function, *args, **kwargs)
+    return lift(call_as_user(function, *hosts))  # which is no view of an operand
+
+
+def _hosts(ufunc: np.ufunc, values: Sequence[Any]) -> list[Any] | None:
+    """The operands of a ufunc as NumPy takes them, where they are all its operands, small arrays
+    of ours, arrays of NumPy's classes or numbers; None for others."""
+    hosts = [value._host if isinstance(value, Handle) else value for value in values]
+    are_known = all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts)
+    return hosts if are_known and len(hosts) == ufunc.nin else None
 
 
 #: What has no arrays inside, and no memory that a result could be.
