@@ -193,7 +193,7 @@ def test_gradients_for_scipys_c_code(method: str) -> None:
         jac=lambda p: 2 * (lf.asarray(p) - 1),
         method=method,
     )
-    assert type(found.x) is host.ndarray and host.allclose(found.x, 1, atol=1e-4)
+    assert host.allclose(host.asarray(found.x), 1, atol=1e-4)
     roots = optimize.least_squares(
         lambda p: lf.asarray(p) - 1, host.zeros(3), jac=lambda p: lf.eye(3), method="lm"
     )

@@ -54,6 +54,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "beside ours": lambda np, x: np.arctan2(np.ones(np.shape(x)), x),
     "power": lambda np, x: np.power(x, 1.5),
     "as an operator": lambda np, x: np.ones(np.shape(x)) ** x,
+    "a double of NumPy's": lambda np, x: np.power(np.array(x), host.float64(1.5)),
+    "a double of NumPy's first": lambda np, x: np.hypot(host.float64(0.1), np.array(x)),
     "into ours": lambda np, x: np.log(x, out=np.zeros_like(np.exp(x))),
 }
 
@@ -64,6 +66,31 @@ def test_operands_that_are_not_ours(call: str, name: str) -> None:
     """Values, dtypes, memory orders and errors are NumPy's, up to the bits of the functions."""
     for _ in range(3):
         oracle.check(lambda np: CALLS[call](np, OPERANDS[name]), ulp=4)
+
+
+@pytest.mark.parametrize("number", [2.0, 0.5, -1.0, 0.0, 1e300, host.inf, host.nan])
+def test_doubles_of_numpys(number: float) -> None:
+    """They are numbers beside doubles, and strong beside other dtypes."""
+    given = host.float64(number)
+
+    def program(np: Any) -> list[Any]:
+        lines = [np.array(LINE), np.array(LINE, dtype="f4"), np.arange(4), np.array(LINE)[::2]]
+        with np.errstate(all="ignore"):
+            return [f(x) for x in lines for f in (lambda x: x**given, lambda x: given**x)]
+
+    for _ in range(12):
+        oracle.check(program, ulp=4)
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_a_double_of_numpys_is_taken_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`(1 + 1 / t) ** x` with a `t` of NumPy's took 80 times NumPy's time, in Python."""
+    x, number = lf.array(LINE), host.float64(1.5)
+    expected = (1.5**x).tolist(), lf.arctan2(x, 1.5).tolist()
+    for _ in range(20):
+        number**x, lf.arctan2(x, number)
+    monkeypatch.delattr(direct, "_run")
+    assert ((number**x).tolist(), lf.arctan2(x, number).tolist()) == expected
 
 
 @pytest.mark.cpu("small arrays that are NumPy's")

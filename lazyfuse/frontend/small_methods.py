@@ -271,9 +271,10 @@ _SILENT = frozenset(
     "flatten item max min nonzero ravel repeat reshape squeeze swapaxes take tobytes tolist "
     "transpose".split()
 )
-#: Methods that are fresh arrays or scalars when called without arguments, and all of whose
-#: warnings are of floating point conditions.
-_SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy __copy__".split())
+#: Methods that are new without arguments, and that warn of floating point conditions alone.
+_SHORT = frozenset(
+    "sum prod cumsum cumprod max min any all argmax argmin copy __copy__ __bool__".split()
+)
 
 
 def power(engine: Method) -> Method:

@@ -44,16 +44,13 @@ pair:
 both:
   ret i64 PAIR
 number_second:
-  %b_is_number = call i1 @number_in(ptr %b, ptr %number_at)
+  %b_is_number = call i1 @number_beside(ptr %b, ptr %a_host, ptr %number_at)
   br i1 %b_is_number, label %give_second, label %no
 give_second:
   ret i64 NUMBER_SECOND
 number_first:
   br i1 %has_two, label %look_first, label %no
 look_first:
-  %a_is_number = call i1 @number_in(ptr %a, ptr %number_at)
-  br i1 %a_is_number, label %look_second, label %no
-look_second:
   %last = get ptr %args[1]
   %last_is_array = call i1 @is_array_operand(ptr %last)
   br i1 %last_is_array, label %array_second, label %no
@@ -63,7 +60,10 @@ array_second:
   %last_host = call ptr @dense(ptr %last_own, i1 %is_after_float, i64 %most)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
-  br i1 %last_is_large, label %no, label %give_first
+  br i1 %last_is_large, label %no, label %number
+number:
+  %a_is_number = call i1 @number_beside(ptr %a, ptr %last_host, ptr %number_at)
+  br i1 %a_is_number, label %give_first, label %no
 give_first:
   ret i64 NUMBER_FIRST
 no:
@@ -179,6 +179,21 @@ as_it_is:
 fail:
   call void @Py_DecRef(ptr %host)
   ret ptr null
+}
+
+; the same as `number_in`, or of one of NumPy's doubles beside an array of doubles
+define internal i1 @number_beside(ptr %object, ptr %host, ptr %at) {
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  br i1 %is_strong, label %strong, label %weak
+weak:
+  %is_weak_number = call i1 @number_in(ptr %object, ptr %at)
+  ret i1 %is_weak_number
+strong:
+  %number = call i32 @dtype_number(ptr %host)
+  %is_double = icmp eq i32 %number, 12
+  %value = call double @PyFloat_AsDouble(ptr %object)
+  store double %value, ptr %at
+  ret i1 %is_double
 }
 
 ; stores the value of a float or of an int that a float holds; false for others
