@@ -29,7 +29,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
 def derived(kind: type, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """An array of a class derived from NumPy's, by NumPy's constructor. Aliasing: that of a small
     array of lazyfuse, whose memory it is given; of others it has a copy."""
-    given = [around(value) if isinstance(value, Handle) else value for value in args]
+    given: list[Any] = [around(value) if isinstance(value, Handle) else value for value in args]
     named = {key: fallback.lower(value, around) for key, value in options.items()}
     return np.ndarray.__new__(kind, *given, **named)
 
