@@ -183,6 +183,24 @@ def test_scipy() -> None:
         assert host.allclose(host.asarray(given), wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "BFGS", "TNC", "trust-constr"])
+def test_gradients_for_scipys_c_code(method: str) -> None:
+    """`minimize` refused gradients that are arrays of lazyfuse: its C code takes NumPy's alone."""
+    optimize = pytest.importorskip("scipy.optimize")
+    found = optimize.minimize(
+        lambda p: ((lf.asarray(p) - 1) ** 2).sum(),
+        host.zeros(3),
+        jac=lambda p: 2 * (lf.asarray(p) - 1),
+        method=method,
+    )
+    assert host.allclose(host.asarray(found.x), 1, atol=1e-4)
+    roots = optimize.least_squares(
+        lambda p: lf.asarray(p) - 1, host.zeros(3), jac=lambda p: lf.eye(3), method="lm"
+    )
+    assert host.allclose(roots.x, 1)
+    assert is_lazy(host.atleast_2d(lf.ones(3)))
+
+
 #: Run with SCIPY_ARRAY_API=1, which scipy reads when it is imported.
 _SCIPY_ARRAY_API = """
 import numpy, scipy.stats, scipy.fft, scipy.signal, scipy.integrate

@@ -109,3 +109,14 @@ def test_views_keep_what_was_resized(eager_size: int) -> None:
         array[1] = 7
         assert host.asarray(seen).tolist() == [1, 2, 3, 4]
         assert host.asarray(array).tolist() == [0, 7, 2, 3, 4, 0, 0, 0]
+
+
+@pytest.mark.parametrize("assertion", ["assert_allclose", "assert_equal", "assert_array_less"])
+def test_assertions_take_objects_that_give_our_arrays(assertion: str) -> None:
+    """An object whose `__array__` gives an array of ours: it raised ValueError."""
+    more = float(assertion == "assert_array_less")
+
+    def program(np: Any) -> Any:
+        return getattr(np.testing, assertion)(Giving(np), np.arange(5.0) + more)
+
+    oracle.check(program)

@@ -373,3 +373,70 @@ def test_conditions_of_what_is_written() -> None:
         host.testing.assert_array_equal(host.asarray(out), [-host.inf, 0.0])
         with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
             lf.log(lf.asarray([0.0, 2.0]), out=out)
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_a_deep_copy_does_not_look_at_what_was_copied_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a tree of arrays each took as long as all before it together."""
+    with lf.options(eager_size=4096), monkeypatch.context() as patched:
+        tree = [lf.ones((2, 3), order="F"), {"x": lf.arange(3)[::-1]}]
+        patched.delattr("lazyfuse.frontend.small_methods.lowered")
+        copied = copy.deepcopy(tree)
+    tree[0][0, 0] = 7
+    assert copied[0].tolist() == [[1, 1, 1], [1, 1, 1]] and copied[0].flags.f_contiguous
+    assert copied[1]["x"].tolist() == [2, 1, 0]
+
+
+class Marked(host.ndarray):
+    """A class of a program, whose ufuncs are marked."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        plain = [host.asarray(value) for value in inputs]
+        return "marked", getattr(ufunc, method)(*plain, **kwargs)
+
+
+OF_CLASSES: dict[str, Callable[[Any, Any], Any]] = {
+    "a matrix": lambda np, x: np.asmatrix(x + 1),
+    "a masked array": lambda np, x: np.ma.masked_greater(np.ma.array(x), 3),
+    "a class of a program": lambda np, x: host.asarray(x).view(Marked),
+    "a record array": lambda np, x: np.rec.fromarrays([host.arange(3.0)], names="a"),
+}
+BESIDE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "multiply": lambda np, x, m: np.multiply(x, m),
+    "maximum of one": lambda np, x, m: np.maximum(m, m),
+    "not exact": lambda np, x, m: np.exp(m),
+    "sum": lambda np, x, m: (np.sum(m), np.sum(m, axis=0), np.mean(m, 1)),
+    "average": lambda np, x, m: np.average(m),
+    "dot": lambda np, x, m: np.dot(x, m.T),
+    "inv": lambda np, x, m: np.linalg.inv(m[:, :2].T @ m[:, :2]),
+    "a view": lambda np, x, m: (np.ravel(m), np.transpose(m), np.squeeze(m)),
+    "an operator": lambda np, x, m: (x + m, m + x, x @ m.T),
+    "joined": lambda np, x, m: np.concatenate([x, m]),
+    "where": lambda np, x, m: np.where(x > 2, x, m),
+    "into": lambda np, x, m: np.add(x, x, out=m),
+}
+
+
+@pytest.mark.parametrize("kind", OF_CLASSES)
+@pytest.mark.parametrize("name", BESIDE)
+def test_arrays_of_other_classes(name: str, kind: str) -> None:
+    """Functions of arrays of derived classes are NumPy's, in their results' classes, too."""
+    x = host.arange(6.0).reshape(2, 3)
+    with lf.options(eager_size=4096):
+        oracle.check(lambda np, x: BESIDE[name](np, x, OF_CLASSES[kind](np, x)), x, ulp=4)
+        classes = [
+            type(BESIDE["multiply"](np, np.asarray(x), OF_CLASSES["a matrix"](np, np.asarray(x))))
+            for np in (host, lf)
+        ]
+    assert classes == [host.matrix, host.matrix]
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+@pytest.mark.parametrize("name", ["multiply", "sum", "average", "dot"])
+def test_small_matrices_are_computed_at_once(name: str) -> None:
+    """They took up to 100 times NumPy's time: recorded in vain, then materialized and wrapped."""
+    with lf.options(eager_size=4096, fallback="error"):
+        x = lf.ones((2, 3))
+        assert isinstance(BESIDE[name](lf, x, lf.asmatrix(x)), host.matrix | tuple | float)

@@ -264,6 +264,11 @@ def test_generators_are_numpys() -> None:
     """Libraries that ask for a generator of NumPy get one."""
     assert isinstance(lf.random.default_rng(0), host.random.Generator)
     assert isinstance(lf.random.RandomState(0), host.random.RandomState)
+    # what scikit-learn's and others' `check_random_state` gives and asks
+    assert isinstance(lf.random.mtrand._rand, lf.random.RandomState)
+    assert isinstance(host.random.default_rng(0), lf.random.Generator)
+    assert not isinstance(lf.random.RandomState(0), lf.random.Generator)
+    assert not isinstance(host.random.RandomState(0), type("Own", (lf.random.RandomState,), {}))
     assert isinstance(lf.random.default_rng(0).random(3), lf.LazyArray)
     one = lf.random.default_rng(0)
     assert one.normal == one.normal

@@ -378,3 +378,27 @@ def test_unhashable() -> None:
         hash(lf.zeros(3))
     with pytest.raises(TypeError, match="unhashable"):
         hash(lf.zeros(())[...])
+
+
+@pytest.mark.parametrize("size", [4, 100_000])
+def test_a_derived_class_is_made_around_an_array_of_ours(size: int) -> None:
+    """`super().__new__(cls, q.shape, float, q)`, as quaternions are made: it raised TypeError."""
+
+    class Quaternion(lf.ndarray):  # type: ignore[misc]  # a class of lazyfuse's own metaclass
+        def __new__(cls, values: Any) -> Any:
+            values = lf.array(values, dtype=float)
+            return super().__new__(cls, values.shape, float, values)
+
+        @classmethod
+        def named(cls, values: Any) -> Any:
+            return lf.ndarray.__new__(cls, shape=(lf.array(2),), buffer=values, strides=(8,))
+
+    made = Quaternion(host.arange(float(size)))
+    made += 1
+    assert type(made) is Quaternion and made.sum() == size * (size + 1) / 2
+    with lf.options(eager_size=4096):
+        source = lf.array(host.arange(float(size)))
+        named = Quaternion.named(source)
+        named[0] = 7
+        assert type(named) is Quaternion and named.tolist() == [7, 1]
+        assert source[0] == (7 if size == 4 else 0)

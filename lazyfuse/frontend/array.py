@@ -304,6 +304,10 @@ class Derived(np.ndarray):
 
     __slots__ = ()
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """As NumPy's, of arrays of lazyfuse, too. Aliasing: as `frombuffer`."""
+        return buffers.derived(cls, args, kwargs)
+
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """As NumPy's; `view(lazyfuse.ndarray)` is of NumPy's class."""
         given = [_numpys(value) for value in args]
@@ -329,7 +333,7 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         kind: Any = cls
         if kind is not LazyArray:  # `np.ndarray.__new__(cls, shape)` of a class derived from it
-            return np.ndarray.__new__(kind, *args, **kwargs)
+            return buffers.derived(kind, args, kwargs)
         return buffers.ndarray(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

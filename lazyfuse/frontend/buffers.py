@@ -9,7 +9,7 @@ import numpy as np
 from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
-from lazyfuse.frontend.export import as_numpys
+from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.methods import order_letter
 from lazyfuse.frontend.small import as_writeable_as
@@ -24,6 +24,14 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     if buffer is None and strides is None:
         return empty(shape, dtype, "F" if order_letter(order) == "F" else "C")
     return _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
+
+
+def derived(kind: type, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """An array of a class derived from NumPy's, by NumPy's constructor. Aliasing: that of a small
+    array of lazyfuse, whose memory it is given; of others it has a copy."""
+    given: list[Any] = [around(value) if isinstance(value, Handle) else value for value in args]
+    named = {key: fallback.lower(value, around) for key, value in options.items()}
+    return np.ndarray.__new__(kind, *given, **named)
 
 
 def frombuffer(

@@ -102,6 +102,10 @@ def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] 
             host = np.asarray(np.positive(host, dtype=np.float64))
         operands.append(host)
         marks.append(host.dtype)
+    if len(values) == 2 and marks == [np.float64, np.float64]:  # beside which floats are the same
+        for place, value in enumerate(values):
+            if type(value) is np.float64:
+                operands[place], marks[place] = float(value), float
     return operands, marks
 
 

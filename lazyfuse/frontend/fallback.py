@@ -28,7 +28,7 @@ from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.rehost import PUBLIC
-from lazyfuse.frontend.small import are_numbers, lift
+from lazyfuse.frontend.small import SCALARS, are_numbers, lift
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ops.table import DTYPES
@@ -126,7 +126,18 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
-    return _run(function, *args, **kwargs)
+    hosts = None if kwargs or not isinstance(function, np.ufunc) else _hosts(function, args)
+    if hosts is None:
+        return _run(function, *args, **kwargs)
+    return lift(call_as_user(function, *hosts))  # which is no view of an operand
+
+
+def _hosts(ufunc: np.ufunc, values: Sequence[Any]) -> list[Any] | None:
+    """The operands of a ufunc as NumPy takes them, where they are all its operands, small arrays
+    of ours, arrays of NumPy's classes or numbers; None for others."""
+    hosts = [value._host if isinstance(value, Handle) else value for value in values]
+    are_known = all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts)
+    return hosts if are_known and len(hosts) == ufunc.nin else None
 
 
 #: What has no arrays inside, and no memory that a result could be.
@@ -161,7 +172,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value, numpys) for key, value in options.items()}
-    result = _called(function, lowered, given)
+    result = called(function, lowered, given)
     for handle, array in written.values():
         if array.flags.writeable:
             handle[...] = array  # type: ignore[index]  # every Handle is a LazyArray
@@ -176,7 +187,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return results.of(result)
 
 
-def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     """The result of NumPy's function. Objects whose `__array__` gives an array of ours, which
     NumPy refuses before it begins, are taken for that array. Raises: what the function raises."""
     try:

@@ -20,8 +20,11 @@ from lazyfuse.frontend import (
     registry,
 )
 from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
+from lazyfuse.frontend.small import lift, lowered
+from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a call (`rerecord.count`).
 _SAVED = 3
@@ -67,9 +70,13 @@ def own_ufuncs() -> dict[Any, Any]:
 
 
 def _through_numpy(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
-    found = recorded.elementwise(ufunc, inputs) if method == "__call__" and not kwargs else None
-    if found is not None:
-        return found
+    if method == "__call__" and not kwargs:
+        given = lowered(inputs, {})
+        if given is not None:
+            return lift(call_as_user(ufunc, *given.args), given.arrays)
+        found = recorded.elementwise(ufunc, inputs)
+        if found is not None:
+            return found
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return fallback.call(function, *inputs, **kwargs)
 
@@ -83,6 +90,8 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         raise TypeError("kwargs must be a dict.")
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return others.of_function(func, types, args, kwargs)
+    if func in _CONVERTING and sys._getframe(1).f_globals.get("__name__", "")[:6] == "scipy.":
+        return func(*fallback.lower(args, around))
     if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
         return fallback.run(func, *args, **kwargs)
     own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
@@ -93,6 +102,10 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         except ForeignError:  # objects, strings, dates among the arguments
             pass
     return fallback.call(func, *args, **kwargs)
+
+
+#: What SciPy makes NumPy's arrays by for its C code: of the gradients that a program gives it.
+_CONVERTING = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
 
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:

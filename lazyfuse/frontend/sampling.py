@@ -115,8 +115,20 @@ def _drawing(kind: type, *others: str) -> Callable[[type], type]:
     return give
 
 
+_NUMPYS = (np.random.Generator, np.random.RandomState)
+
+
+class _Kind(type):
+    """The class of generators, which NumPy's own are instances of, too: programs ask for any, as
+    for `np.random.mtrand._rand`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        numpys = tuple(kind for kind in _NUMPYS if kind in cls.__bases__)
+        return super().__instancecheck__(instance) or isinstance(instance, numpys)
+
+
 @_drawing(np.random.Generator, "bit_generator", "spawn")
-class Generator(np.random.Generator):
+class Generator(np.random.Generator, metaclass=_Kind):
     """`np.random.Generator` with LazyArrays as samples."""
 
     def __init__(self, bit_generator: Any) -> None:
@@ -132,7 +144,7 @@ class Generator(np.random.Generator):
 
 
 @_drawing(np.random.RandomState)
-class RandomState(np.random.RandomState):
+class RandomState(np.random.RandomState, metaclass=_Kind):
     """`np.random.RandomState` with LazyArrays as samples."""
 
     def __init__(self, seed: Any = None) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
-from lazyfuse.frontend.convert import eager_size, source, to_array
+from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
@@ -151,15 +151,15 @@ class Lowering:
             self.arrays.append(value)
             return host
         if kind in (list, tuple):
-            if len(value) > max(self.allowed, MOST_AXES):  # a shape is never too long
-                raise Large
+            if len(value) > max(self.allowed, MOST_AXES):
+                raise Large  # a shape is never too long
             if are_numbers(value):
                 return value
             items = [self.lower(item) for item in value]
             return value if _are_same(items, value) else kind(items)
         if kind in (range, dict, deque):
             return self._of_kind(kind, value)
-        if kind is np.ndarray and value.size <= self.allowed:
+        if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
             return value
         return _plain(value)
@@ -360,8 +360,7 @@ def largest(args: Sequence[Any]) -> int:
 
 
 def are_scalars(args: Sequence[Any]) -> bool:
-    """Whether a function is asked for one number: then NumPy's own answer is given, inexact
-    functions included, and it is NumPy's scalar."""
+    """Whether a function is asked for one number: NumPy's own answer is given, its scalar."""
     return all(type(arg) in SCALARS for arg in args)
 
 
@@ -388,6 +387,11 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
     return {"out": given} if given else kwargs
+
+
+def is_for_numpy(value: Any) -> bool:
+    """Whether an argument is one that machine code does not look into, and NumPy knows best."""
+    return type(value) in (range, deque) or is_subclass(value)
 
 
 def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

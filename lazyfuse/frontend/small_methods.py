@@ -267,13 +267,14 @@ def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
 _WRITING = frozenset("__setitem__ fill put setfield sort partition".split())
 #: Methods that never warn: they neither compute nor convert.
 _SILENT = frozenset(
-    "__getitem__ __copy__ __deepcopy__ all any argmax argmin argsort copy diagonal "
+    "__getitem__ __copy__ all any argmax argmin argsort copy diagonal "
     "flatten item max min nonzero ravel repeat reshape squeeze swapaxes take tobytes tolist "
     "transpose".split()
 )
-#: Methods that are fresh arrays or scalars when called without arguments, and all of whose
-#: warnings are of floating point conditions.
-_SHORT = frozenset("sum prod cumsum cumprod max min any all argmax argmin copy".split())
+#: Methods that are new without arguments, and that warn of floating point conditions alone.
+_SHORT = frozenset(
+    "sum prod cumsum cumprod max min any all argmax argmin copy __copy__ __bool__".split()
+)
 
 
 def power(engine: Method) -> Method:
@@ -357,7 +358,7 @@ _VIEWS = "T mT real imag".split()
 #: Special methods that need no care beyond that of any method.
 _SPECIAL = (
     "__getitem__ __setitem__ __bool__ __int__ __float__ __complex__ "
-    "__index__ __copy__ __deepcopy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
+    "__index__ __copy__ __divmod__ __rdivmod__ __matmul__ __rmatmul__ __imatmul__"
 ).split()
 
 

@@ -14,7 +14,6 @@ is what is pending. Of larger arrays there are windows where that is new to the 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import zip_longest
@@ -371,7 +370,7 @@ def beside(
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
         found = LARGE
-        if args and type(args[0]) in (range, deque):  # into which machine code does not look
+        if any(map(small.is_for_numpy, args[:2])):
             count(_SAVED)
             found = small.at_once(plain, args, kwargs) if largest() else LARGE
         elif _may_be_at_hand(args, larger):

@@ -12,12 +12,25 @@ from lazyfuse.ops.float_flags import ErrorModes
 Origin: TypeAlias = tuple[CodeType, int, ErrorModes]
 
 
+#: The lines of instructions that were asked for, with their code, by its address.
+_lines: dict[tuple[int, int], tuple[CodeType, int]] = {}
+_REMEMBERED = 1024
+
+
 def line_of(origin: Origin) -> tuple[str, int]:
     """File name and line of an origin."""
     code, instruction = origin[:2]
-    line = code.co_firstlineno
+    found = _lines.get((id(code), instruction))
+    if found is None or found[0] is not code:
+        if len(_lines) >= _REMEMBERED:
+            _lines.clear()
+        found = _lines[id(code), instruction] = code, _line(code, instruction)
+    return code.co_filename, found[1]
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    """The line of an instruction: a walk through all before it, in a long script some 60 us."""
     for start, end, number in code.co_lines():
         if start <= instruction < end and number is not None:
-            line = number
-            break
-    return code.co_filename, line
+            return number
+    return code.co_firstlineno

@@ -191,6 +191,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_call_text.CALL.format(
             method=_method("call"),
             absolute=objects["ABSOLUTE"],
+            list=objects["LIST"],
             numpys=objects["NUMPYS"],
             defer=_at_once("quick_call") + _put_off(_CALL),
             rule_none=int(Rule.NONE),

@@ -164,7 +164,7 @@ copy:
   ret ptr %result
 }}
 
-; whether a call is of the absolute value of complex numbers, whose bits are the kernels' own
+; whether a call is of the absolute value of complex numbers of ours, whose bits are the kernels'
 define internal i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count) {{
   %absolute = call ptr @object(i64 {absolute})
   %is_absolute = icmp eq ptr %ufunc, %absolute
@@ -173,6 +173,11 @@ define internal i1 @is_modulus(ptr %ufunc, ptr %args, i64 %count) {{
   br i1 %can, label %look, label %no
 look:
   %operand = load ptr, ptr %args
+  %is_numpys = call i1 @is(ptr %operand, i64 {ndarray})
+  %is_list = call i1 @is(ptr %operand, i64 {list})
+  %is_foreign = or i1 %is_numpys, %is_list
+  br i1 %is_foreign, label %no, label %ours
+ours:
   %host = call ptr @array(ptr %operand)
   %is_known = icmp ne ptr %host, null
   br i1 %is_known, label %dtype, label %memory

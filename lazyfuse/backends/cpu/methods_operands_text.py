@@ -15,10 +15,10 @@ define internal i64 @form_of(ptr %args, i64 %count, ptr %arrays, ptr %number_at,
   br i1 %is_fine, label %first, label %no
 first:
   %a = get ptr %args[0]
-  %a_is_ours = call i1 @is(ptr %a, i64 T_CLASS)
-  br i1 %a_is_ours, label %array_first, label %number_first
+  %a_is_array = call i1 @is_array_operand(ptr %a)
+  br i1 %a_is_array, label %array_first, label %number_first
 array_first:
-  %a_own = call ptr @host_or_window(ptr %a, i64 %most)
+  %a_own = call ptr @array_operand(ptr %a, i64 %most)
   %last_place = sub i64 %count, 1
   %last_argument = get ptr %args[%last_place]
   %is_beside_float = call i1 @is(ptr %last_argument, i64 T_FLOAT)
@@ -33,10 +33,10 @@ alone:
   ret i64 ALONE
 with_b:
   %b = get ptr %args[1]
-  %b_is_ours = call i1 @is(ptr %b, i64 T_CLASS)
-  br i1 %b_is_ours, label %pair, label %number_second
+  %b_is_array = call i1 @is_array_operand(ptr %b)
+  br i1 %b_is_array, label %pair, label %number_second
 pair:
-  %b_own = call ptr @host_or_window(ptr %b, i64 %most)
+  %b_own = call ptr @array_operand(ptr %b, i64 %most)
   %b_host = call ptr @dense(ptr %b_own, i1 false, i64 %most)
   put ptr %b_host, %arrays[1]
   %b_is_large = icmp eq ptr %b_host, null
@@ -44,30 +44,89 @@ pair:
 both:
   ret i64 PAIR
 number_second:
-  %b_is_number = call i1 @number_in(ptr %b, ptr %number_at)
+  %b_is_number = call i1 @number_beside(ptr %b, ptr %a_host, ptr %number_at)
   br i1 %b_is_number, label %give_second, label %no
 give_second:
   ret i64 NUMBER_SECOND
 number_first:
   br i1 %has_two, label %look_first, label %no
 look_first:
-  %a_is_number = call i1 @number_in(ptr %a, ptr %number_at)
-  br i1 %a_is_number, label %look_second, label %no
-look_second:
   %last = get ptr %args[1]
-  %last_is_ours = call i1 @is(ptr %last, i64 T_CLASS)
-  br i1 %last_is_ours, label %array_second, label %no
+  %last_is_array = call i1 @is_array_operand(ptr %last)
+  br i1 %last_is_array, label %array_second, label %no
 array_second:
-  %last_own = call ptr @host_or_window(ptr %last, i64 %most)
+  %last_own = call ptr @array_operand(ptr %last, i64 %most)
   %is_after_float = call i1 @is(ptr %a, i64 T_FLOAT)
   %last_host = call ptr @dense(ptr %last_own, i1 %is_after_float, i64 %most)
   put ptr %last_host, %arrays[0]
   %last_is_large = icmp eq ptr %last_host, null
-  br i1 %last_is_large, label %no, label %give_first
+  br i1 %last_is_large, label %no, label %number
+number:
+  %a_is_number = call i1 @number_beside(ptr %a, ptr %last_host, ptr %number_at)
+  br i1 %a_is_number, label %give_first, label %no
 give_first:
   ret i64 NUMBER_FIRST
 no:
   ret i64 -1
+}
+
+define internal i1 @is_array_operand(ptr %object) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_foreign = or i1 %is_numpys, %is_list
+  %is_any = or i1 %is_ours, %is_foreign
+  ret i1 %is_any
+}
+
+; the array of an operand of ours, a small one of NumPy's, or that of a short list of numbers, with
+; a reference; null for others, and for an exception
+define internal ptr @array_operand(ptr %object, i64 %most) {
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_numpys, label %numpys, label %look
+look:
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  br i1 %is_list, label %list, label %ours
+list:
+  %listed = call ptr @listed(ptr %object)
+  ret ptr %listed
+ours:
+  %host = call ptr @host_or_window(ptr %object, i64 %most)
+  ret ptr %host
+numpys:
+  %size = call i64 @elements(ptr %object)
+  %eager = call i64 @eager_size()
+  %is_large = icmp sgt i64 %size, %eager
+  br i1 %is_large, label %no, label %same
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+no:
+  ret ptr null
+}
+
+; the array of a short list of ints and floats; null for others, and for an exception
+define internal ptr @listed(ptr %list) {
+  %count = call i64 @PyList_Size(ptr %list)
+  %less = sub i64 %count, 1
+  %is_short = icmp ult i64 %less, LISTED_MOST
+  br i1 %is_short, label %next, label %no
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %item ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %make, label %item
+item:
+  %number = call ptr @PyList_GetItem(ptr %list, i64 %i)
+  %is_number = call i1 @is_usual_number(ptr %number)
+  %after = add i64 %i, 1
+  br i1 %is_number, label %next, label %no
+make:
+  %maker = call ptr @object(i64 T_AS_ARRAY)
+  %made = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %maker, ptr %list, ptr null)
+  ret ptr %made
+no:
+  ret ptr null
 }
 
 ; an array of one axis that has gaps as a copy without; of int64, where `converts`, as float64,
@@ -120,6 +179,21 @@ as_it_is:
 fail:
   call void @Py_DecRef(ptr %host)
   ret ptr null
+}
+
+; the same as `number_in`, or of one of NumPy's doubles beside an array of doubles
+define internal i1 @number_beside(ptr %object, ptr %host, ptr %at) {
+  %is_strong = call i1 @is(ptr %object, i64 T_STRONG)
+  br i1 %is_strong, label %strong, label %weak
+weak:
+  %is_weak_number = call i1 @number_in(ptr %object, ptr %at)
+  ret i1 %is_weak_number
+strong:
+  %number = call i32 @dtype_number(ptr %host)
+  %is_double = icmp eq i32 %number, 12
+  %value = call double @PyFloat_AsDouble(ptr %object)
+  store double %value, ptr %at
+  ret i1 %is_double
 }
 
 ; stores the value of a float or of an int that a float holds; false for others

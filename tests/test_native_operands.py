@@ -1,0 +1,104 @@
+"""Operands of functions in machine code that are no arrays of lazyfuse: NumPy's, and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
+
+from lazyfuse.frontend import direct  # noqa: E402
+from tests.test_native import operators, small  # noqa: E402, F401 - fixtures of this module, too
+
+LINE = host.linspace(0.5, 2.5, 9)
+
+OPERANDS: dict[str, Any] = {
+    "doubles": LINE,
+    "singles": LINE.astype("f4"),
+    "ints": host.arange(1, 9),
+    "complex numbers": LINE * 1j,
+    "rows": LINE.reshape(3, 3),
+    "columns": LINE.reshape(3, 3).T,
+    "gaps": LINE[::2],
+    "other bytes": LINE.astype(">f8"),
+    "no axes": host.array(1.5),
+    "no elements": host.zeros(0),
+    "objects": host.array([1.5, 2.5], object),
+    "masks": LINE > 1,
+    "many": host.linspace(0.1, 1, 50_000),
+    "a list": [0.5, 1.5],
+    "a list of ints": [1, 2, 3],
+    "a list of large ints": [1, 2**70],
+    "a list of NumPy's numbers": [host.float64(0.5), 2],
+    "a list of other numbers": [host.float32(0.5), 1j, True],
+    "a long list": LINE.tolist() * 50,
+    "a list of lists": [[0.5, 1.5], [2.5, 3.5]],
+    "a ragged list": [[0.5], [1.5, 2.5]],
+    "an empty list": [],
+    "a tuple": (0.5, 1.5),
+    "a word": ["one"],
+}  # fmt: skip
+CALLS: dict[str, Callable[..., Any]] = {
+    "exp": lambda np, x: np.exp(x),
+    "absolute": lambda np, x: np.abs(x),
+    "arctan2": lambda np, x: np.arctan2(x, x),
+    "hypot": lambda np, x: np.hypot(x, 1.5),
+    "a number first": lambda np, x: np.logaddexp(1.5, x),
+    "beside ours": lambda np, x: np.arctan2(np.ones(np.shape(x)), x),
+    "power": lambda np, x: np.power(x, 1.5),
+    "as an operator": lambda np, x: np.ones(np.shape(x)) ** x,
+    "a double of NumPy's": lambda np, x: np.power(np.array(x), host.float64(1.5)),
+    "a double of NumPy's first": lambda np, x: np.hypot(host.float64(0.1), np.array(x)),
+    "into ours": lambda np, x: np.log(x, out=np.zeros_like(np.exp(x))),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+@pytest.mark.parametrize("call", CALLS)
+def test_operands_that_are_not_ours(call: str, name: str) -> None:
+    """Values, dtypes, memory orders and errors are NumPy's, up to the bits of the functions."""
+    for _ in range(3):
+        oracle.check(lambda np: CALLS[call](np, OPERANDS[name]), ulp=4)
+
+
+@pytest.mark.parametrize("number", [2.0, 0.5, -1.0, 0.0, 1e300, host.inf, host.nan])
+def test_doubles_of_numpys(number: float) -> None:
+    """They are numbers beside doubles, and strong beside other dtypes."""
+    given = host.float64(number)
+
+    def program(np: Any) -> list[Any]:
+        lines = [np.array(LINE), np.array(LINE, dtype="f4"), np.arange(4), np.array(LINE)[::2]]
+        with np.errstate(all="ignore"):
+            return [f(x) for x in lines for f in (lambda x: x**given, lambda x: given**x)]
+
+    for _ in range(12):
+        oracle.check(program, ulp=4)
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_a_double_of_numpys_is_taken_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`(1 + 1 / t) ** x` with a `t` of NumPy's took 80 times NumPy's time, in Python."""
+    x, number = lf.array(LINE), host.float64(1.5)
+    expected = (1.5**x).tolist(), lf.arctan2(x, 1.5).tolist()
+    for _ in range(20):
+        number**x, lf.arctan2(x, number)
+    monkeypatch.delattr(direct, "_run")
+    assert ((number**x).tolist(), lf.arctan2(x, number).tolist()) == expected
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+@pytest.mark.parametrize("operand", [LINE, LINE.tolist()])
+def test_they_are_computed_in_machine_code(operand: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`exp` of NumPy's arrays and of lists took up to 40 times NumPy's time, in Python."""
+    expected = lf.exp(lf.array(operand)).tolist()
+    for _ in range(20):
+        lf.exp(operand)
+    monkeypatch.delattr(direct, "_run")
+    assert lf.exp(operand).tolist() == expected
