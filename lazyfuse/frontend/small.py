@@ -389,11 +389,6 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     return {"out": given} if given else kwargs
 
 
-def is_for_numpy(value: Any) -> bool:
-    """Whether an argument is one that machine code does not look into, and NumPy knows best."""
-    return type(value) in (range, deque) or is_subclass(value)
-
-
 def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of a function of NumPy's on small operands; else LARGE."""
     given = lowered(args, kwargs)
