@@ -192,7 +192,8 @@ def _by_near_table(x: Value, base: _Base) -> Value:
         rest = fma(k, base.of_two[1], rest)
     if base.of_e[1]:
         return head + fma(r, base.of_e[0], fma(r, base.of_e[1], rest))
-    return head + (r + rest)
+    total = fast_two_sum(head, r)
+    return total.hi + (total.lo + rest)
 
 
 def log_of_pair(x: Pair, doublings: Value | None = None) -> Value:
