@@ -24,7 +24,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import native, trace  # noqa: E402 - likewise
+from lazyfuse.runtime import native, native_parts, trace  # noqa: E402 - likewise
 
 PROGRAMS = [*VIEWS, *WRITES]
 SMALL = 100_000
@@ -323,3 +323,23 @@ def test_what_an_array_lacks() -> None:
     del x._cast
     assert sys.getrefcount(storage) == before
     assert x._cast is None
+
+
+def test_what_somebody_adds_to_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method in the place of `__getattr__` was removed with what it stood for."""
+    kind = lf.LazyArray
+    code = native.prepared(native_methods.native_sample(), native_methods._recording(kind))
+    assert code is not None
+
+    def attribute(array: Any, name: str) -> Any:
+        if name == "magic":
+            return 42
+        raise AttributeError(name)
+
+    attribute.__qualname__ = "LazyArray.__getattr__"  # as `functools.wraps` has it
+    monkeypatch.setattr(kind, "__getattr__", attribute, raising=False)
+    native_parts.set_slots(code.slots)
+    x = lf.asarray(host.arange(4.0))
+    assert x.magic == 42
+    assert x._storage is not None
+    assert not hasattr(x, "nothing")
