@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import _thread
 import os
-import signal
 import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from lazyfuse.collecting import uncollected
@@ -96,11 +95,11 @@ def catch_up() -> None:
 
 
 @contextmanager
-def missed_by_nobody() -> Iterator[None]:
-    """Failures of what is done within are nobody's; interrupts are raised."""
+def missed_by_nobody(kind: type[Exception] = Exception) -> Iterator[None]:
+    """Failures of this kind of what is done within are nobody's; interrupts are raised."""
     try:
         yield
-    except BaseException as error:
+    except kind as error:
         if is_interrupt(error):
             raise
 
@@ -108,32 +107,37 @@ def missed_by_nobody() -> Iterator[None]:
 def is_interrupt(error: BaseException) -> bool:
     """Whether it is none of what has failed, but was raised from outside: KeyboardInterrupt and
     the like, and whatever handlers of signals raise (a limit of time, for instance)."""
-    return not isinstance(error, Exception) or not _handlers().isdisjoint(_codes(error))
+    return not isinstance(error, Exception) or any(map(_handles_a_signal, _steps(error)))
 
 
-def _handlers() -> set[CodeType]:
-    """The code of what handles signals now."""
-    found = map(signal.getsignal, signal.valid_signals())
-    return {code for code in map(_code, found) if code is not None}
-
-
-def _code(handler: Any) -> CodeType | None:
-    """The code of a function, a method, a partial or an object that is called; None without."""
-    while hasattr(handler, "func"):
-        handler = handler.func
-    if callable(handler) and not hasattr(handler, "__code__") and not hasattr(handler, "__func__"):
-        handler = type(handler).__call__
-    handler = getattr(handler, "__func__", handler)
-    code: CodeType | None = getattr(handler, "__code__", None)
-    return code
-
-
-def _codes(error: BaseException) -> Iterator[CodeType]:
-    """What was running when an error was raised."""
+def _steps(error: BaseException) -> Iterator[TracebackType]:
+    """What was running when an error was raised, the outermost first."""
     at: TracebackType | None = error.__traceback__
     while at is not None:
-        yield at.tb_frame.f_code
+        yield at
         at = at.tb_next
+
+
+def _handles_a_signal(at: TracebackType) -> bool:
+    """Whether the next that was running was given the frame of this one, as handlers of signals
+    are that interrupt it. Which ones there are now says less: one may have put itself away. Nobody
+    is asked for attributes, since objects may handle signals that have any."""
+    if at.tb_next is None:
+        return False
+    handler = at.tb_next.tb_frame
+    code = handler.f_code
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _HAS_MORE)
+    given = [handler.f_locals.get(name) for name in code.co_varnames[:count]]
+    return any(each is at.tb_frame for each in _flat(given))
+
+
+def _flat(given: list[Any]) -> Iterator[Any]:
+    for each in given:
+        yield from each if type(each) is tuple else (each,)
+
+
+#: CO_VARARGS of `inspect`, which is long to import.
+_HAS_MORE = 4
 
 
 _postponed: deque[Callable[[], object]] = deque()

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from lazyfuse.digests import digest
+from lazyfuse.interrupts import is_interrupt
 
 _PACKAGE = Path(__file__).parent
 #: When the modules were imported, in nanoseconds: this one is the first of them. Clocks of file
@@ -23,7 +24,9 @@ def sources(*folders: str) -> str:
     is found again then."""
     try:
         found, changed = _files([str(_PACKAGE / folder) for folder in folders])
-    except OSError:
+    except OSError as error:
+        if is_interrupt(error):
+            raise
         found = []
     if not found or changed >= _STARTED:
         return os.urandom(32).hex()

@@ -3,13 +3,16 @@ of a compiler, and of no file on disk."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as host
 import pytest
@@ -19,8 +22,9 @@ from lazyfuse.backends.cpu import CpuBackend
 from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.cache import disk
 from lazyfuse.errors import UnfusedWarning
+from lazyfuse.frontend import fused, native_methods
 from lazyfuse.interrupts import is_interrupt, missed_by_nobody
-from lazyfuse.runtime import plans
+from lazyfuse.runtime import plans, session
 
 pytestmark = pytest.mark.engine
 N = 1_500_000  # more than what is computed at once
@@ -44,10 +48,47 @@ def later(text: str, number: int, frame: object) -> None:
     raise TimeoutError(text)
 
 
-@pytest.fixture(
-    params=[late, Limit(), Limit().reached, partial(later, "late")],
-    ids=["function", "object", "method", "partial"],
-)
+def once(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise TimeoutError("late")
+
+
+class Raised(TimeoutError):
+    """A class as a handler."""
+
+    def __init__(self, number: int, frame: object) -> None:
+        raise TimeoutError("late")
+
+
+class Everything(Limit):
+    """It has any attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+
+class Unasked(Limit):
+    """Nobody may ask it for attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(name)
+
+
+HANDLERS = {
+    "function": late,
+    "object": Limit(),
+    "method": Limit().reached,
+    "partial": partial(later, "late"),
+    "put away": once,
+    "class": Raised,
+    "cached": lru_cache(late),
+    "any attribute": Everything(),
+    "no attributes": Unasked(),
+    "mock": mock.Mock(side_effect=TimeoutError("late")),
+}
+
+
+@pytest.fixture(params=HANDLERS.values(), ids=list(HANDLERS))
 def handler(request: pytest.FixtureRequest) -> Iterator[None]:
     before = signal.signal(signal.SIGUSR1, request.param)
     yield
@@ -66,6 +107,7 @@ def interrupted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose first call is interrupted, in the main thread."""
     calls: list[None] = []
 
+    @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         calls.append(None)
         if len(calls) == 1:
@@ -148,3 +190,76 @@ def test_what_nobody_misses(handler: None) -> None:
         signal.raise_signal(signal.SIGUSR1)
     with pytest.raises(KeyboardInterrupt), missed_by_nobody():
         raise KeyboardInterrupt
+
+
+def test_where_a_function_has_its_own_frame() -> None:
+    """It is no interrupt what functions raise that look at who calls them."""
+
+    def look(depth: int) -> None:
+        frame = sys._getframe(depth)
+        raise KeyError(frame.f_lineno)
+
+    with missed_by_nobody():
+        look(1)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "ask"),
+    [
+        (Path, "exists", lambda cache: cache.has("key")),
+        (os, "access", lambda cache: cache.keeps()),
+        (Path, "unlink", lambda cache: cache.remove("key")),
+        (Path, "is_dir", lambda cache: cache.clear()),
+        (Path, "stat", lambda cache: cache.prune()),
+        (os, "utime", lambda cache: cache.read("key")),
+    ],
+)
+def test_while_a_folder_is_used(
+    owner: Any, name: str, ask: Any, handler: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Errors of the system, of which limits of time are, counted as files that are not there."""
+    cache = disk.DiskCache(str(tmp_path))
+    cache.write("key", b"binary")
+    os.utime(next(tmp_path.iterdir()), (0, 0))
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, interrupted(getattr(owner, name)))
+        with pytest.raises(TimeoutError, match="late"):
+            ask(cache)
+    assert cache.read("key") == b"binary"
+
+
+@pytest.mark.cpu("the backend that is made")
+def test_while_the_backend_is_made(handler: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All was computed op by op for the rest of the process."""
+    monkeypatch.setattr(CpuBackend, "__init__", interrupted(CpuBackend.__init__))
+    with pytest.raises(TimeoutError, match="late"):
+        session._cpu()
+    assert type(session._cpu()) is CpuBackend
+
+
+def test_while_a_function_is_recorded(handler: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was called again, and never fused."""
+    recorded = fused.recorded
+    monkeypatch.setattr(fused, "recorded", interrupted(recorded))
+    function = lf.fuse(lambda x: x * 2 + 1)
+    x = lf.asarray(host.linspace(0.0, 1.0, N))
+    raised = 0
+    for _ in range(6):
+        try:
+            host.testing.assert_array_equal(host.asarray(function(x)), host.asarray(x) * 2 + 1)
+        except TimeoutError:
+            raised += 1
+    assert raised == 1
+    assert function._recorded == 1
+
+
+@pytest.mark.cpu("machine code")
+def test_while_machine_code_is_loaded(handler: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was never used then."""
+    monkeypatch.setattr(native_methods, "_steps", set())
+    monkeypatch.setattr(native_methods, "_failures", [])
+    monkeypatch.setattr(session, "uses", [1 << 20])
+    monkeypatch.setattr(native_methods, "_take", interrupted(lambda *args, **words: None))
+    with pytest.raises(TimeoutError, match="late"):
+        native_methods.make_native_if_worth(lf.LazyArray)
+    assert not native_methods._failures

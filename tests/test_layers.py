@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "collecting": set(),
     "processors": set(),
     "interrupts": {"collecting"},
-    "sources": {"digests"},
+    "sources": {"digests", "interrupts"},
     "config": {"errors"},
     # L1, L2
     "ops": BASE,

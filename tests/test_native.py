@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import inspect
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from types import FunctionType
@@ -24,7 +26,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import native, trace  # noqa: E402 - likewise
+from lazyfuse.runtime import native, native_parts, trace  # noqa: E402 - likewise
 
 PROGRAMS = [*VIEWS, *WRITES]
 SMALL = 100_000
@@ -323,3 +325,55 @@ def test_what_an_array_lacks() -> None:
     del x._cast
     assert sys.getrefcount(storage) == before
     assert x._cast is None
+
+
+def test_what_somebody_adds_to_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method in the place of `__getattr__` was removed with what it stood for."""
+    kind = lf.LazyArray
+    code = native.prepared(native_methods.native_sample(), native_methods._recording(kind))
+    assert code is not None
+
+    def attribute(array: Any, name: str) -> Any:
+        if name == "magic":
+            return 42
+        raise AttributeError(name)
+
+    attribute.__qualname__ = "LazyArray.__getattr__"  # as `functools.wraps` has it
+    monkeypatch.setattr(kind, "__getattr__", attribute, raising=False)
+    native_parts.set_slots(code.slots)
+    x = lf.asarray(host.arange(4.0))
+    assert x.magic == 42
+    assert x._storage is not None
+    assert not hasattr(x, "nothing")
+
+
+@pytest.mark.cpu("kernels that machine code runs")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_signals_while_kernels_run() -> None:
+    """Their handlers ran in what is called when memory goes: what they raised was written to
+    stderr, and lost, four times out of five. Some are, in pure Python too."""
+    x = lf.asarray(host.linspace(0.0, 1.0, 300_000))
+
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    def is_interrupted() -> bool:
+        y, end = x, time.perf_counter() + 0.1
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.011)
+            while time.perf_counter() < end:
+                y = lf.sqrt(y * y + 1.0) * 0.5
+                host.asarray(y)
+        except TimeoutError:
+            return True
+        return False
+
+    before = signal.signal(signal.SIGALRM, lambda *given: None)
+    is_interrupted()  # compiles
+    signal.signal(signal.SIGALRM, late)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "unraisablehook", lambda lost: None)
+        with lf.options(check=False):
+            found = [is_interrupted() for _ in range(40)]
+    signal.signal(signal.SIGALRM, before)
+    assert sum(found) > 25

@@ -13,11 +13,10 @@ import os
 import stat
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from lazyfuse.digests import digest
-from lazyfuse.interrupts import is_interrupt
+from lazyfuse.interrupts import is_interrupt, missed_by_nobody
 
 MAGIC = b"lazyfuse-kernel-2 "
 #: Bytes kept; the files that were read or written longest ago go first.
@@ -56,7 +55,7 @@ class DiskCache:
                 raise
             return None
         if abs(time.time() - written) > _LATELY:
-            with suppress(OSError):  # a folder that may only be read
+            with missed_by_nobody(OSError):  # a folder that may only be read
                 os.utime(path)
         return binary
 
@@ -64,14 +63,18 @@ class DiskCache:
         """Whether there is a file of `key`, which `read` may still refuse."""
         try:
             return self._path(key).exists()
-        except OSError:
+        except OSError as error:
+            if is_interrupt(error):
+                raise
             return False
 
     def keeps(self) -> bool:
         """Whether files can be written, for all that the folder says."""
         try:
             return os.access(self._name, os.W_OK) and self._is_private()
-        except OSError:
+        except OSError as error:
+            if is_interrupt(error):
+                raise
             return False
 
     def write(self, key: str, binary: bytes) -> None:
@@ -108,15 +111,13 @@ class DiskCache:
         """Remove the oldest files beyond LIMIT, and what writers that ended have left."""
         sized = []
         for path in self._files(f"{_NEW}*"):
-            with suppress(OSError):
+            with missed_by_nobody(OSError):
                 if path.stat().st_mtime < time.time() - _LONGEST_WRITE:
                     path.unlink()
         for path in self._files():
-            try:
+            with missed_by_nobody(OSError):
                 status = path.stat()
-            except OSError:
-                continue
-            sized.append((status.st_mtime, max(status.st_size, _LEAST_ON_DISK), path))
+                sized.append((status.st_mtime, max(status.st_size, _LEAST_ON_DISK), path))
         total = sum(size for _, size, _ in sized)
         for _, size, path in sorted(sized):
             if total <= LIMIT:
@@ -127,7 +128,9 @@ class DiskCache:
     def _files(self, pattern: str = f"*{_SUFFIX}") -> list[Path]:
         try:
             return list(self.folder.glob(pattern)) if self.folder.is_dir() else []
-        except OSError:  # it may not be looked into, or has just gone
+        except OSError as error:  # it may not be looked into, or has just gone
+            if is_interrupt(error):
+                raise
             return []
 
     def _path(self, key: str) -> Path:
@@ -155,7 +158,7 @@ def _read(path: str) -> tuple[bytes, float]:
 
 def _unlink(path: Path) -> None:
     """Remove a file, if that may be done."""
-    with suppress(OSError):
+    with missed_by_nobody(OSError):
         path.unlink()
 
 

@@ -41,6 +41,7 @@ from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.replaying import replay
 from lazyfuse.frontend.signature import Reads, array_mark, plain_mark
 from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, replay_code
@@ -158,7 +159,9 @@ class Fused(Itself):
         try:
             key = None if signature is None else self._key(signature, numbers)
             return key, self._known.get(key, _NEVER)
-        except Exception:  # noqa: BLE001  # a user's __hash__ or __eq__ may raise any
+        except Exception as error:
+            if is_interrupt(error):  # a user's __hash__ or __eq__ may raise any other
+                raise
             self._reason = "an argument, or what it reads, is neither a number nor has a hash"
             return None, _NEVER
 
@@ -277,7 +280,9 @@ class Fused(Itself):
             return self._instead(*args, **kwargs)
         except UnfitError as unfit:
             found, self._reason = _UNFIT, str(unfit)
-        except Exception as error:  # noqa: BLE001  # the function raises it, or engine's copies do
+        except Exception as error:  # the function raises it, or engine's copies do
+            if is_interrupt(error):
+                raise
             self._reason = f"it raises {type(error).__name__}: {error}"
             result = self._instead(*args, **kwargs)
             self._known[key] = _UNFIT  # it raises nothing but when it is recorded

@@ -17,6 +17,7 @@ from lazyfuse.frontend.pieces import AT_ONCE
 from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import native, ready, session, trace, under_way
 from lazyfuse.runtime.recorder import Recording
@@ -50,6 +51,8 @@ def make_native_if_worth(kind: type) -> None:
     except MemoryError:
         raise
     except Exception as error:  # any failure of a compiler: the Python methods do the same
+        if is_interrupt(error):
+            raise
         _failures.append(error.with_traceback(None))
 
 

@@ -14,6 +14,7 @@ from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.places import Path, replaced
 from lazyfuse.frontend.recording import Recording, UnfitError, numbered, rebuilt, recording
 from lazyfuse.frontend.varying import Stopped, Tape, Varying, known
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.node import Const, Node, Source
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, session, under_way
@@ -81,8 +82,10 @@ def _with_stand_ins(
     state = np.random.get_state(legacy=False)
     try:
         return traced(function, arguments, replaced(arguments.given, by))
-    except Exception:  # noqa: BLE001  # functions that look at types may raise any
+    except Exception as error:  # functions that look at types may raise any
         np.random.set_state(state)
+        if is_interrupt(error):
+            raise
         return None
     except Stopped:
         np.random.set_state(state)

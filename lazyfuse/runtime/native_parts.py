@@ -156,8 +156,15 @@ def set_slots(slots: Sequence[Slot]) -> None:
         kept.append((name, given))
         made = _GetSetDef(name.encode(), slot.getter, slot.setter, None, ctypes.addressof(given))
         _set_descriptor(slot.kind, name, made)
-    for kind in {slot.kind for slot in slots if "__getattr__" in vars(slot.kind)}:
-        delattr(kind, "__getattr__")
+    for kind in {slot.kind for slot in slots}:
+        if _is_own(vars(kind).get("__getattr__"), kind):
+            delattr(kind, "__getattr__")
+
+
+def _is_own(method: Any, kind: type) -> bool:
+    """Whether a method was written in a class, and is not what somebody has put in its place."""
+    code = getattr(method, "__code__", None)
+    return code is not None and code.co_qualname == f"{kind.__qualname__}.__getattr__"
 
 
 def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:

@@ -81,6 +81,8 @@ def _cpu() -> Backend:
 
         return CpuBackend(kept=object_code)
     except (ImportError, OSError, RuntimeError) as error:
+        if is_interrupt(error):
+            raise
         from lazyfuse.backends.reference import ReferenceBackend
 
         warnings.warn(

@@ -247,21 +247,28 @@ ask:
   br i1 %unasked, label %leave, label %check
 check:
   %is_wanted = phi i32 [ 0, %perform ], [ %wanted, %ask ]
+  %is_told = icmp eq i32 %is_wanted, 1
+  br i1 %is_told, label %compare, label %hear
+hear:
+  call void @hear_signals(ptr %raised)
+  br label %compare
+compare:
   call void @stop()
   %now = call i64 @runs()
   %is_current = icmp eq i64 %now, %started
   br i1 %is_current, label %choose, label %stale
 choose:
-  %is_told = icmp eq i32 %is_wanted, 1
   br i1 %is_told, label %tell, label %finish
 stale:
   call void @resume()
   call void @release(ptr %outputs, i64 %memory_count)
   call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
+  %is_interrupted = call i1 @raise_kept(ptr %raised)
   %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
-  ret ptr %none
+  %again = select i1 %is_interrupted, ptr null, ptr %none
+  call void @Py_IncRef(ptr %again)
+  ret ptr %again
 leave:
   call void @release(ptr %outputs, i64 %memory_count)
   %is_left = icmp eq i64 %met, -2

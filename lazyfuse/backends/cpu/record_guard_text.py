@@ -9,6 +9,7 @@ with a finalizer: then other threads never see a collector that is stopped.
 GUARD = """
 declare i32 @PyGC_Disable()
 declare i32 @PyGC_Enable()
+declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
@@ -57,6 +58,19 @@ fetch:
   ret void
 clear:
   call void @PyErr_Clear()
+  ret void
+}}
+
+; handles the signals that have come meanwhile; puts an exception aside. Functions of Python's that
+; are called where objects end would handle them, else, and what is raised there is lost
+define internal void @hear_signals(ptr %raised) {{
+  %status = call i32 @PyErr_CheckSignals()
+  %failed = icmp slt i32 %status, 0
+  br i1 %failed, label %keep, label %done
+keep:
+  call void @keep_raised(ptr %raised)
+  br label %done
+done:
   ret void
 }}
 
