@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as host
 import pytest
@@ -292,3 +292,28 @@ def test_random_keys(drawn: tuple[Any, tuple[Any, ...]]) -> None:
         return picked + 1, y
 
     check(program, array)
+
+
+class Place(NamedTuple):
+    """A key that has names."""
+
+    row: Any
+    column: Any
+
+
+@pytest.mark.parametrize("n", [4, 300])
+@pytest.mark.parametrize(
+    "key", [Place(slice(None, None, -3), 1), Place(2, ...), Place(1, 3), Place([0, 1], slice(2))]
+)
+def test_keys_of_classes_derived_from_tuple(key: Any, n: int) -> None:
+    """They are tuples: what slices picked was a copy, which nothing written reached."""
+
+    def program(np: Any, x: Any) -> Any:
+        y = np.array(x)
+        part = y[key]
+        if np.ndim(part):
+            part *= 2
+        y[key] += 1
+        return y, part, np.shape(part)
+
+    check(program, host.arange(float(n * n)).reshape(n, n))

@@ -21,6 +21,11 @@ def is_basic(key: Any) -> bool:
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
+def as_tuple(key: Any) -> Any:
+    """A key whose class is derived from tuple (a named one) as a tuple, which it is to NumPy."""
+    return tuple(key) if isinstance(key, tuple) and type(key) is not tuple else key
+
+
 def in_hand(key: Any) -> Any:
     """A key with integers in place of pending scalars: what makes a view in NumPy makes one."""
     if type(key) is tuple:

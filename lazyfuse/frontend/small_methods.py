@@ -14,7 +14,7 @@ from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.dots import is_matmul
 from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.keys import in_hand, is_basic
+from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
 from lazyfuse.frontend.small import (
@@ -187,6 +187,7 @@ def item(engine: Method) -> Method:
 
     def call(self: Any, key: Any) -> Any:
         host = self._host
+        key = as_tuple(key)
         if host is None:
             return engine(self, key)
         if not is_basic(key):
@@ -205,11 +206,9 @@ def set_item(engine: Method) -> Method:
 
     def call(self: Any, key: Any, value: Any) -> None:
         host = self._host
-        if host is None:
-            engine(self, key, value)
-            return
-        if not is_basic(key):
-            general(self, key, value)
+        key = as_tuple(key)
+        if host is None or not is_basic(key):
+            (engine if host is None else general)(self, key, value)
             return
         kind = type(value)
         if kind is Handle._concrete:
