@@ -186,8 +186,9 @@ class _Call(Generic[_R]):
 
     def start(self) -> None:
         """Have a thread make it."""
-        # `Thread.start`, interrupted, can block for ever
-        _thread.start_new_thread(self._make, (self._signed(),))
+        # `Thread.start`, interrupted, can block for ever. The thread takes the sign out of a list:
+        # what is raised here, behind the start, may keep the arguments
+        _thread.start_new_thread(self._make, ([self._signed()],))
 
     def _signed(self) -> _Sign:
         sign = _Sign()
@@ -198,8 +199,9 @@ class _Call(Generic[_R]):
         """Whether nobody else has begun; the same answer to who asks again, interrupted."""
         return self._maker.setdefault("", threading.get_ident()) == threading.get_ident()
 
-    def _make(self, sign: _Sign) -> None:
+    def _make(self, signs: list[_Sign]) -> None:
         """Make it in a thread, unless somebody else has begun."""
+        sign = signs.pop()  # noqa: F841  # as long as this runs
         if self.begins():
             try:
                 self._go_on()

@@ -27,7 +27,7 @@ def late(function, args):
     return start(lambda *given: time.sleep(0.002) or function(*given), args)
 
 def ending(function, args):
-    return start(lambda *given: function.__self__.begins(), args)
+    return start(lambda signs: signs.pop() and function.__self__.begins(), args)
 
 def without_room(function, args):
     raise MemoryError
@@ -89,6 +89,27 @@ assert seen == [True] and len(calls) == 1
 def test_an_interrupt_as_who_waits_begins() -> None:
     """Nobody else would make the call then, and it was waited for, for ever."""
     run(AS_IT_BEGINS)
+
+
+BEHIND_A_START = """
+def ending_first(function, args):
+    start(lambda signs: signs.pop() and function.__self__.begins(), args)
+    time.sleep(0.01)
+    raise KeyboardInterrupt
+
+_thread.start_new_thread, calls = ending_first, []
+try:
+    interrupts.uninterrupted(lambda: calls.append(0))
+except KeyboardInterrupt:
+    pass
+assert calls == [0]
+"""
+
+
+def test_an_interrupt_behind_a_start() -> None:
+    """What is raised there keeps the thread's arguments, and so its sign of life: the thread had
+    ended, and was waited for, for ever (once in some thousand runs of the test below)."""
+    run(BEHIND_A_START)
 
 
 AT_RANDOM = """
