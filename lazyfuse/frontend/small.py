@@ -330,20 +330,16 @@ def is_output(result: Any, given: Sequence[Any]) -> bool:
 
 
 def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The result; the user's own `out=` arrays where there are some. Of classes derived from
-    NumPy's, what they make of the result is given (`__array_wrap__` and the like)."""
+    """The result; the user's own `out=` arrays where there are some, but of derived classes."""
     out = kwargs.get("out")
     if out is None or out is Ellipsis or isinstance(result, tuple) > isinstance(out, tuple):
         return result
-    given = out if isinstance(out, tuple) else (out,)
+    outs = out if isinstance(out, tuple) else (out,)
+    given = [None if is_subclass(each) else each for each in outs]  # what NumPy gives for these
     if isinstance(result, tuple):
         pairs = zip(result, (*given, *(None,) * (len(result) - len(given))), strict=True)
-        return tuple(_chosen(own, mine) for own, mine in pairs)
-    return _chosen(result, given[0])
-
-
-def _chosen(own: Any, mine: Any) -> Any:
-    return own if mine is None or is_subclass(mine) else mine
+        return tuple(own if mine is None else mine for own, mine in pairs)
+    return result if given[0] is None else given[0]
 
 
 # ---- ufuncs
