@@ -147,3 +147,13 @@ def test_page_is_current() -> None:
     written = (root / "docs" / "namespace.md").read_text()
     if f"for NumPy {host.__version__}." in written:  # each version has names of its own
         assert script.page() == written, "run scripts/namespace_table"
+
+
+def test_second_names() -> None:
+    """What NumPy has under several names is one object here, too."""
+    names: dict[int, list[str]] = {}
+    for name in dir(host):
+        if callable(getattr(host, name, None)) and not name.startswith("_"):
+            names.setdefault(id(getattr(host, name)), []).append(name)
+    for same in names.values():
+        assert len({id(getattr(lf, name)) for name in same}) == 1, same

@@ -8,6 +8,7 @@ because the caller writes its array later).
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
@@ -161,6 +162,11 @@ def is_subclass(value: Any) -> bool:
     """Whether a value is an array of a class derived from NumPy's; files in memory do not
     count."""
     return isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
+
+
+def is_for_numpy(value: Any) -> bool:
+    """Whether an argument is one that machine code does not look into, and NumPy knows best."""
+    return type(value) in (range, deque) or is_subclass(value)
 
 
 def _known(dtype: np.dtype) -> str:

@@ -24,7 +24,9 @@ class Grid:
         return 0
 
     def __getattr__(self, name: str) -> Any:
-        return self._host.counterpart(getattr(self._original, name))
+        value = self._host.counterpart(getattr(self._original, name))
+        setattr(self, name, value)
+        return value
 
     def __repr__(self) -> str:
         return repr(self._original)

@@ -211,9 +211,6 @@ def transpose_method(self: Any, *axes: Any) -> Any:
     return transpose(self, axes or None)
 
 
-permute_dims = transpose
-
-
 def transposed(self: Any) -> Any:
     layout = self._layout
     return view(self, Layout(layout.shape[::-1], layout.strides[::-1], layout.offset))

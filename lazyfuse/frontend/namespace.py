@@ -74,7 +74,7 @@ _OWN: Mapping[types.ModuleType, str] = {
     buffers: "frombuffer",
     exchange: "from_dlpack",
     files: "load",
-    manipulation: "reshape ravel transpose permute_dims matrix_transpose swapaxes "
+    manipulation: "reshape ravel transpose matrix_transpose swapaxes "
     "squeeze expand_dims atleast_1d atleast_2d atleast_3d copy repeat",
     views: "flip flipud fliplr rot90 diagonal broadcast_to broadcast_arrays",
     joining: "concatenate stack vstack hstack array_split split vsplit hsplit dsplit unstack roll",
@@ -164,6 +164,7 @@ _ALIASES = {
     "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
     "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
     "pow": "power", "true_divide": "divide", "concat": "concatenate", "around": "round",
+    "permute_dims": "transpose",
 }  # fmt: skip
 
 _COMPILED: Any = importlib.import_module("numpy._core._multiarray_umath")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
-from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
+from lazyfuse.frontend.convert import eager_size, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
@@ -388,11 +388,6 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     """The keywords with `out=`, also where it is given by position."""
     given = args[plain.nin :] if isinstance(plain, np.ufunc) else ()
     return {"out": given} if given else kwargs
-
-
-def is_for_numpy(value: Any) -> bool:
-    """Whether an argument is one that machine code does not look into, and NumPy knows best."""
-    return type(value) in (range, deque) or is_subclass(value)
 
 
 def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

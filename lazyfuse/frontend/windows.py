@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import small
-from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.convert import eager_size, is_for_numpy
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, readable
 from lazyfuse.frontend.novel import cold_size, is_novel
@@ -370,7 +370,7 @@ def beside(
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
         found = LARGE
-        if any(map(small.is_for_numpy, args[:2])):
+        if any(map(is_for_numpy, args[:2])):
             count(_SAVED)
             found = small.at_once(plain, args, kwargs) if largest() else LARGE
         elif _may_be_at_hand(args, larger):

@@ -132,13 +132,12 @@ WITH_KEYWORDS = frozenset(
 OBJECTS = (
     *record.OBJECTS,
     *("FUNCTION_SIZE", "FUNCTION_ENGINE", "FUNCTION_RULE", "LIST", "DTYPE", "GENERIC"),
-    *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM"),
+    *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM", "STORAGE_WEAK", "WEAK_NEXT", "FILL"),
     *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
-    *("STORAGE_WEAK", "WEAK_NEXT", "FILL", "WRITE_OUT"),
-    *("ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
+    *("WRITE_OUT", "ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
