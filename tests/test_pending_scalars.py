@@ -80,3 +80,11 @@ def test_an_output_comes_back_as_a_scalar() -> None:
         out = np.ones((), int)
         found = array.mean().argmax(out=out)
         assert isinstance(found, host.int64) and int(found) == int(out) == 0
+
+
+def test_scalars_that_are_not_made_yet() -> None:
+    """Whoever asks for the class of all objects that there are meets them, too: it raised
+    RecursionError."""
+    blank = object.__new__(type(lf.ones(3).sum() * lf.exp(lf.ones(9)).sum()))
+    assert not isinstance(blank, str)
+    assert not hasattr(blank, "is_integer")

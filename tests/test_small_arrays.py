@@ -433,6 +433,31 @@ def test_arrays_of_other_classes(name: str, kind: str) -> None:
     assert classes == [host.matrix, host.matrix]
 
 
+class Wrapping(host.ndarray):
+    """A class of a program, whose results are no arrays, whoever computes them."""
+
+    def __array_wrap__(self, array: Any, *_: Any) -> Any:
+        return "wrapped", host.array(array)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return "called", function.__name__
+
+
+@pytest.mark.parametrize("eager_size", [0, 4096])
+def test_what_a_class_makes_of_what_is_written_into_it(eager_size: int) -> None:
+    """The array given as `out=` was given back instead."""
+
+    def program(np: Any, x: Any) -> Any:
+        m, n, k = (host.ones(3).view(Wrapping) for _ in range(3))
+        m += x
+        results = [m, np.add(x, x, n), np.add(x, x, out=k), np.sum(n, out=np.zeros(()))]
+        marks = [result[0] for result in results]
+        return marks, [host.array(result[1]) for result in results[:3]], host.asarray(n)
+
+    with oracle.options(eager_size=eager_size):
+        oracle.check(program, host.arange(3.0))
+
+
 @pytest.mark.cpu("small arrays that are NumPy's")
 @pytest.mark.parametrize("name", ["multiply", "sum", "average", "dot"])
 def test_small_matrices_are_computed_at_once(name: str) -> None:

@@ -269,6 +269,8 @@ def test_generators_are_numpys() -> None:
     assert isinstance(host.random.default_rng(0), lf.random.Generator)
     assert not isinstance(lf.random.RandomState(0), lf.random.Generator)
     assert not isinstance(host.random.RandomState(0), type("Own", (lf.random.RandomState,), {}))
+    assert issubclass(host.random.RandomState, lf.random.RandomState)
+    assert not issubclass(host.random.RandomState, lf.random.Generator)
     assert isinstance(lf.random.default_rng(0).random(3), lf.LazyArray)
     one = lf.random.default_rng(0)
     assert one.normal == one.normal

@@ -4,6 +4,7 @@ and what an array says about its memory.
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as host
@@ -402,3 +403,18 @@ def test_a_derived_class_is_made_around_an_array_of_ours(size: int) -> None:
         named[0] = 7
         assert type(named) is Quaternion and named.tolist() == [7, 1]
         assert source[0] == (7 if size == 4 else 0)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_abstract_classes_are_derived_from_ours(order: int) -> None:
+    """Beside `abc.ABC` there was a conflict of metaclasses."""
+
+    def program(np: Any) -> list[Any]:
+        kinds = [np.ndarray, np.random.Generator, np.random.RandomState]
+        made = [abc.ABCMeta("Own", (kind, abc.ABC)[::order], {}) for kind in kinds]
+        given: list[Any] = [(2,), np.random.PCG64(3), 3]
+        objects = [own(value) for own, value in zip(made, given, strict=True)]
+        assert all(map(isinstance, objects, kinds)) and isinstance(objects[0], host.ndarray)
+        return [objects[0].shape, objects[1].random(3), objects[2].random_sample(3)]
+
+    check(program)

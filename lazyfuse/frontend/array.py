@@ -7,6 +7,7 @@ never computes anything.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from typing import Any
 
 import numpy as np
@@ -275,7 +276,7 @@ class ArrayInterface(Handle):
     dumps = files.dumps
 
 
-class ArrayType(type):
+class ArrayType(ABCMeta):
     """The class of `lazyfuse.ndarray`.
 
     `isinstance(x, lazyfuse.ndarray)` is true for NumPy's arrays too: programs ask for any array.

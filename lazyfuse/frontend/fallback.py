@@ -273,7 +273,10 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
 
 
 def _as_array(value: Any) -> Any:
-    """What an object's `__array__` gives, where that is one of ours, which NumPy does not take."""
+    """What an object's `__array__` gives, where that is one of ours, which NumPy does not take; of
+    a list or a tuple, one with what its items give."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_array, value))
     is_known = isinstance(value, Handle | np.ndarray | np.generic)
     if is_known or not hasattr(type(value), "__array__"):
         return value

@@ -11,6 +11,7 @@ calls its own methods and needs arrays of NumPy there.
 from __future__ import annotations
 
 import weakref
+from abc import ABCMeta
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from types import MethodType
@@ -118,13 +119,20 @@ def _drawing(kind: type, *others: str) -> Callable[[type], type]:
 _NUMPYS = (np.random.Generator, np.random.RandomState)
 
 
-class _Kind(type):
-    """The class of generators, which NumPy's own are instances of, too: programs ask for any, as
-    for `np.random.mtrand._rand`."""
+class _Kind(ABCMeta):
+    """The class of generators, to which NumPy's own belong, too: programs ask for any, as for
+    `np.random.mtrand._rand`. A program's class may be an abstract one besides."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        numpys = tuple(kind for kind in _NUMPYS if kind in cls.__bases__)
-        return super().__instancecheck__(instance) or isinstance(instance, numpys)
+        return super().__instancecheck__(instance) or isinstance(instance, _numpys(cls))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return super().__subclasscheck__(subclass) or issubclass(subclass, _numpys(cls))
+
+
+def _numpys(kind: type) -> tuple[type, ...]:
+    """NumPy's class, for ours; for those of a program none."""
+    return tuple(each for each in _NUMPYS if each in kind.__bases__)
 
 
 @_drawing(np.random.Generator, "bit_generator", "spawn")

@@ -103,8 +103,13 @@ class Missing:
 def attribute(self: Any, name: str) -> Any:
     """Attributes that only NumPy's scalars have (`is_integer`, `hex`, `bit_count`...).
     Raises: AttributeError for everything else; private names compute nothing."""
+    if name in _PARTS:  # of one that is not made yet, as whoever looks at all objects meets
+        raise AttributeError(name)
     if name.startswith("_") or not hasattr(np.dtype(self._code).type, name):
         raise AttributeError(
             f"'numpy.{np.dtype(self._code).name}' object has no attribute '{name}'"
         )
     return getattr(value_of(self), name)
+
+
+_PARTS = frozenset(("_host", "_storage", "_layout", "_cast", "_code"))

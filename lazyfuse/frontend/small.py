@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
-from lazyfuse.frontend.convert import eager_size, source, to_array
+from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
@@ -330,11 +330,12 @@ def is_output(result: Any, given: Sequence[Any]) -> bool:
 
 
 def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The result; the user's own `out=` arrays where there are some."""
+    """The result; the user's own `out=` arrays where there are some, but of derived classes."""
     out = kwargs.get("out")
-    if out is None or out is Ellipsis:
+    if out is None or out is Ellipsis or isinstance(result, tuple) > isinstance(out, tuple):
         return result
-    given = out if isinstance(out, tuple) else (out,)
+    outs = out if isinstance(out, tuple) else (out,)
+    given = [None if is_subclass(each) else each for each in outs]  # what NumPy gives for these
     if isinstance(result, tuple):
         pairs = zip(result, (*given, *(None,) * (len(result) - len(given))), strict=True)
         return tuple(own if mine is None else mine for own, mine in pairs)
