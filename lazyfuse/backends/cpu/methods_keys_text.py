@@ -30,15 +30,10 @@ look:
   %is_list = call i1 @is(ptr %item, i64 T_LIST)
   br i1 %is_list, label %list, label %no
 list:
-  %are_integers = call i1 @is_list_of_integers(ptr %item)
-  br i1 %are_integers, label %make, label %no
-make:
-  %maker = call ptr @object(i64 T_AS_ARRAY)
-  %made = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %maker, ptr %item, ptr null)
+  %made = call ptr @listed(ptr %item, ptr @is_integer)
   br label %found
 found:
-  %given = phi ptr [ %own, %ours ], [ %item, %array ], [ %made, %make ]
+  %given = phi ptr [ %own, %ours ], [ %item, %array ], [ %made, %list ]
   %is_nothing = icmp eq ptr %given, null
   br i1 %is_nothing, label %no, label %kind
 kind:
@@ -52,27 +47,6 @@ drop:
   br label %no
 no:
   ret ptr null
-}
-
-; whether a list is one of some integers
-define internal i1 @is_list_of_integers(ptr %list) {
-  %count = call i64 @PyList_Size(ptr %list)
-  %less = sub i64 %count, 1
-  %is_short = icmp ult i64 %less, LISTED_MOST
-  br i1 %is_short, label %next, label %no
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %item ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %yes, label %item
-item:
-  %number = call ptr @PyList_GetItem(ptr %list, i64 %i)
-  %is_integer = call i1 @is_integer(ptr %number)
-  %after = add i64 %i, 1
-  br i1 %is_integer, label %next, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 
 ; whether an object is an int of Python's, or an integer of NumPy's

@@ -88,7 +88,7 @@ look:
   %is_list = call i1 @is(ptr %object, i64 T_LIST)
   br i1 %is_list, label %list, label %ours
 list:
-  %listed = call ptr @listed(ptr %object)
+  %listed = call ptr @listed(ptr %object, ptr @is_usual_number)
   ret ptr %listed
 ours:
   %host = call ptr @host_or_window(ptr %object, i64 %most)
@@ -105,8 +105,9 @@ no:
   ret ptr null
 }
 
-; the array of a short list of ints and floats; null for others, and for an exception
-define internal ptr @listed(ptr %list) {
+; the array of a short list all of whose items are wanted, as a function says; null for others, and
+; for an exception
+define internal ptr @listed(ptr %list, ptr %is_wanted) {
   %count = call i64 @PyList_Size(ptr %list)
   %less = sub i64 %count, 1
   %is_short = icmp ult i64 %less, LISTED_MOST
@@ -117,9 +118,9 @@ next:
   br i1 %is_over, label %make, label %item
 item:
   %number = call ptr @PyList_GetItem(ptr %list, i64 %i)
-  %is_number = call i1 @is_usual_number(ptr %number)
+  %is_one = call i1 %is_wanted(ptr %number)
   %after = add i64 %i, 1
-  br i1 %is_number, label %next, label %no
+  br i1 %is_one, label %next, label %no
 make:
   %maker = call ptr @object(i64 T_AS_ARRAY)
   %made = call ptr (ptr, ...)
