@@ -130,13 +130,17 @@ _ROWS: tuple[Primitive, ...] = (
     # else fast. Vector math uses it for the rare lanes that its polynomials do not cover; one
     # branch skips it as a whole.
     Primitive("libm", 3),
+    # rare(condition, common, *operands) #NAME: common, unless the condition holds in a lane: then
+    # NAME(common, *operands), which is common in lanes where it does not hold; in vector math
+    Primitive("rare", 3),
     # scale(result, y, n): `result`, which is y * 2**floor(n); where the processor has an
     # instruction for that, `result` is not computed
     Primitive("scale", 3, {"f": "({0})"}, numpy=lambda result, y, n: result),
-    # mantissa(result, x) and exponent(result, x, m): m and k of |x| = 2**k * m for 3/4 <= m < 3/2,
-    # likewise; of 0 and infinity 1 and an infinite k by the instruction; only in vector math
+    # mantissa(result, x) #LEAST and exponent(result, x[, m]): m and k of |x| = 2**k * m where m is
+    # at least 1 or, if k is given that too, 3/4, and less than twice that; likewise; of 0 and
+    # infinity 1 and an infinite k by the instruction; only in vector math
     Primitive("mantissa", 2),
-    Primitive("exponent", 3),
+    Primitive("exponent", 2),
     # log_edges(result, y, x): `result`, which is y, but at and below 0, at infinity and for NaN
     # what logarithms give of x; an instruction for that meets their conditions as well
     Primitive("log_edges", 3),

@@ -45,7 +45,7 @@ from lazyfuse.sources import sources
 __all__ = ["CpuBackend", "CpuBuffer", "CpuExecutable"]
 
 _READS = {"load", "gather", "scalar", "const", "acc", "carry", "cast", "select"}
-_STRUCTURAL = _READS | {"index", "bitcast", "libm", "flag", "scale", "truncate"}
+_STRUCTURAL = _READS | {"index", "bitcast", "libm", "rare", "flag", "scale", "truncate"}
 _COMPLEX = _READS | {"complex", "real", "imag"}
 _HALF = _READS | {"bitcast"}
 

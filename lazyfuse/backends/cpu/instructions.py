@@ -48,12 +48,12 @@ _SCALES: Mapping[str, _Instruction] = {
     "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.scalef.ps.512", _MASKED_16),
     "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.scalef.pd.512", _MASKED_8),
 }
-#: From 3/4 to 3/2, without its sign.
-_MANTISSAS: Mapping[str, _Instruction] = {
-    "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.getmant.ps.512",
-                       (("i32 immarg", "7"), *_MASKED_16)),
-    "f8": _Instruction("avx512f", 8, "llvm.x86.avx512.mask.getmant.pd.512",
-                       (("i32 immarg", "7"), *_MASKED_8)),
+#: Without its sign, by where it begins: from 1 to 2, or from 3/4 to 3/2.
+_MANTISSAS: Mapping[tuple[str, float], _Instruction] = {
+    (dtype, least): _Instruction("avx512f", lanes, f"llvm.x86.avx512.mask.getmant.{kind}.512",
+                                 (("i32 immarg", interval), *masked))
+    for dtype, lanes, kind, masked in (("f4", 16, "ps", _MASKED_16), ("f8", 8, "pd", _MASKED_8))
+    for least, interval in ((1.0, "4"), (0.75, "7"))
 }  # fmt: skip
 _EXPONENTS: Mapping[str, _Instruction] = {
     "f4": _Instruction("avx512f", 16, "llvm.x86.avx512.mask.getexp.ps.512", _MASKED_16),
@@ -114,7 +114,8 @@ def by_instruction(writer: VectorWriter, instr: Instr, operands: Sequence[Operan
             return _scaled(writer, operands)
         case "mantissa":
             result, x = operands
-            return _applied_or(writer, _MANTISSAS[x.dtype], (x,), result)
+            assert isinstance(instr.attr, float)
+            return _applied_or(writer, _MANTISSAS[x.dtype, instr.attr], (x,), result)
         case "exponent":
             return _exponent(writer, operands)
         case "log_edges":
@@ -135,13 +136,13 @@ def _scaled(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
 
 def _exponent(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
     """k of |x| = 2**k * m from (that as the other primitives compute it, x, m); the instruction's
-    m is from 1 to 2, and its k of m is -1 or 0."""
-    result, x, m = operands
+    m is from 1 to 2. Without m, that is what is asked for, else its k of m is -1 or 0."""
+    result, x, *m = operands
     found = _EXPONENTS[x.dtype]
     if not _fits(writer, found):
         return result
-    powers = [_applied(writer, found, (each,), x.dtype) for each in (x, m)]
-    return writer.write(Instr("sub", x.dtype), powers)
+    powers = [_applied(writer, found, (each,), x.dtype) for each in (x, *m)]
+    return writer.write(Instr("sub", x.dtype), powers) if m else powers[0]
 
 
 def _log_edges(writer: VectorWriter, operands: Sequence[Operand]) -> Operand:
@@ -253,7 +254,7 @@ def _loaded(
     writer: VectorWriter, bits: Operand, name: str, words: Sequence[str], dtype: str
 ) -> Operand:
     """The numbers of a table from memory, lane by lane."""
-    table = f"@table.{name}"
+    table = f"@table.{name}.{dtype}"
     content = f"[16 x {_SCALARS[dtype]}] [{', '.join(words)}]"
     writer.declarations[table] = f"{table} = internal constant {content}"
     index = writer.write(Instr("and", bits.dtype), (bits, writer.const(15, bits.dtype)))

@@ -1,10 +1,10 @@
-"""What rare lanes ask for: floating point flags, and calls of the C library, one lane at a time,
-for what vector math does not cover.
+"""What rare lanes ask for: floating point flags, special values, and calls of the C library, one
+lane at a time, for what vector math does not cover.
 
-The lanes are walked inside a helper function of the module, out of line and cold, behind one
-branch that is taken when any lane asks for it. So a loop whose lanes are all common pays a test
-and a branch. But a call has no registers for what is alive around it, which LLVM keeps in memory
-then, in the common case, too: so flags, for which no function is needed, are raised in place.
+All of it stands behind a branch that is taken when any lane asks for it. So a loop whose lanes are
+all common pays a test and a branch. Lanes are walked inside a helper function of the module, out
+of line and cold. But a call has no registers for what is alive around it, which LLVM keeps in
+memory then, in the common case, too: so what needs no function stands in place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lazyfuse.backends.cpu.vecmath import rare_expansion
+from lazyfuse.ops.body import Instr
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 
 if TYPE_CHECKING:
@@ -20,7 +22,24 @@ if TYPE_CHECKING:
 _TYPES = {"f4": "float", "f8": "double"}
 
 
-def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
+#: What stands behind a branch.
+IN_RARE_LANES = frozenset(("libm", "rare", "flag"))
+
+
+def in_rare_lanes(writer: VectorWriter, instr: Instr, operands: Sequence[Operand]) -> Operand:
+    """Write one of the primitives above."""
+    match instr.op:
+        case "libm":
+            return _libm_call(writer, str(instr.attr), operands)
+        case "rare":
+            return _rare(writer, str(instr.attr), operands)
+        case _:
+            assert isinstance(instr.attr, int)
+            x, condition = operands
+            return _raising(writer, x, condition, instr.attr)
+
+
+def _libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
     """`operands` are condition, fast, then the arguments of `name`: libm's result where the
     condition holds.
     """
@@ -44,7 +63,27 @@ def libm_call(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> O
     return writer.assign(merged, dtype)
 
 
-def raising(writer: VectorWriter, x: Operand, condition: Operand, bits: int) -> Operand:
+def _rare(writer: VectorWriter, name: str, operands: Sequence[Operand]) -> Operand:
+    """`operands` are condition, common, then what a function of `registry.RARE` takes beside
+    `common`: what that gives, in place, if any lane asks for it. Both raise their flags."""
+    condition, *given = operands
+    common = given[0]
+    before, slow, done = writer.block, writer.fresh("slow")[1:], writer.fresh("done")[1:]
+    writer.lines.append(f"br i1 {_any_lane(writer, condition)}, label %{slow}, label %{done}")
+    writer.label(slow)
+    body, place = rare_expansion(name, common.dtype, len(given))
+    result = writer.expand(body, place, given)
+    after = writer.block
+    writer.lines.append(f"br label %{done}")
+    writer.label(done)
+    kind = writer.type(common.dtype)
+    phi = f"phi {kind} [ {common.name}, %{before} ], [ {result.name}, %{after} ]"
+    merged = writer.assign(phi, common.dtype)
+    writer.raising.append(merged)
+    return merged
+
+
+def _raising(writer: VectorWriter, x: Operand, condition: Operand, bits: int) -> Operand:
     """Raise floating point flags (`bits` of `ops/float_flags.py`) if any lane asks for it, unless
     what computed `x` has done so; return `x`."""
     if x in writer.raising:

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 from lazyfuse.backends.cpu.instructions import BY_INSTRUCTION, by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
-from lazyfuse.backends.cpu.lanes import libm_call, raising
+from lazyfuse.backends.cpu.lanes import IN_RARE_LANES, in_rare_lanes
 from lazyfuse.backends.cpu.vecmath import FMA_FEATURES, expansion
 from lazyfuse.ops.body import Body, Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -181,11 +181,8 @@ class VectorWriter:
                 if instr.attr == "heard":
                     operands = [operands[0], *map(self._in_all_lanes, operands[1:])]
                 return self.select(*operands)
-            case "libm":
-                return libm_call(self, str(instr.attr), operands)
-            case "flag":
-                assert isinstance(instr.attr, int)
-                return raising(self, operands[0], operands[1], instr.attr)
+            case op if op in IN_RARE_LANES:
+                return in_rare_lanes(self, instr, operands)
             case op if op in BY_INSTRUCTION:
                 return by_instruction(self, instr, operands)
             case "div" | "rem" if divides(instr, self.lanes):

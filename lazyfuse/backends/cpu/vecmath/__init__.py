@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512, VECMATH, WITHOUT_FMA
+from lazyfuse.backends.cpu.vecmath.registry import ON_AVX512, RARE, VECMATH, WITHOUT_FMA
 from lazyfuse.ops.body import Body, Value
 from lazyfuse.ops.primitives import PRIMITIVES
 
-__all__ = ["FMA_FEATURES", "VECMATH", "expansion"]
+__all__ = ["FMA_FEATURES", "VECMATH", "expansion", "rare_expansion"]
 
 
 #: Features that multiply and add in one instruction.
@@ -26,7 +26,12 @@ FMA_FEATURES = frozenset({"fma", "fma4", "neon"})
 def expansion(name: str, dtype: str, features: frozenset[str] | None) -> tuple[Body, int]:
     """Trace the vector code of `name` on `dtype`, for a processor with these features, or as for
     most of them: its body and the index of the result."""
-    return _traced(name, dtype, _function(name, dtype, features))
+    return _traced(_function(name, dtype, features), dtype, PRIMITIVES[name].arity)
+
+
+def rare_expansion(name: str, dtype: str, arity: int) -> tuple[Body, int]:
+    """Likewise of what rare lanes ask for."""
+    return _traced(RARE[name], dtype, arity)
 
 
 def _function(name: str, dtype: str, features: frozenset[str] | None) -> Callable[..., Value]:
@@ -40,7 +45,7 @@ def _function(name: str, dtype: str, features: frozenset[str] | None) -> Callabl
 
 
 @cache
-def _traced(name: str, dtype: str, function: Callable[..., Value]) -> tuple[Body, int]:
+def _traced(function: Callable[..., Value], dtype: str, arity: int) -> tuple[Body, int]:
     body = Body()
-    operands = [body.emit("scalar", dtype, attr=slot) for slot in range(PRIMITIVES[name].arity)]
+    operands = [body.emit("scalar", dtype, attr=slot) for slot in range(arity)]
     return body, function(*operands).index

@@ -152,6 +152,14 @@ def exp_pair(x: Pair) -> Value:
     return scale_by_power(one.hi + tail, n, bits)
 
 
+def exp_short_pair(x: Pair) -> Value:
+    """exp(hi + lo) for a pair of any size, in fewer steps."""
+    form = FORMATS[x.hi.dtype]
+    bits, n, head = reduce(x.hi, form)
+    r = fast_two_sum(head, fma(n, -form.ln2[1], x.lo))
+    return scale_by_power(exp_of_pair(r.hi, r.lo), n, bits)
+
+
 def quarter_expm1(x: Value) -> Pair:
     """expm1(x)/4 as a pair, for minus_one <= x <= exp_high; a quarter, so that sinh and cosh do
     not overflow.

@@ -150,7 +150,7 @@ def _by_sixteenths(x: Value) -> tuple[Value, Value, Value]:
     form = FORMATS[x.dtype]
     usual = select((x > 0.0) & (x < math.inf), x, 1.0)
     k, m = split_any(usual, _THREE_QUARTERS[x.dtype])
-    m = x.body.emit("mantissa", x.dtype, m, x)
+    m = x.body.emit("mantissa", x.dtype, m, x, attr=0.75)
     k = x.body.emit("exponent", x.dtype, k, x, m)
     # an infinite one would raise a flag
     k = x.body.emit("max", x.dtype, x.body.emit("min", x.dtype, k, k.lift(2e3)), k.lift(-2e3))

@@ -15,6 +15,7 @@ from lazyfuse.backends.cpu.vecmath.coefficients import (
     EXP2_LEAN,
     INVERSE_CBRT,
     LOG2_LEAN,
+    LOG_CUBE,
     LOG_DOUBLED,
 )
 from lazyfuse.backends.cpu.vecmath.doubles import (
@@ -27,6 +28,7 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     fma_exact,
     from_bits,
     is_nan,
+    lookup,
     multiply,
     polynomial,
     two_product,
@@ -34,23 +36,103 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
 from lazyfuse.backends.cpu.vecmath.exponential import (
     exp_pair,
     exp_pair_by_table,
+    exp_short_pair,
     power_of_two,
     round_by_shift,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, split
 from lazyfuse.backends.cpu.vecmath.logarithm import split_any, split_exponent
 from lazyfuse.ops.body import Value, bitcast, cast, fma, select
+from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
 _TWO_THIRDS = split(Fraction(2, 3), "f8", 2)
 
 
 def power(x: Value, y: Value) -> Value:
-    return _pow_lean(x, y) if x.dtype == "f4" else _pow_pair(x, y, exp_pair)
+    if x.dtype == "f4":
+        result = _power_lean(x, y)
+    else:
+        result = _power_of_log(log_doubled(_plain(x)), y, exp_pair)
+    return _with_sign(x, y, _at_edges(x, y, result))
 
 
 def power_by_table(x: Value, y: Value) -> Value:
-    """float64."""
-    return _pow_pair(x, y, exp_pair_by_table)
+    """As `power` for positive finite x and numbers y; `power_edges` for others."""
+    exp = exp_short_pair if x.dtype == "f4" else exp_pair_by_table
+    common = _power_of_log(log_by_short_table(x), y, exp)
+    is_rare = ~_is_usual(x) | is_nan(y)
+    return x.body.emit("rare", x.dtype, is_rare, common, x, y, attr="power_edges")
+
+
+def power_edges(common: Value, x: Value, y: Value) -> Value:
+    """The power from that of |x|, with its sign, its special values and their flags."""
+    found = _with_sign(x, y, _at_edges(x, y, common))
+    is_new = (absolute(x) < math.inf) & ~(absolute(found) < math.inf)
+    return found.body.emit("flag", x.dtype, found, is_new, attr=DIVIDE | INVALID | OVERFLOW)
+
+
+def _is_usual(x: Value) -> Value:
+    """Whether it is positive and finite, by one comparison."""
+    form = FORMATS[x.dtype]
+    infinity = (2 * form.bias + 1) << form.mantissa
+    return bitcast(x, form.unsigned) - 1 < infinity - 1
+
+
+def _power_of_log(log: Pair, y: Value, exp: Callable[[Pair], Value]) -> Value:
+    """exp(y log), also where that overflows."""
+    bounded = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
+    product = two_product(log.hi, bounded)
+    limit = 1.3 * FORMATS[y.dtype].exp_high
+    rest = fma(log.lo, bounded, product.lo)
+    return exp(Pair(clamp(product.hi, -limit, limit), clamp(rest, -1.0, 1.0)))
+
+
+def log_by_short_table(x: Value) -> Pair:
+    """log|x| as a pair of relative error 2**-63 (float32: 2**-34), and something far away where
+    that is infinite.
+
+    |x| = 2**k m; c near 1/m has so few bits that r = m c - 1 is exact, and log(1 + r) is
+    r - r*r/2 and less.
+    """
+    form = FORMATS[x.dtype]
+    k, m, place = _split_nearest(x)
+    r = fma_exact(m, lookup(place, "SHORT_INVERSES", x.dtype), -1.0)
+    near = _log1p_short(r)
+    heads, rests = (f"SHORT_{name}_{x.dtype.upper()}" for name in ("HEADS", "RESTS"))
+    total = fast_two_sum(fma(k, form.ln2_short[0], lookup(place, heads, x.dtype)), near.hi)
+    tail = near.lo + fma(k, form.ln2_short[1], lookup(place, rests, x.dtype))
+    return fast_two_sum(total.hi, total.lo + tail)
+
+
+def _log1p_short(r: Value) -> Pair:
+    """log(1 + r) for |r| < 3/64: r + r*r*(-1/2 + r/3) and less."""
+    square = two_product(r, r)
+    third, *rest = LOG_CUBE[r.dtype]
+    factor = fma(r, third, -0.5)
+    product = two_product(square.hi, factor)
+    low = fma(square.hi, fma(r, third, -0.5 - factor), fma(square.lo, factor, product.lo))
+    low = fma(square.hi * square.hi, polynomial(r, rest), low)
+    total = fast_two_sum(r, product.hi)
+    return Pair(total.hi, total.lo + low)
+
+
+def _split_nearest(x: Value) -> tuple[Value, Value, Value]:
+    """k and m of |x| = 2**k m and, as the last four bits of a word, j, where m is next to 1 + j/16
+    and j is less than 16."""
+    form = FORMATS[x.dtype]
+    size = absolute(x)
+    k, m = split_any(select(_is_usual(size), size, 1.0), form.one_bits)
+    bits = bitcast(x.body.emit("mantissa", x.dtype, m, x, attr=1.0), form.unsigned)
+    k = x.body.emit("exponent", x.dtype, k, x)
+    # an infinite one would raise flags
+    k = x.body.emit("max", x.dtype, x.body.emit("min", x.dtype, k, k.lift(2e3)), k.lift(-2e3))
+    moved = bits + (1 << form.mantissa - 5)
+    power = moved & ~((1 << form.mantissa) - 1)  # of 1 or, next to 2, of 2
+    return (
+        k + (from_bits(power) - 1.0),
+        from_bits(bits + form.one_bits - power),
+        moved >> (form.mantissa - 4),
+    )
 
 
 def log_doubled(x: Value) -> Pair:
@@ -68,19 +150,7 @@ def log_doubled(x: Value) -> Pair:
     return fast_two_sum(second.hi, first.lo + second.lo + small)
 
 
-def _pow_pair(x: Value, y: Value, exp: Callable[[Pair], Value]) -> Value:
-    """exp(y log|x|), the logarithm as a pair."""
-    log = log_doubled(_plain(x))
-    bounded = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
-    product = two_product(log.hi, bounded)
-    result = exp(Pair(product.hi, fma(log.lo, bounded, product.lo)))
-    form = FORMATS[x.dtype]
-    result = select(product.hi > form.exp_high, math.inf, result)
-    result = select(product.hi < form.exp_low, 0.0, result)
-    return _with_sign(x, y, _at_edges(x, y, result))
-
-
-def _pow_lean(x: Value, y: Value) -> Value:
+def _power_lean(x: Value, y: Value) -> Value:
     """float32: 2**(y log2|x|) in float64 with short polynomials, about 2**-31 relative, rounded
     once.
     """
@@ -92,8 +162,7 @@ def _pow_lean(x: Value, y: Value) -> Value:
     n, bits = round_by_shift(product, 1.0)
     r = product - n
     value = fma(r, polynomial(r, EXP2_LEAN["f8"]), 1.0)
-    result = cast(value * power_of_two(bits, "f8"), "f4")
-    return _with_sign(x, y, _at_edges(x, y, result))
+    return cast(value * power_of_two(bits, "f8"), "f4")
 
 
 def _plain(x: Value) -> Value:

@@ -48,7 +48,7 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
 ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
-    ("pow", "f8"): power.power_by_table,
+    **{("pow", dtype): power.power_by_table for dtype in FORMATS},
     **{("log", dtype): logarithm.log_by_table for dtype in FORMATS},
     **{("log2", dtype): logarithm.log2_by_table for dtype in FORMATS},
     **{("log10", dtype): logarithm.log10_by_table for dtype in FORMATS},
@@ -60,3 +60,7 @@ ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
 WITHOUT_FMA: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("fmod", dtype): remainder.fmod_by_lanes for dtype in FORMATS
 }
+
+#: What rare lanes ask for, by the name in a `rare` instruction: functions of what the others have
+#: and the operands.
+RARE: Mapping[str, Callable[..., Value]] = {"power_edges": power.power_edges}
