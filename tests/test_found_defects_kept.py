@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -183,3 +184,26 @@ def test_a_threshold_that_is_set_meanwhile_stays() -> None:
         assert gc.get_threshold()[0] == 50_000
     finally:
         gc.set_threshold(*before)
+
+
+def test_an_array_among_many_numbers() -> None:
+    """NumPy asks an array in the middle of a list to call the function, which asked NumPy."""
+
+    def program(np: Any) -> Any:
+        some = np.arange(3)
+        return np.choose(some + 19, [1] * 20 + [some] + [2] * 20)
+
+    with oracle.options(eager_size=0):
+        oracle.check(program)
+
+
+def test_one_stride_as_a_number() -> None:
+    def program(np: Any) -> Any:
+        x = np.arange(10)[::2].copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # since NumPy 2.4
+            x.strides = 0
+        return x
+
+    with oracle.options(eager_size=0):
+        oracle.check(program)

@@ -254,6 +254,10 @@ def _is_inner(module: str) -> bool:
     return module.startswith(("lazyfuse.", "numpy."))
 
 
+#: What stands in lists of numbers.
+_NO_ARRAYS = SCALARS | {list, tuple}
+
+
 def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
     """Arrays inside lists, tuples and dicts as NumPy arrays, as `numpys` makes them, scalars as
     NumPy scalars. What has no array of ours inside stays the object that it is."""
@@ -261,8 +265,8 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
         array = numpys(value)
         return array[()] if value._is_scalar else array
     if type(value) in (list, tuple):
-        if are_numbers(value):
-            return value
+        if are_numbers(value) and _NO_ARRAYS.issuperset(map(type, value)):
+            return value  # NumPy would ask an array among them to call the function
         items = [lower(item, numpys) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=False))
         return value if same else type(value)(items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -156,13 +157,15 @@ def set_dtype(self: Any, dtype: Any) -> None:
 
 
 def set_strides(self: Any, strides: Any) -> None:
-    """`a.strides = strides`, in bytes. Raises: ValueError outside the array's memory."""
+    """`a.strides = strides`, in bytes, of one dimension also as a number. Raises: ValueError
+    outside the array's memory."""
     warn_of_setting("strides")
-    if len(strides) != self.ndim:
+    steps = _shape(strides)
+    if len(steps) != self.ndim:
         raise ValueError(
             f"strides must be same length as shape ({self.ndim})",
         )
-    self._layout = _strided(self, self.shape, tuple(strides))
+    self._layout = _strided(self, self.shape, steps)
 
 
 # ---- any strides
@@ -187,7 +190,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
 
 
 def _shape(shape: Any) -> Shape:
-    return tuple(int(n) for n in shape) if np.iterable(shape) else (int(shape),)
+    return tuple(map(index, shape)) if np.iterable(shape) else (index(shape),)
 
 
 def _strided(x: Any, shape: Shape, strides: tuple[int, ...]) -> Layout:
