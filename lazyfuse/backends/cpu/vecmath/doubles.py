@@ -75,6 +75,15 @@ def divide(x: Pair, y: Pair) -> Pair:
     return Pair(quotient, (rest + fma(-quotient, y.lo, x.lo)) * inverse)
 
 
+def about_inverse(x: Value) -> Value:
+    """1/x within an eighth, for x > 0 whose inverse is normal."""
+    return from_bits(_INVERTED[x.dtype] - bitcast(x, f"u{x.dtype[1:]}"))
+
+
+#: Bits of 1/x as the difference to those of x: exponents are subtracted, mantissas nearly so.
+_INVERTED = {"f4": 0x7EF311C7, "f8": 0x7FDE6238DA3C2118}
+
+
 def root(x: Pair) -> Pair:
     """The square root of a pair; x.hi > 0 or the low part is meaningless."""
     result = x.hi.unary("sqrt")

@@ -181,5 +181,22 @@ def quarter_expm1(x: Value) -> Pair:
 
 def expm1(x: Value) -> Value:
     form = FORMATS[x.dtype]
-    quarter = quarter_expm1(clamp(x, form.minus_one, form.exp_high))
-    return select(absolute(x) < 0.25 * form.epsilon, x, 4.0 * (quarter.hi + quarter.lo))
+    bounded = clamp(x, form.minus_one, form.exp_high)
+    return select(absolute(x) < 0.25 * form.epsilon, x, _expm1_short(bounded))
+
+
+def _expm1_short(x: Value) -> Value:
+    """2**n - 1 + 2**n (r + r*r/2 + ...), where r is a pair whose head is exact; of a quarter
+    of it, so that 2**n does not overflow."""
+    form = FORMATS[x.dtype]
+    bits, n, head = reduce(x, form)
+    low = n * -form.ln2[1]
+    r = fast_two_sum(head, low)
+    square = r.hi * r.hi
+    lost = low if x.dtype == "f4" else fma(r.hi, r.lo, low)  # of float32 that is little
+    rest = fma(square, 0.5, fma(square * r.hi, polynomial(r.hi, EXPM1[x.dtype]), lost))
+    quarter = power_of_two(bits - 2, x.dtype)
+    offset = quarter - 0.25
+    total = fast_two_sum(offset, quarter * head)
+    low = total.lo + ((quarter - offset) - 0.25)
+    return 4.0 * (total.hi + fma(quarter, rest, low))

@@ -12,6 +12,7 @@ import math
 from lazyfuse.backends.cpu.vecmath.coefficients import ASIN, ATAN
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
+    about_inverse,
     absolute,
     copysign,
     divide,
@@ -66,7 +67,7 @@ def acos(x: Value) -> Value:
 
 def _angle(y: Pair, x: Pair, base: Pair) -> Pair:
     """base + atan(y/x) as a pair, |y/x| <= tan(pi/8)."""
-    inverse = 1.0 / x.hi
+    inverse = about_inverse(x.hi)
     t = y.hi / x.hi
     rest = fma_exact(-t, x.hi, y.hi) + fma(-t, x.lo, y.lo)
     z = t * t
@@ -102,17 +103,37 @@ def atan(x: Value) -> Value:
 
 
 def atan2(y: Value, x: Value) -> Value:
-    form = FORMATS[x.dtype]
     is_origin = x.eq(0.0) & y.eq(0.0)  # 0/0 would raise flags
     above, right = _scaled(absolute(y), select(is_origin, 1.0, absolute(x)))
     angle = _first_quadrant(above, right)
     is_zero = y.eq(0.0)
     hi, lo = select(is_zero, 0.0, angle.hi), select(is_zero, 0.0, angle.lo)
-    flipped = fast_two_sum(form.pi[0], -hi)
-    is_left = bitcast(x, form.signed) < 0
-    low = select(is_left, flipped.lo + (form.pi[1] - lo), lo)
-    result = copysign(select(is_left, flipped.hi, hi) + low, y)
-    return select(is_nan(x) | is_nan(y), x + y, result)
+    return select(is_nan(x) | is_nan(y), x + y, _in_quadrant(Pair(hi, lo), y, x))
+
+
+def atan2_of_usual(y: Value, x: Value) -> Value:
+    """`atan2` where the larger of both is neither large nor small, else by `atan2` itself."""
+    above, right = absolute(y), absolute(x)
+    common = _in_quadrant(_first_quadrant(above, right), y, x)
+    return x.body.emit("rare", x.dtype, _is_rare(above, right), common, y, x, attr="atan2")
+
+
+def _is_rare(y: Value, x: Value) -> Value:
+    """Whether the larger one is beyond what needs no scaling, or one is NaN, by their bits."""
+    form = FORMATS[x.dtype]
+    low, high = ((form.bias + sign * (form.bias // 4)) << form.mantissa for sign in (-1, 1))
+    bits = [bitcast(each, form.unsigned) for each in (y, x)]
+    largest = select(bits[0] > bits[1], *bits)
+    return largest - low > high - low
+
+
+def _in_quadrant(angle: Pair, y: Value, x: Value) -> Value:
+    """The angle of (x, y) from that of (|x|, |y|)."""
+    pi = FORMATS[x.dtype].pi
+    flipped = fast_two_sum(pi[0], -angle.hi)
+    is_left = bitcast(x, FORMATS[x.dtype].signed) < 0
+    low = select(is_left, flipped.lo + (pi[1] - angle.lo), angle.lo)
+    return copysign(select(is_left, flipped.hi, angle.hi) + low, y)
 
 
 def _scaled(y: Value, x: Value) -> tuple[Value, Value]:

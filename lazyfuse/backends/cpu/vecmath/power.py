@@ -206,21 +206,42 @@ def cbrt(x: Value) -> Value:
     exponent = from_bits((bits >> form.mantissa) | shifted) - float(2**form.mantissa + form.bias)
     k, k_bits = round_by_shift(exponent - 1.0, 1.0 / 3.0)
     m = from_bits((bits & ((1 << form.mantissa) - 1)) | form.one_bits)
-    t = _cube_root(m, fma(k, -3.0, exponent))
+    j = fma(k, -3.0, exponent)
+    is_one, is_two = j.eq(1.0), j.eq(2.0)
+    one = m.body.const(1.0, m.dtype)
+    a = m * select(is_two, 4.0, select(is_one, 2.0, one))
+    start = select(is_two, 2.0 ** (-2 / 3), select(is_one, 2.0 ** (-1 / 3), one))
+    t = _cube_root(a, start * polynomial(m, INVERSE_CBRT[m.dtype]))
     t = from_bits(bitcast(t, form.unsigned) + (k_bits << form.mantissa))
     t = select(is_small, t * 2.0 ** (-step // 3), t)
     is_plain = (size < math.inf) & size.ne(0.0)
     return copysign(select(is_plain, t, size), x)
 
 
-def _cube_root(m: Value, j: Value) -> Value:
-    """cbrt(m * 2**j) for 1 <= m < 2 and j in {0, 1, 2}."""
-    is_one, is_two = j.eq(1.0), j.eq(2.0)
-    one = m.body.const(1.0, m.dtype)
-    a = m * select(is_two, 4.0, select(is_one, 2.0, one))
-    start = select(is_two, 2.0 ** (-2 / 3), select(is_one, 2.0 ** (-1 / 3), one))
-    y = start * polynomial(m, INVERSE_CBRT[m.dtype])
-    if m.dtype == "f8":  # from 2**-17 to 2**-33
+def cbrt_by_table(x: Value) -> Value:
+    """As `cbrt`, but 1/2 <= a < 4; 0, infinity and NaN are behind a branch."""
+    form = FORMATS[x.dtype]
+    size = absolute(x)
+    is_usual = _is_usual(size)
+    exponent, m = split_any(select(is_usual, size, 1.0), form.one_bits)
+    m = x.body.emit("mantissa", x.dtype, m, x, attr=1.0)
+    exponent = select(is_usual, x.body.emit("exponent", x.dtype, exponent, x), 0.0)
+    k, k_bits = round_by_shift(exponent, 1.0 / 3.0)
+    j = bitcast(fma(k, -3.0, exponent) + form.shift, form.unsigned)
+    a = m * lookup(j, "CBRT_POWERS", x.dtype)
+    t = _cube_root(a, lookup(j, "CBRT_STARTS", x.dtype) * polynomial(m, INVERSE_CBRT[x.dtype]))
+    common = copysign(from_bits(bitcast(t, form.unsigned) + (k_bits << form.mantissa)), x)
+    return x.body.emit("rare", x.dtype, ~is_usual, common, x, attr="cbrt_edges")
+
+
+def cbrt_edges(common: Value, x: Value) -> Value:
+    """x where it is 0, infinite or NaN."""
+    return select(_is_usual(absolute(x)), common, x)
+
+
+def _cube_root(a: Value, y: Value) -> Value:
+    """cbrt(a) from y, which is about 1/cbrt(a)."""
+    if a.dtype == "f8":  # from 2**-17 to 2**-33
         y = fma(y * (1.0 / 3.0), fma(-a * y, y * y, 1.0), y)
     t = a * y * y
     square = two_product(t, t)

@@ -48,6 +48,8 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
 ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
+    **{("atan2", dtype): inverse.atan2_of_usual for dtype in FORMATS},
+    **{("cbrt", dtype): power.cbrt_by_table for dtype in FORMATS},
     **{("pow", dtype): power.power_by_table for dtype in FORMATS},
     **{("log", dtype): logarithm.log_by_table for dtype in FORMATS},
     **{("log2", dtype): logarithm.log2_by_table for dtype in FORMATS},
@@ -63,4 +65,8 @@ WITHOUT_FMA: Mapping[tuple[str, str], Callable[..., Value]] = {
 
 #: What rare lanes ask for, by the name in a `rare` instruction: functions of what the others have
 #: and the operands.
-RARE: Mapping[str, Callable[..., Value]] = {"power_edges": power.power_edges}
+RARE: Mapping[str, Callable[..., Value]] = {
+    "power_edges": power.power_edges,
+    "cbrt_edges": power.cbrt_edges,
+    "atan2": lambda common, y, x: inverse.atan2(y, x),
+}
