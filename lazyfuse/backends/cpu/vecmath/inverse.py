@@ -112,19 +112,17 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def atan2_of_usual(y: Value, x: Value) -> Value:
-    """`atan2` where the larger of both is neither large nor small, else by `atan2` itself."""
-    above, right = absolute(y), absolute(x)
-    common = _in_quadrant(_first_quadrant(above, right), y, x)
-    return x.body.emit("rare", x.dtype, _is_rare(above, right), common, y, x, attr="atan2")
-
-
-def _is_rare(y: Value, x: Value) -> Value:
-    """Whether the larger one is beyond what needs no scaling, or one is NaN, by their bits."""
+    """`atan2` where the larger of both needs no scaling, or both are 0; elsewhere that itself."""
     form = FORMATS[x.dtype]
     low, high = ((form.bias + sign * (form.bias // 4)) << form.mantissa for sign in (-1, 1))
-    bits = [bitcast(each, form.unsigned) for each in (y, x)]
-    largest = select(bits[0] > bits[1], *bits)
-    return largest - low > high - low
+    sizes = absolute(y), absolute(x)
+    bits = [bitcast(size, form.unsigned) for size in sizes]
+    largest = select(bits[0] > bits[1], *bits)  # NaN is above all
+    is_usual = largest - low <= high - low
+    above, right = (select(is_usual, *each) for each in zip(sizes, (0.0, 1.0), strict=True))
+    common = _in_quadrant(_first_quadrant(above, right), y, x)
+    is_rare = ~is_usual & largest.ne(0)
+    return x.body.emit("rare", x.dtype, is_rare, common, y, x, attr="atan2")
 
 
 def _in_quadrant(angle: Pair, y: Value, x: Value) -> Value:
