@@ -101,12 +101,12 @@ def log_by_table(x: Value) -> Value:
         return with_edges(
             x, _by_near_table(x, _Base("LOG", (1.0, 0.0), form.ln2_short, LOG_SHORT))
         )
-    k, m, bits = _by_sixteenths(x)
-    r = _reduced(m, bits)
+    k, r, bits = _reduced(x)
     head = fma(k, form.ln2_short[0], lookup(bits, "LOG_HEADS"))
-    total = fast_two_sum(head, r.hi)
+    total = fast_two_sum(head, r)
     rest = fma(k, form.ln2_short[1], lookup(bits, "LOG_RESTS"))
-    return with_edges(x, total.hi + (total.lo + (_log1p_rest(r) + rest)))
+    rest = fma(r * r, polynomial(r, LOG_SHORT["f8"]), rest)
+    return with_edges(x, total.hi + (total.lo + rest))
 
 
 def log2_by_table(x: Value) -> Value:
@@ -145,38 +145,43 @@ def _other_base(x: Value, base: _Base) -> Value:
 
 
 def _by_sixteenths(x: Value) -> tuple[Value, Value, Value]:
-    """k, m and, as the last four bits of a word, the place of what is next to 1/m in the
+    """float32: k, m and, as the last four bits of a word, the place of what is next to 1/m in the
     tables."""
-    form = FORMATS[x.dtype]
-    usual = select((x > 0.0) & (x < math.inf), x, 1.0)
-    k, m = split_any(usual, _THREE_QUARTERS[x.dtype])
+    k, m = split_any(_usual(x), _THREE_QUARTERS[x.dtype])
     m = x.body.emit("mantissa", x.dtype, m, x, attr=0.75)
-    k = x.body.emit("exponent", x.dtype, k, x, m)
-    # an infinite one would raise a flag
-    k = x.body.emit("max", x.dtype, x.body.emit("min", x.dtype, k, k.lift(2e3)), k.lift(-2e3))
-    return k, m, bitcast(m + form.shift / 16, form.unsigned)
+    k = bounded(x.body.emit("exponent", x.dtype, k, x, m))
+    return k, m, bitcast(m + FORMATS[x.dtype].shift / 16, FORMATS[x.dtype].unsigned)
 
 
-def _reduced(m: Value, bits: Value) -> Pair:
-    """r = m c - 1, float64."""
-    product = two_product(m, lookup(bits, "INVERSES"))
-    return Pair(product.hi - 1.0, product.lo)
+def _usual(x: Value) -> Value:
+    """x where it is positive and finite, else 1."""
+    return select((x > 0.0) & (x < math.inf), x, 1.0)
 
 
-def _log1p_rest(r: Pair) -> Value:
-    """log(1 + r.hi + r.lo) - r.hi for |r| < 1/24, float64."""
-    return fma(r.hi * r.hi, polynomial(r.hi, LOG_SHORT["f8"]), fma(-r.hi, r.lo, r.lo))
+def bounded(k: Value) -> Value:
+    """An exponent, or 2000 where it is infinite, which would raise flags."""
+    return k.body.emit("max", k.dtype, k.body.emit("min", k.dtype, k, k.lift(2e3)), k.lift(-2e3))
+
+
+def _reduced(x: Value) -> tuple[Value, Value, Value]:
+    """float64: k, r = m c - 1, exactly, and the place of c in the tables."""
+    form = FORMATS[x.dtype]
+    k, m = split_any(_usual(x), form.one_bits)
+    m = x.body.emit("mantissa", x.dtype, m, x, attr=1.0)
+    k = bounded(x.body.emit("exponent", x.dtype, k, x))
+    bits = bitcast(m, form.unsigned) >> (form.mantissa - 4)
+    return k, fma_exact(m, lookup(bits, "INVERSES"), -1.0), bits
 
 
 def _other_base_by_table(x: Value, base: _Base) -> Value:
     if x.dtype == "f4":
         return _by_near_table(x, base)
-    k, m, bits = _by_sixteenths(x)
-    r = _reduced(m, bits)
-    product = two_product(r.hi, base.of_e[0])
+    k, r, bits = _reduced(x)
+    product = two_product(r, base.of_e[0])
     head = fma(k, base.of_two[0], lookup(bits, f"{base.name}_HEADS"))
     total = fast_two_sum(head, product.hi)
-    small = fma(_log1p_rest(r), base.of_e[0], fma(r.hi, base.of_e[1], product.lo))
+    small = fma(r, base.of_e[1], product.lo)
+    small = fma(r * r * polynomial(r, LOG_SHORT["f8"]), base.of_e[0], small)
     rest = fma(k, base.of_two[1], lookup(bits, f"{base.name}_RESTS"))
     return total.hi + (total.lo + (small + rest))
 

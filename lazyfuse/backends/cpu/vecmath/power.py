@@ -41,7 +41,7 @@ from lazyfuse.backends.cpu.vecmath.exponential import (
     round_by_shift,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, split
-from lazyfuse.backends.cpu.vecmath.logarithm import split_any, split_exponent
+from lazyfuse.backends.cpu.vecmath.logarithm import bounded, split_any, split_exponent
 from lazyfuse.ops.body import Value, bitcast, cast, fma, select
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
@@ -80,10 +80,10 @@ def _is_usual(x: Value) -> Value:
 
 def _power_of_log(log: Pair, y: Value, exp: Callable[[Pair], Value]) -> Value:
     """exp(y log), also where that overflows."""
-    bounded = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
-    product = two_product(log.hi, bounded)
+    limited = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
+    product = two_product(log.hi, limited)
     limit = 1.3 * FORMATS[y.dtype].exp_high
-    rest = fma(log.lo, bounded, product.lo)
+    rest = fma(log.lo, limited, product.lo)
     return exp(Pair(clamp(product.hi, -limit, limit), clamp(rest, -1.0, 1.0)))
 
 
@@ -123,9 +123,7 @@ def _split_nearest(x: Value) -> tuple[Value, Value, Value]:
     size = absolute(x)
     k, m = split_any(select(_is_usual(size), size, 1.0), form.one_bits)
     bits = bitcast(x.body.emit("mantissa", x.dtype, m, x, attr=1.0), form.unsigned)
-    k = x.body.emit("exponent", x.dtype, k, x)
-    # an infinite one would raise flags
-    k = x.body.emit("max", x.dtype, x.body.emit("min", x.dtype, k, k.lift(2e3)), k.lift(-2e3))
+    k = bounded(x.body.emit("exponent", x.dtype, k, x))
     moved = bits + (1 << form.mantissa - 5)
     power = moved & ~((1 << form.mantissa) - 1)  # of 1 or, next to 2, of 2
     return (
