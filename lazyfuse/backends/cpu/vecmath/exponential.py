@@ -95,13 +95,17 @@ def exp_pair_by_table(x: Pair) -> Value:
 
 
 def _exp_of_sixteenths(x: Value, low: Value | None) -> Value:
-    """x + low = n ln 2 + r; n*ln2[0] loses nothing, and |r| <= ln(2)/32."""
+    n, bits = _sixteenths(x, FORMATS[x.dtype].log2_e[0])
+    return _scaled_by_table(_tail_of_sixteenths(x, low, n, bits), n, bits)
+
+
+def _tail_of_sixteenths(x: Value, low: Value | None, n: Value, bits: Value) -> Value:
+    """exp(x + low) = 2**n (1 + tail), with the table's rests. x + low = n ln 2 + r; n*ln2[0] loses
+    nothing, and |r| <= ln(2)/32."""
     form = FORMATS[x.dtype]
-    n, bits = _sixteenths(x, form.log2_e[0])
     head = fma_exact(n, -form.ln2[0], x)
     r = fma(n, -form.ln2[1], head if low is None else head + low)
-    rest = r + lookup(bits, "EXP2_RESTS")
-    return _scaled_by_table(fma(polynomial(r, EXP_SHORT["f8"]), r * r, rest), n, bits)
+    return fma(polynomial(r, EXP_SHORT["f8"]), r * r, r + lookup(bits, "EXP2_RESTS"))
 
 
 def exp2_by_table(x: Value) -> Value:
@@ -136,6 +140,15 @@ def quarter_exp(x: Value) -> Pair:
     tail = fma(polynomial(r.hi, EXP[form.dtype]), r.hi * r.hi, one.lo + r.lo)
     power = power_of_two(bits - 2, x.dtype)
     total = fast_two_sum(one.hi, tail)
+    return Pair(total.hi * power, total.lo * power)
+
+
+def quarter_exp_by_table(x: Value) -> Pair:
+    """exp(x)/4 as a pair, for 0 <= x <= exp_high; float64."""
+    n, bits = _sixteenths(x, FORMATS[x.dtype].log2_e[0])
+    head = lookup(bits, "EXP2_HEADS")
+    total = fast_two_sum(head, head * _tail_of_sixteenths(x, None, n, bits))
+    power = power_of_two((bits >> 4) - 2, x.dtype)
     return Pair(total.hi * power, total.lo * power)
 
 

@@ -5,6 +5,8 @@ Source of the formulas: FDLIBM e_sinh.c, e_cosh.c, s_tanh.c. Coefficients: scrip
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lazyfuse.backends.cpu.vecmath.coefficients import SINH, TANH
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
@@ -15,15 +17,38 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     fast_two_sum,
     polynomial,
 )
-from lazyfuse.backends.cpu.vecmath.exponential import exp, quarter_exp, quarter_expm1
+from lazyfuse.backends.cpu.vecmath.exponential import (
+    exp,
+    quarter_exp,
+    quarter_exp_by_table,
+    quarter_expm1,
+)
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS
 from lazyfuse.ops.body import Value, fma, select
 
 
 def sinh(x: Value) -> Value:
+    return _sinh(x, quarter_exp)
+
+
+def cosh(x: Value) -> Value:
+    return _cosh(x, quarter_exp)
+
+
+def sinh_by_table(x: Value) -> Value:
+    """float64."""
+    return _sinh(x, quarter_exp_by_table)
+
+
+def cosh_by_table(x: Value) -> Value:
+    """float64."""
+    return _cosh(x, quarter_exp_by_table)
+
+
+def _sinh(x: Value, quarter: Callable[[Value], Pair]) -> Value:
     """With c = exp|x|/4: sinh/2 = c - 1/(16 c); an odd polynomial for |x| < 1."""
     size = absolute(x)
-    c = quarter_exp(clamp(size, 0.0, FORMATS[x.dtype].exp_high))
+    c = quarter(clamp(size, 0.0, FORMATS[x.dtype].exp_high))
     total = fast_two_sum(c.hi, -0.0625 / c.hi)
     large = 2.0 * (total.hi + (total.lo + c.lo))
     z = size * size
@@ -31,9 +56,9 @@ def sinh(x: Value) -> Value:
     return copysign(select(size < 1.0, small, large), x)
 
 
-def cosh(x: Value) -> Value:
+def _cosh(x: Value, quarter: Callable[[Value], Pair]) -> Value:
     """With c = exp|x|/4: cosh/2 = c + 1/(16 c)."""
-    c = quarter_exp(clamp(absolute(x), 0.0, FORMATS[x.dtype].exp_high))
+    c = quarter(clamp(absolute(x), 0.0, FORMATS[x.dtype].exp_high))
     return 2.0 * (c.hi + (c.lo + 0.0625 / c.hi))
 
 

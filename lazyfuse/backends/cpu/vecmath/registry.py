@@ -48,6 +48,8 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
 ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("exp", "f8"): exponential.exp_by_table,
     ("exp2", "f8"): exponential.exp2_by_table,
+    ("sinh", "f8"): hyperbolic.sinh_by_table,
+    ("cosh", "f8"): hyperbolic.cosh_by_table,
     **{("atan2", dtype): inverse.atan2_of_usual for dtype in FORMATS},
     **{("cbrt", dtype): power.cbrt_by_table for dtype in FORMATS},
     **{("pow", dtype): power.power_by_table for dtype in FORMATS},
