@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 
 import mpmath
@@ -238,13 +239,40 @@ def test_tables_are_exact() -> None:
         for j in range(16):
             head, rest = (mpmath.mpf(TABLES[name][j]) for name in ("EXP2_HEADS", "EXP2_RESTS"))
             assert abs(head * (1 + rest) / mpmath.mpf(2) ** (mpmath.mpf(j) / 16) - 1) < 2**-100
-        for i in range(12, 25):
-            inverse, head, rest = (
-                mpmath.mpf(TABLES[name][i % 16]) for name in ("INVERSES", "LOG_HEADS", "LOG_RESTS")
-            )
-            assert abs(inverse * i / 16 - 1) < 2**-52
-            assert abs(head + rest + mpmath.log(inverse)) < 2**-90
-            assert head * 2**40 == mpmath.nint(head * 2**40)
+        for inverses, heads, rests, bits, near in LOGARITHMS:
+            for inverse, head, rest in zip(
+                *(TABLES[name] for name in (inverses, heads, rests)), strict=True
+            ):
+                assert abs(head + mpmath.mpf(rest) + mpmath.log(inverse)) < near
+                assert head * 2**bits == mpmath.nint(head * 2**bits)
+
+
+#: Inverses, heads and rests of their logarithms, the bits of the heads, and how near both are.
+LOGARITHMS = (
+    ("INVERSES", "LOG_HEADS", "LOG_RESTS", 40, 2**-90),
+    ("SHORT_INVERSES", "SHORT_HEADS_F8", "SHORT_RESTS_F8", 40, 2**-90),
+    ("SHORT_INVERSES", "SHORT_HEADS_F4", "SHORT_RESTS_F4", 14, 2**-38),
+)
+
+
+@pytest.mark.parametrize(
+    "name, ends, low, high",
+    [("INVERSES", (0, 1), -3 / 80, 1 / 16), ("SHORT_INVERSES", (-1 / 2, 1 / 2), -3 / 64, 3 / 64)],
+)
+def test_remainders_of_inverses_are_exact(
+    name: str, ends: tuple[float, float], low: float, high: float
+) -> None:
+    """m*c - 1 has no more bits than a float, for the least and the largest m of each place, and is
+    where the polynomials are."""
+    for j, inverse in enumerate(TABLES[name]):
+        for end in ends:
+            m = 1 + Fraction(j + end) / 16
+            remainder = m * Fraction(inverse) - 1
+            assert low <= remainder <= high
+            inverse_bits = 5 if j < 8 else 6
+            assert Fraction(inverse) * 2**inverse_bits % 1 == 0
+            unit = Fraction(2) ** ((-23 if m > 1 else -24) - inverse_bits)
+            assert abs(remainder) <= unit * 2**24
 
 
 def test_exp2_of_integers_is_exact() -> None:
