@@ -80,7 +80,8 @@ def about_inverse(x: Value) -> Value:
     return from_bits(_INVERTED[x.dtype] - bitcast(x, f"u{x.dtype[1:]}"))
 
 
-#: Bits of 1/x as the difference to those of x: exponents are subtracted, mantissas nearly so.
+#: Less the bits of x, those of about 1/x: exponents are subtracted, and mantissas nearly follow.
+#: Source: Blinn, Floating-point tricks, IEEE Computer Graphics and Applications 17, 1997.
 _INVERTED = {"f4": 0x7EF311C7, "f8": 0x7FDE6238DA3C2118}
 
 

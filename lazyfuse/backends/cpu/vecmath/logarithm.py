@@ -5,7 +5,8 @@ with a minimax P (scripts/minimax). Source of the scheme: FDLIBM e_log.c and s_l
 splitting: musl log.c.
 
 Where a table of 16 numbers is looked into by one instruction, log m = -log c + log(1 + r), r = m c
-- 1 as a pair, where c is near 1/m (Tang 1990): no division, and half the error.
+- 1, where c is near 1/m (Tang 1990): no division, and half the error. For float64, c has so few
+bits that r is exact.
 """
 
 from __future__ import annotations
