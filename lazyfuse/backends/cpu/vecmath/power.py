@@ -5,9 +5,9 @@ pow is exp(y log|x|); the logarithm is a pair, for float64 of relative error nea
 values are those of C99 Annex F. Source of the scheme: SLEEF pow (u10) and Muller et al., Handbook
 of Floating-Point Arithmetic. Coefficients: scripts/minimax.
 
-Where a table of 16 numbers is looked into by one instruction, so is the inverse of the mantissa, in
-so few bits that what is left is exact (after Tang 1990), and what x <= 0, infinity and NaN ask for
-stands behind a branch.
+Where a table of 16 numbers is looked into by one instruction, so is the inverse of the mantissa,
+in so few bits that what is left is exact (after Tang 1990), and what x <= 0, infinity and NaN ask
+for stands behind a branch.
 """
 
 from __future__ import annotations
