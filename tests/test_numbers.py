@@ -212,3 +212,27 @@ def test_numbers_alone_bring_the_machine_code() -> None:
         assert asked == [500, 1_000], asked
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+
+
+EXPONENTS = (0, 1, 2, 3, 5, 8, 31, 63, 64, 100, host.int64(3), host.int8(5), host.uint8(3))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "i8", "u8"])
+def test_integers_to_a_number(way: str, dtype: str) -> None:
+    """As products, and as what NumPy computes; at once, recorded and replayed."""
+    x = host.random.default_rng(3).integers(0, 120, 5_000).astype(dtype)
+
+    def program(np: Any) -> list[Any]:
+        a = np.array(x)
+        a[::3] **= 3
+        return [a] + [find(a, k) for k in EXPONENTS for find in (pow, np.power)]
+
+    oracle.check_modes(program, ulp=ULP)  # uint64 to int64 is a power of floats
+
+
+def test_integers_to_a_small_number_fuse() -> None:
+    with lf.options(eager_size=0, cold_size=0):
+        x = lf.arange(1_000)
+        text = lf.explain((x + 1) ** 3 - x**7)
+        assert text.startswith("1 kernel") and "0 library calls" in text
+        assert "1 library call" in lf.explain(x**64)

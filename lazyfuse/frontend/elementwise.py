@@ -150,8 +150,40 @@ def record(
         ]
     )
     if not loop.native:
+        if name == "power" and _is_brief(nodes[1]):
+            made = loop.result, shape, strides
+            return _product(nodes[0], nodes[1].value, *made), device  # type: ignore[attr-defined]
         return _call(name, nodes, loop, shape, strides), device
     return Map(OPS[name], loop.operands, loop.result, shape, strides, nodes), device
+
+
+#: Exponents up to which powers are products, ten at most; from 64 on most integers overflow.
+_BRIEF = range(2, 64)
+
+
+def _is_brief(exponent: Node) -> bool:
+    """Whether integers to this power are a few products."""
+    return isinstance(exponent, Const) and type(exponent.value) is int and exponent.value in _BRIEF
+
+
+def _product(
+    base: Node, exponent: int, dtype: str, shape: Shape, strides: tuple[int, ...]
+) -> Node:
+    """Integers to a number by squaring: products of integers that wrap are the same in any
+    order."""
+    found: Node | None = None
+
+    def times(x: Node, y: Node) -> Node:
+        return Map(OPS["multiply"], (dtype, dtype), dtype, shape, strides, (x, y))
+
+    while True:
+        if exponent & 1:
+            found = base if found is None else times(found, base)
+        exponent >>= 1
+        if not exponent:
+            assert found is not None
+            return found
+        base = times(base, base)
 
 
 class Outline(NamedTuple):
