@@ -15,6 +15,7 @@ import marshal
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from lazyfuse.digests import digest
@@ -76,6 +77,7 @@ _LATE = {kind: [_FIELDS[kind].index(name) for name in names] for kind, names in 
 _SLOTS = {
     kind: [slot for slot in slots_of(kind).names if slot not in _LEFT_OUT] for kind in _NODES
 }
+_VALUES = {kind: attrgetter(*slots) for kind, slots in _SLOTS.items()}
 _BLANK = {
     kind: [item for item in _LEFT_OUT.items() if item[0] in slots_of(kind).names]
     for kind in _NODES
@@ -194,7 +196,10 @@ def _row(node: Node, places: Mapping[object, int]) -> Any:
     kind = type(node)
     if kind not in _SLOTS:
         raise UnwritableError(kind.__name__)
-    values = [_written(getattr(node, slot), places) for slot in _SLOTS[kind]]
+    values = [
+        value if type(value) in _PLAIN else _written(value, places)
+        for value in _VALUES[kind](node)
+    ]
     return _NODES.index(kind), [places[src] for src in node.srcs], values
 
 
@@ -210,10 +215,10 @@ def _node(kind: type[Node], srcs: tuple[Node, ...], values: Sequence[Any]) -> No
 
 def _written(value: Any, places: Mapping[object, int]) -> Any:
     """A value as plain data; nodes and texts of kernels have places, if those are in tables."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if _is_plain(value):
         return value
-    if isinstance(value, Node):
+    kind = type(value)
+    if kind in _SLOTS:
         return [_NUMBERS[Node], places[value]]
     if kind is tuple or kind is _Late:
         return _written_tuple(tuple(value), places)
@@ -233,16 +238,21 @@ def _written(value: Any, places: Mapping[object, int]) -> Any:
 
 
 def _written_tuple(value: tuple[Any, ...], places: Mapping[object, int]) -> Any:
-    """A tuple itself where it is plain; of records of a kind that are plain inside, these."""
-    parts = [_written(part, places) for part in value]
-    objects = [part for part in parts if type(part) is list]
-    if not objects:
-        return value
-    kind = _KINDS[objects[0][0]]
-    are_plain = not any(type(part) is list for item in objects for part in item)
-    if hasattr(kind, "_make") and are_plain and {type(part) for part in value} == {kind}:
-        return [_NUMBERS[list], _NUMBERS[kind], *[tuple(item[1:]) for item in objects]]
-    return [_NUMBERS[tuple], *parts]
+    """A tuple that is not plain; of records of a kind that are plain inside, these."""
+    kind = type(value[0]) if value else tuple
+    if hasattr(kind, "_make") and kind in _FIELDS and {*map(type, value)} == {kind}:
+        parts = [tuple(part) for part in value]
+        if _is_plain(tuple(parts)):
+            return [_NUMBERS[list], _NUMBERS[kind], *parts]
+    return [_NUMBERS[tuple], *[_written(part, places) for part in value]]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is written as it is."""
+    kind = type(value)
+    if kind is not tuple:
+        return kind in _PLAIN
+    return _PLAIN.issuperset(map(type, value)) or all(map(_is_plain, value))
 
 
 def _read(item: Any, tables: _Tables | None) -> Any:
