@@ -15,6 +15,7 @@ import marshal
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -268,7 +269,8 @@ def _read(item: Any, tables: _Tables | None) -> Any:
         if kind in _LATE:
             return kind(*_record(kind, item, tables))
     if kind is list:
-        return tuple(map(_KINDS[item[1]]._make, item[2:]))  # type: ignore[attr-defined]  # of NamedTuples
+        # of NamedTuples, whose own ways are functions of Python's
+        return tuple(map(tuple.__new__, repeat(_KINDS[item[1]]), item[2:]))
     if kind in _ROWS:
         return _ROWS[kind][item[1]]
     parts = [part if type(part) is not list else _read(part, tables) for part in item[1:]]
