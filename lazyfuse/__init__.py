@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 import lazyfuse.sources  # noqa: F401 - the first, for it notes the time
+from lazyfuse.collecting import imported as _imported
+
+_imported("lazyfuse.frontend.namespace")  # nearly all that is imported below
 from lazyfuse.config import options
 from lazyfuse.errors import (
     DeviceUnavailableError,

@@ -299,3 +299,20 @@ def test_planning_takes_no_time_beyond_its_nodes() -> None:
         lines = [line for line in lf.explain(found).splitlines() if "] kernel" in line]
         assert 10 <= len(lines) <= 70
         host.testing.assert_array_equal(lf.asnumpy(found), shortest(host, values))
+
+
+@pytest.mark.engine
+def test_copies_of_maps_have_all_that_nodes_have() -> None:
+    """They are copied attribute by attribute."""
+    from lazyfuse.ir.node import Map
+    from lazyfuse.ir.slots import slots_of
+
+    lf = oracle.lf
+    with lf.options(eager_size=0, cold_size=0):
+        node = (lf.asarray(host.arange(6.0).reshape(2, 3)).T * 2.5)._storage.current()
+    assert isinstance(node, Map) and node.signature
+    copy = node.with_srcs(node.srcs[::-1])
+    for name in slots_of(type(node)).names:
+        if name not in ("srcs", "handle"):
+            assert getattr(copy, name) is getattr(node, name), name
+    assert copy.srcs == node.srcs[::-1] and copy.handle is None and type(copy) is type(node)

@@ -243,6 +243,25 @@ def test_what_import_leaves_for_later() -> None:
     assert run(program, *LATE) == "[]"
 
 
+def test_import_collects_once() -> None:
+    """Forty collections brought near the one of all objects, which fell into a first call. The
+    program's thresholds are kept, and who collects nothing is left alone."""
+    program = """
+    import gc, sys
+    import numpy
+    begun = []
+    gc.callbacks.append(lambda phase, told: phase == "start" and begun.append(told["generation"]))
+    gc.set_threshold(500, 9, 8)
+    before = gc.get_count()[2]
+    getattr(gc, sys.argv[1])()
+    import lazyfuse
+    assert gc.get_threshold() == (500, 9, 8)
+    print(1 in begun, 2 in begun, len(begun) < 10, gc.get_count()[2] - before)
+    """
+    assert run(program, "enable") == "True False True 1"
+    assert run(program, "disable") == "False False True 0"
+
+
 def test_what_is_late_is_there() -> None:
     """By attribute, by `from ... import`, and in `dir`, before anything has asked for it."""
     program = """

@@ -78,9 +78,9 @@ class Launch:
     scalars: tuple[ScalarSlot, ...]
     allocates: tuple[tuple[int, int], ...]
     donors: tuple[tuple[int, int], ...]
-    stores: tuple[tuple[int, Node], ...]
-    nodes: tuple[Node, ...]
-    calls: tuple[Call, ...]
+    stores: Sequence[tuple[int, Node]]
+    nodes: Sequence[Node]
+    calls: Sequence[Call]
     bytes_read: int
     bytes_written: int
     frees: tuple[int, ...] = ()
@@ -97,7 +97,8 @@ class Renew:
 
     The same buffer when nobody else needs it and `in_place` allows it, else new memory with a copy
     of the elements at `kept`: those of the base that the write leaves as they are. `base` is None
-    where there are none. `base_dies`: no step after the launch that writes reads the base.
+    where there are none. `base_dies`: no step after the launch that writes reads the base. The
+    node that writes is alone in `writes`.
     """
 
     target: int
@@ -105,14 +106,19 @@ class Renew:
     nbytes: int
     in_place: bool
     kept: tuple[Layout, ...]
-    node: Node
+    writes: Sequence[Node]
+    dtype: str
     base_dies: bool = False
     frees: tuple[int, ...] = ()
+
+    @property
+    def node(self) -> Node:
+        return self.writes[0]
 
     @cached_property
     def kept_bytes(self) -> int:
         """How much is copied into new memory."""
-        return sum(size_of(part.shape) for part in self.kept) * int(self.node.dtype[1:])
+        return sum(size_of(part.shape) for part in self.kept) * int(self.dtype[1:])
 
 
 @dataclass(frozen=True)
@@ -163,10 +169,10 @@ class Plan:
     floating point condition."""
 
     leaves: int
-    slots: tuple[Node, ...]
+    slots: Sequence[Node]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
-    refusals: tuple[Refusal, ...] = ()
+    refusals: Sequence[Refusal] = ()
     waves: Mapping[int, Wave] = field(default_factory=dict)
     kept_bytes: int = 0
     seconds: float = field(default=0.0, compare=False)

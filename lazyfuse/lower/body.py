@@ -88,10 +88,7 @@ class PhaseBody:
         assert isinstance(node, Map), node
         values = [self._value(operand) for operand in operands]
         loop = [astype(value, dtype) for value, dtype in zip(values, node.loop, strict=True)]
-        one = size_of(node.shape) == 1  # then NumPy does not see that the others do not move
-        by_numbers = all(
-            src.shape == () or size_of(src.shape) == 1 and not one for src in node.srcs[1:]
-        )
+        by_numbers = bool(node.op.numbers) and _is_by_numbers(node)
         return node.op.expand(loop, node.dtype, by_numbers=by_numbers)
 
     def _gather(self, base: Term | Read, index: Term | Read) -> Value:
@@ -135,3 +132,9 @@ class PhaseBody:
     def _number(self, number: int) -> Value:
         slot = self.arguments.scalar(("value", number), "i8")
         return self.body.emit("scalar", "i8", attr=slot)
+
+
+def _is_by_numbers(node: Map) -> bool:
+    """Whether NumPy sees that all operands but the first do not move."""
+    one = size_of(node.shape) == 1  # then it does not see that the others do not
+    return all(src.shape == () or size_of(src.shape) == 1 and not one for src in node.srcs[1:])

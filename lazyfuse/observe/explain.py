@@ -3,6 +3,7 @@ kernels, the user's lines in them, bytes, and why not fewer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def _strategy_line(step: Launch, device: str) -> list[str]:
     return [f"      strategy {strategy(step.kernel, step.extents, strides, offsets)}"]
 
 
-def _op_lines(nodes: tuple[Node, ...]) -> list[str]:
+def _op_lines(nodes: Sequence[Node]) -> list[str]:
     shown = [node for node in nodes if node.kind != "const"]
     return [f"      {label(node)} {node.dtype}{list(node.shape)}{_where(node)}" for node in shown]
 

@@ -318,7 +318,7 @@ def _mark_shared(buffers: Sequence[Buffer]) -> None:
 def plan_for(nodes: Sequence[Node], device: str) -> Plan:
     """The plan by which these pending nodes would be computed now, for people: its nodes are
     these, with the lines that recorded them."""
-    return made_now(trace(nodes), config.current(), session.backend(device))
+    return made_now(trace(nodes).graph(), config.current(), session.backend(device))
 
 
 def prepare(nodes: Sequence[Node], device: str) -> tuple[Trace, Known]:

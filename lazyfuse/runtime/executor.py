@@ -213,7 +213,7 @@ class Executor:
             return base
         fresh = self.backend.allocate(step.nbytes)
         if step.kept:
-            self.backend.copy_regions(base, fresh, step.node.dtype, step.kept)
+            self.backend.copy_regions(base, fresh, step.dtype, step.kept)
             nbytes = step.kept_bytes
             events.add(copies=1, bytes_read=nbytes, bytes_written=nbytes)
         return fresh

@@ -10,7 +10,7 @@ from lazyfuse.collecting import uncollected
 from lazyfuse.config import Options
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import Graph
-from lazyfuse.ir.node import Const, Node
+from lazyfuse.ir.node import Node
 from lazyfuse.ir.plan import Plan
 from lazyfuse.runtime import session
 from lazyfuse.runtime.alike import Alike, verify_alike
@@ -86,23 +86,14 @@ def _kept(found: Known, key: tuple[object, Options, str]) -> Known:
 
 def _made(pending: Trace, options: Options, device: str) -> Known | None:
     """A plan that is made, or read from disk; None for a trace that is stale."""
-    graph = pending.graph()
     try:
-        plan = uncollected(make_plan, pending, options, session.backend(device))
+        made = uncollected(make_plan, pending, options, session.backend(device))
     except Exception as error:
         if pending.is_stale and not is_interrupt(error):
             return None
         raise
-    place = {_identity(node): number for number, node in enumerate(pending.nodes)}
-    scalars = [_identity(node) for node in graph.nodes if isinstance(node, Const)]
-    found = Known(
-        plan,
-        tuple(place[node] for node in graph.nodes if node.buffer is not None),
-        tuple(place[scalar] for scalar in dict.fromkeys(scalars)),
-        device,
-    )
-    # code of the user may have run: what was a leaf above may not be one below
-    return None if pending.is_stale else found
+    # code of the user may have run: what was a leaf before may not be one now
+    return None if pending.is_stale else Known(*made, device)
 
 
 class _Relatives:
@@ -150,11 +141,6 @@ def _relatives(own: ShapeClass, options: Options, device: str) -> _Relatives:
             session.relatives.clear()
         found = session.relatives.setdefault(key, _Relatives())
     return found
-
-
-def _identity(node: Node) -> object:
-    """What tells the nodes of a trace apart."""
-    return node.identity if isinstance(node, Const) else node
 
 
 def dead_leaves(graph: Graph) -> set[Node]:

@@ -185,7 +185,8 @@ class _Planner:
         nbytes = size_of(node.shape) * int(node.dtype[1:])
         old = None if isinstance(base, Blank) else self.slots[base]
         kept = () if old is None else kept_by(node)
-        self.steps.append(Renew(self._slot(node), old, nbytes, not hazard, kept, node))
+        renew = Renew(self._slot(node), old, nbytes, not hazard, kept, (node,), node.dtype)
+        self.steps.append(renew)
 
     def _launch(self, group: Group, lowered: Lowered) -> None:
         operands = tuple(

@@ -7,31 +7,49 @@ there is to import, and many programs need none.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import NamedTuple
 
 from lazyfuse import events
 from lazyfuse.backends.base import Backend
 from lazyfuse.cache.disk import DiskCache
-from lazyfuse.cache.plans import UnwritableError, dumped, loaded, plan_name
+from lazyfuse.cache.plans import (
+    UnwritableError,
+    dumped,
+    dumped_parts,
+    loaded,
+    loaded_parts,
+    plan_name,
+)
 from lazyfuse.config import Options
 from lazyfuse.interrupts import is_interrupt, meanwhile
-from lazyfuse.ir.node import Opaque
+from lazyfuse.ir.graph import Graph
+from lazyfuse.ir.node import Const, Node, Opaque
 from lazyfuse.ir.plan import Launch, Plan
 from lazyfuse.runtime import session
 from lazyfuse.runtime.session import disk_cache, kernels, loaded_key
 from lazyfuse.runtime.trace import Trace
 
 
-def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
+class Placed(NamedTuple):
+    """A plan, and where in a trace of its structure its leaves and scalars stand."""
+
+    plan: Plan
+    leaves: tuple[int, ...]
+    constants: tuple[int, ...]
+
+
+def make_plan(pending: Trace, options: Options, backend: Backend) -> Placed:
     """Plan the evaluation of the outputs of a trace.
     Leaf slots follow the order of memory leaves in its graph."""
     if not _is_kept(pending, options, backend):
-        return made_now(pending, options, backend)
+        return _placed(pending, options, backend)
     disk = disk_cache(options.cache_dir)
     name = plan_name(pending.structure, options, backend.fingerprint)
     content = disk.read(name)
     if content is not None:
         try:
-            found = loaded(content)
+            leaves, constants, plan = loaded_parts(content)
+            found = Placed(loaded(plan), leaves, constants)
         except Exception as error:  # whatever damaged content leads to: the plan is made anew
             if is_interrupt(error):
                 raise
@@ -39,15 +57,30 @@ def make_plan(pending: Trace, options: Options, backend: Backend) -> Plan:
         else:
             events.add(plans_loaded=1)
             return found
-    plan = made_now(pending, options, backend)
-    if _needs_kernels(plan, backend) and not pending.is_stale:
-        meanwhile(lambda: _write(disk, name, plan))  # at the latest when they are there
-    return plan
+    made = _placed(pending, options, backend)
+    if _needs_kernels(made.plan, backend) and not pending.is_stale:
+        meanwhile(lambda: _write(disk, name, made))  # at the latest when they are there
+    return made
 
 
-def _write(disk: DiskCache, name: str, plan: Plan) -> None:
+def _placed(pending: Trace, options: Options, backend: Backend) -> Placed:
+    """The plan of a trace that is made now."""
+    graph = pending.graph()
+    plan = made_now(graph, options, backend)
+    place = {_identity(node): number for number, node in enumerate(pending.nodes)}
+    scalars = [_identity(node) for node in graph.nodes if isinstance(node, Const)]
+    leaves = tuple([place[node] for node in graph.nodes if node.buffer is not None])
+    return Placed(plan, leaves, tuple([place[scalar] for scalar in dict.fromkeys(scalars)]))
+
+
+def _identity(node: Node) -> object:
+    """What tells the nodes of a trace apart."""
+    return node.identity if isinstance(node, Const) else node
+
+
+def _write(disk: DiskCache, name: str, made: Placed) -> None:
     with suppress(UnwritableError):
-        disk.write(name, dumped(plan))
+        disk.write(name, dumped_parts(made.leaves, made.constants, dumped(made.plan)))
 
 
 def is_on_disk(pending: Trace, options: Options, device: str) -> bool:
@@ -74,9 +107,9 @@ def _is_kept(pending: Trace, options: Options, backend: Backend) -> bool:
     return not any(type(node) is Opaque and node.buffer is None for node in pending.nodes)
 
 
-def made_now(pending: Trace, options: Options, backend: Backend) -> Plan:
-    """The plan of the outputs of a trace, whatever is kept."""
+def made_now(graph: Graph, options: Options, backend: Backend) -> Plan:
+    """The plan of a graph, whatever is kept."""
     from lazyfuse.runtime import planner
 
     events.add(plans_built=1)
-    return planner.make_plan(pending.graph(), options, backend)
+    return planner.make_plan(graph, options, backend)

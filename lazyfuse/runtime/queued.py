@@ -142,7 +142,7 @@ def _steps(
 
 def _copy(step: Renew, backend: Any, target: int, source: int) -> Quick:
     """What a write leaves of an array, between two places of memory."""
-    dtype, kept, copy = step.node.dtype, step.kept, backend.copy_regions
+    dtype, kept, copy = step.dtype, step.kept, backend.copy_regions
     return lambda memory, scalars: copy(memory[source], memory[target], dtype, kept)
 
 

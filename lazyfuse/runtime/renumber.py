@@ -110,7 +110,7 @@ def _step(step: Step, copies: _Nodes, slots: Sequence[Node], number: _Number) ->
     node = copies[step.node]
     assert isinstance(node, Update)
     kept = step.kept and kept_by(node)
-    return replace(step, nbytes=number(step.nbytes), kept=kept, node=node)
+    return replace(step, nbytes=number(step.nbytes), kept=kept, writes=(node,))
 
 
 def _launch(step: Launch, copies: _Nodes, slots: Sequence[Node], number: _Number) -> Launch:

@@ -144,7 +144,7 @@ def _renew(step: Renew, memory: _Memory, steps: list[Step]) -> bool:
             memory.share(step.target, memory.places[base])
             return False
     memory.take(step.target, step.nbytes)
-    itemsize = int(step.node.dtype[1:])
+    itemsize = int(step.dtype[1:])
     pieces = [piece for part in step.kept for piece in pieces_of(part, itemsize)]
     if base is None or not pieces:
         return False

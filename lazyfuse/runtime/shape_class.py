@@ -56,12 +56,19 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     is_sum = _offsets_add_up(pending.nodes)
     letters = _Letters(is_sum=is_sum)
     key: list[object] = []
+    maps: dict[object, object] = {}  # those that are of one kind differ in their operands alone
     for node in pending.nodes:
+        kind = _plain_map(node)
+        known = None if kind is None else maps.get(kind)
+        if known is not None:
+            key.append(known)
+            continue
         rest = _rest(node, letters)
         if rest is None or len(node.shape) > _MOST_AXES:
             return None
         own = node.dtype, letters.array(node.shape, node.strides)
-        key.append((*own, rest, _reused(node)))
+        maps[kind] = whole = (*own, rest, _reused(node))
+        key.append(whole)
     numbers = tuple(letters.letters)
     if not 0 < len(numbers) <= _MOST_LETTERS or not 0 < letters.least <= letters.most < LARGE:
         return None
@@ -70,6 +77,17 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     links = [part for part in pending.structure if type(part) is int]  # who is whose operand
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
     return ShapeClass((*key, *links, *order, *letters.magnitudes), numbers)
+
+
+def _plain_map(node: Node) -> object:
+    """The kind of a pending operation that reads no views; None for others."""
+    if type(node) is not Map or node.buffer is not None:
+        return None
+    for src in node.srcs:
+        if type(src) is View:
+            return None
+    kind = node._mapkind
+    return kind if kind is not None and kind.form is node.form else None
 
 
 def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:

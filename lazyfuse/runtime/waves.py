@@ -217,4 +217,4 @@ def _store(launch: Launch) -> Operand:
 
 
 def _row_bytes(renew: Renew, launch: Launch) -> int:
-    return _store(launch).strides[0] * int(renew.node.dtype[1:])
+    return _store(launch).strides[0] * int(renew.dtype[1:])

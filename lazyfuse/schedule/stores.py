@@ -36,8 +36,9 @@ def required_stores(
             stored.add(memory_of(node.srcs[0]))
     if fusion:
         _store_steps(graph, stored)
-    _store_broadcasts(graph, stored)
-    _store_nested(graph, stored)
+    if any(_reads_elsewhere(node) for node in graph.nodes):
+        _store_broadcasts(graph, stored)
+        _store_nested(graph, stored)
     _cut_large(graph, stored, max_ops, max_args)
     return {
         node: None
@@ -133,6 +134,14 @@ def _kernels(graph: Graph) -> dict[Node, int]:
 def _shares_phases(node: Reduce) -> bool:
     outer = size_of(node.shape)
     return cost.may_share_phases(outer, size_of(node.srcs[0].shape) // max(outer, 1))
+
+
+def _reads_elsewhere(node: Node) -> bool:
+    """Whether a node reads what is pending at other places than its own."""
+    for src in node.srcs:
+        if (src.shape != node.shape or isinstance(src, View)) and not is_leaf(memory_of(src)):
+            return not is_leaf(node)
+    return False
 
 
 def _store_broadcasts(graph: Graph, stored: set[Node]) -> None:

@@ -21,6 +21,8 @@ from lazyfuse.ir.kernel import FIXED, STRIDED, Arg, Kernel, Phase, Role
 BLOCK_VECTORS = 64
 #: Lanes of a scan along memory: the step is written out for each.
 SCAN_LANES = 8
+#: Bytes of the widest values that there are.
+_WIDEST = 8
 #: Bytes of a state block per accumulator; the second part is at half of it.
 STATE_BYTES = 16
 #: What `lf_fold` does with a state block.
@@ -73,9 +75,10 @@ def lane_count(kernel: Kernel) -> int:
     for each.
     """
     dtypes = {arg.dtype for arg in kernel.args if not _is_number(arg)}
-    dtypes |= {dtype for phase in kernel.phases for dtype in _varying(kernel, phase)}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
-    lanes = 64 // max(map(width, dtypes), default=8)
+    if _WIDEST not in map(width, dtypes):
+        dtypes |= {dtype for phase in kernel.phases for dtype in _varying(kernel, phase)}
+    lanes = 64 // max(map(width, dtypes), default=_WIDEST)
     if kernel.scan is not None and kernel.folds_lanes:
         return min(lanes, SCAN_LANES)
     one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered

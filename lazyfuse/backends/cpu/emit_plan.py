@@ -164,10 +164,11 @@ def _places(kernel: Kernel, phase: Phase, results: list[int]) -> tuple[Place | N
     axes: list[frozenset[int]] = []
     places: dict[frozenset[int], Place] = {}
     for instr in phase.body:
-        moved = _moves_along(kernel, instr)
+        moved = _moves_along(kernel, instr) if instr.op in _MOVED else _NOWHERE
         for arg in instr.args:
-            if not axes[arg] <= moved:
-                moved |= axes[arg]
+            other = axes[arg]
+            if other is not moved and not other <= moved:
+                moved = moved | other if moved else other
         axes.append(moved)
         if moved not in places:
             places[moved] = _place(kernel, phase.level, moved)
@@ -176,8 +177,6 @@ def _places(kernel: Kernel, phase: Phase, results: list[int]) -> tuple[Place | N
 
 def _moves_along(kernel: Kernel, instr: Instr) -> frozenset[int]:
     """The axes along which the value of a structural instruction changes."""
-    if instr.op not in _MOVED:
-        return _NOWHERE
     axes = range(kernel.outer + kernel.inner)
     match instr.op:
         case "load" | "gather":
