@@ -48,6 +48,8 @@ WRONG: dict[str, Any] = {
     "beyond": [0, 4],
     "before": [-5],
     "huge": 2**70,
+    "huge_unsigned": 2**63,
+    "huge_numpys": host.uint64(2**63),
     "float": 1.0,
     "floats": [0.5, 1.0],
     "zero_d_float": host.array(1.0),
@@ -214,6 +216,8 @@ def test_messages() -> None:
     ):
         with pytest.raises(IndexError, match=words):
             x[key]
+    with pytest.raises(OverflowError, match="too large to convert"), lf.options(eager_size=0):
+        lf.arange(5.0)[2**63]
     with pytest.raises(ValueError, match="shape mismatch: value array of shape"):
         x[[0, 1]] = lf.arange(3.0)
     with pytest.raises(ValueError, match="cannot assign 3 input values to the 5 output values"):
