@@ -321,3 +321,18 @@ def test_keys_of_classes_derived_from_tuple(key: Any, n: int) -> None:
         return y, part, np.shape(part)
 
     check(program, host.arange(float(n * n)).reshape(n, n))
+
+
+@pytest.mark.parametrize("key", [(), slice(None), slice(0, 250)])
+def test_lists_that_are_deeper_than_a_region(key: Any) -> None:
+    """NumPy refuses lists that have more axes; those of arrays it takes where they are 1."""
+
+    def program(np: Any, x: Any, values: Any) -> Any:
+        y = x * 2
+        with pytest.raises(ValueError, match="exceed the maximum number of dimension of 2"):
+            y[key] = [values.tolist()]
+        y[key] = values[None]
+        return y
+
+    x = host.arange(90_000.0).reshape(300, 300)
+    check(program, x, x[key] + 1)
