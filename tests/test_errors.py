@@ -257,3 +257,17 @@ def test_globals_that_have_gone_mean_no_others() -> None:
     del names
     others = [{"__name__": str(number)} for number in range(1000)]
     assert place not in map(id, others)
+
+
+@pytest.mark.parametrize("eager_size", [0, 4096])
+def test_shapes_that_do_not_fit_are_all_told(eager_size: int) -> None:
+    """That of the mask was left out."""
+
+    def told(np: Any) -> str:
+        x = np.ones((3, 4))
+        with pytest.raises(ValueError, match="could not be broadcast") as caught:
+            np.add(x, x.T, out=np.ones(3), where=x > 0)
+        return str(caught.value)
+
+    with oracle.options(eager_size=eager_size):
+        assert told(oracle.lf) == told(host)

@@ -48,6 +48,8 @@ WRONG: dict[str, Any] = {
     "beyond": [0, 4],
     "before": [-5],
     "huge": 2**70,
+    "huge_unsigned": 2**63,
+    "huge_numpys": host.uint64(2**63),
     "float": 1.0,
     "floats": [0.5, 1.0],
     "zero_d_float": host.array(1.0),
@@ -214,6 +216,8 @@ def test_messages() -> None:
     ):
         with pytest.raises(IndexError, match=words):
             x[key]
+    with pytest.raises(OverflowError, match="too large to convert"), lf.options(eager_size=0):
+        lf.arange(5.0)[2**63]
     with pytest.raises(ValueError, match="shape mismatch: value array of shape"):
         x[[0, 1]] = lf.arange(3.0)
     with pytest.raises(ValueError, match="cannot assign 3 input values to the 5 output values"):
@@ -317,3 +321,18 @@ def test_keys_of_classes_derived_from_tuple(key: Any, n: int) -> None:
         return y, part, np.shape(part)
 
     check(program, host.arange(float(n * n)).reshape(n, n))
+
+
+@pytest.mark.parametrize("key", [(), slice(None), slice(0, 250)])
+def test_lists_that_are_deeper_than_a_region(key: Any) -> None:
+    """NumPy refuses lists that have more axes; those of arrays it takes where they are 1."""
+
+    def program(np: Any, x: Any, values: Any) -> Any:
+        y = x * 2
+        with pytest.raises(ValueError, match="exceed the maximum number of dimension of 2"):
+            y[key] = [values.tolist()]
+        y[key] = values[None]
+        return y
+
+    x = host.arange(90_000.0).reshape(300, 300)
+    check(program, x, x[key] + 1)

@@ -19,6 +19,7 @@ import pytest
 
 import lazyfuse as lf
 from lazyfuse.backends.cpu import CpuBackend
+from lazyfuse.backends.cpu.buffers import CpuBuffer
 from lazyfuse.backends.cpu.compiler import Compiler
 from lazyfuse.cache import disk
 from lazyfuse.errors import UnfusedWarning
@@ -263,3 +264,11 @@ def test_while_machine_code_is_loaded(handler: None, monkeypatch: pytest.MonkeyP
     with pytest.raises(TimeoutError, match="late"):
         native_methods.make_native_if_worth(lf.LazyArray)
     assert not native_methods._failures
+
+
+def test_an_interrupt_as_memory_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had no parts so far wrote an AttributeError to stderr as it ended."""
+    lost: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    CpuBuffer.__new__(CpuBuffer)
+    assert not lost

@@ -122,3 +122,22 @@ def test_assertions_take_objects_that_give_our_arrays(assertion: str) -> None:
         return called(Giving(np), np.arange(5.0) + more)
 
     oracle.check(program)
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("eager_size", [0, 4096])
+def test_functions_of_matrices(eager_size: int) -> None:
+    """NumPy's code takes their elements as an array, and gives a matrix: without NumPy's function
+    beside it, `diagflat` had one element, and `delete` rows in place of elements."""
+    matrix = host.matrix([[1.0, 2.0], [3.0, 4.0]])
+    with oracle.options(eager_size=eager_size):
+        for call in (
+            lambda np: np.diagflat(matrix),
+            lambda np: np.delete(matrix, 0),
+            lambda np: np.insert(matrix, 1, 5.0),
+            lambda np: np.apply_along_axis(lambda row: row[:1], 0, matrix),
+        ):
+            expected, found = call(host), call(oracle.lf)
+            assert type(found) is type(expected)
+            assert found.tolist() == expected.tolist()

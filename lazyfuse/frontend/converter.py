@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import creation, functions
+from lazyfuse.frontend import creation, fallback, functions
+from lazyfuse.frontend.convert import is_subclass
 from lazyfuse.frontend.handle import Handle, result
 
 _WEAK = (int, float, complex)
@@ -37,9 +38,10 @@ class ArrayConverter:
         keep = pyscalars == "preserve" or (
             pyscalars == "convert_if_no_array" and not all(self.scalar_input)
         )
+        arrays = self._arrays if subok else map(creation.asarray, self._arrays)
         return tuple(
             value if keep and type(value) in _WEAK else array
-            for value, array in zip(self._values, self._arrays, strict=True)
+            for value, array in zip(self._values, arrays, strict=True)
         )
 
     def result_type(self, extra_dtype: Any = None, *, ensure_inexact: bool = False) -> np.dtype:
@@ -53,8 +55,13 @@ class ArrayConverter:
         return functions.result_type(*parts, *extra, *inexact)
 
     def wrap(self, array: Any, /, *, to_scalar: bool | None = None) -> Any:
-        """A result; a scalar when it has no axes and only scalars came in, or when asked."""
+        """A result; a scalar when it has no axes and only scalars came in, or when asked. Of a
+        class derived from NumPy's, where one came in, as that makes it."""
         wanted = all(self.scalar_input) if to_scalar is None else to_scalar
+        derived = [value for value in self._values if is_subclass(value)]
+        if derived and isinstance(array, Handle):
+            kind = max(derived, key=lambda value: value.__array_priority__)
+            return kind.__array_wrap__(fallback.lower(array), None, wanted)
         if not isinstance(array, Handle):
             return array[()] if wanted and isinstance(array, np.ndarray) else array
         if wanted and not array._layout.shape and not array._is_scalar:

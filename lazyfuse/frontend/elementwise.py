@@ -82,7 +82,9 @@ def apply(
     except ValueError:
         if operands:  # shapes do not fit; NumPy looks at dtypes and numbers first
             _check_types(name, operands, out, casting=casting, types=types)
-            broadcast([*_shapes(operands), *([] if out is None else [out.shape])])
+            around = [] if out is None else [out.shape]
+            around += [] if where is True else [np.shape(where)]
+            broadcast([*_shapes(operands), *around])
         raise
     if out is None and where is True:
         return new(node, device) if name == "where" else result(node, device)

@@ -216,11 +216,22 @@ def assign(target: Any, value: Any) -> None:
     if isinstance(value, Handle) and value.is_same_memory(target):
         return  # as `x[1:3] += y` assigns last; NumPy looks only then whether it may write
     target._check_writeable()
+    if type(value) in (list, tuple):
+        value = _listed(value, target)
     node = value_node(_packed(value, target._code), target, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
     _warn_of_value(node)
     target._write(node)
+
+
+def _listed(value: Any, target: Any) -> np.ndarray:
+    """A list as an array. Raises: ValueError for one that is deeper than the target has axes."""
+    given = lower(value)
+    made = host_array(given, target._code, copy=None)
+    if made.ndim > len(target.shape):
+        _converted(given, target._code, target.shape)
+    return made
 
 
 def _packed(value: Any, dtype: str) -> Any:

@@ -37,20 +37,15 @@ def in_hand(key: Any) -> Any:
 def basic_layout(layout: Layout, key: Any) -> Layout | None:  # noqa: C901  # a case per part
     """The layout of a basic index; None when the index is advanced.
     Raises IndexError as NumPy does."""
-    if type(key) is int and len(layout.shape) == 1:
-        place = _integer(key, 0, layout.shape[0]) * layout.strides[0]
-        return Layout((), (), layout.offset + place)
+    if type(key) is int and len(layout.shape) == 1 and _is_within(key, layout.shape[0]):
+        return Layout((), (), layout.offset + key % layout.shape[0] * layout.strides[0])
     keys = key if type(key) is tuple else (key,)
     if not all(_is_basic_item(item) for item in keys):
         return None
     consumed = sum(item is not None and item is not Ellipsis for item in keys)
     ndim = len(layout.shape)
-    if sum(item is Ellipsis for item in keys) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if consumed > ndim:
-        raise IndexError(
-            f"too many indices for array: array is {ndim}-dimensional, but {consumed} were indexed"
-        )
+    if consumed > ndim or sum(item is Ellipsis for item in keys) > 1:
+        _refuse(layout.shape, key)
     if Ellipsis not in keys:
         keys = (*keys, Ellipsis)
     shape, strides = list[int](), list[int]()
@@ -72,10 +67,13 @@ def basic_layout(layout: Layout, key: Any) -> Layout | None:  # noqa: C901  # a 
             offset += start * layout.strides[axis] if length else 0
             axis += 1
         else:
-            offset += _integer(item, axis, layout.shape[axis]) * layout.strides[axis]
+            index, extent = operator.index(item), layout.shape[axis]
+            if not _is_within(index, extent):
+                _refuse(layout.shape, key)
+            offset += index % extent * layout.strides[axis]
             axis += 1
     if len(shape) > 64:
-        np.broadcast_to(0, layout.shape)[key]  # NumPy raises
+        _refuse(layout.shape, key)
     return Layout(tuple(shape), tuple(strides), offset)
 
 
@@ -96,8 +94,11 @@ def is_index(item: Any) -> bool:
     return hasattr(item, "__index__") and not getattr(item, "ndim", 0)
 
 
-def _integer(item: Any, axis: int, extent: int) -> int:
-    index = operator.index(item)
-    if not -extent <= index < extent:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
-    return index % extent
+def _is_within(index: int, extent: int) -> bool:
+    return -extent <= index < extent
+
+
+def _refuse(shape: tuple[int, ...], key: Any) -> None:
+    """Raises: what NumPy does for a key of an array of this shape: IndexError, and OverflowError
+    for integers of 64 bits without a sign."""
+    np.broadcast_to(0, shape)[in_hand(key)]

@@ -152,8 +152,9 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
     if has_arrays(key):
-        is_chosen = _is_mask(array, key)
-        return _are_chosen(array, key, value) if is_chosen else _are_assigned(array, key, value)
+        if _is_mask(array, key):
+            return _are_chosen(array, key, value)
+        return _changed_at(np.ndarray.__setitem__, array, key, value)
     found = _target(array, key, value)
     if found is None:
         return False
@@ -189,12 +190,6 @@ def _target(array: Any, key: Any, value: Any) -> tuple[Layout, Any] | None:
     return layout, _given(array, value)
 
 
-def _are_assigned(array: Any, key: Any, value: Any) -> bool:
-    """Whether array[key] = value is done for a key with small arrays of integers, or masks of some
-    axes."""
-    return _changed_at(np.ndarray.__setitem__, array, key, value)
-
-
 def applied(method: Callable[..., None], array: Any, key: Any, values: Sequence[Any]) -> bool:
     """Whether a method `at` of a ufunc of NumPy's is done for a key with small arrays of integers,
     or masks of some axes. Raises: what it does."""
@@ -205,7 +200,8 @@ def applied(method: Callable[..., None], array: Any, key: Any, values: Sequence[
 
 
 def _changed_at(function: Callable[..., None], array: Any, key: Any, value: Any) -> bool:
-    """Whether a function of NumPy's has changed the elements that a key with arrays picks."""
+    """Whether a function of NumPy's has changed the elements that a key with small arrays of
+    integers, or masks of some axes, picks."""
     limit = largest()
     if not limit or array._storage.device != "cpu":
         return False

@@ -332,9 +332,9 @@ def is_output(result: Any, given: Sequence[Any]) -> bool:
 def answer(result: Any, kwargs: Mapping[str, Any]) -> Any:
     """The result; the user's own `out=` arrays where there are some, but of derived classes."""
     out = kwargs.get("out")
-    if out is None or out is Ellipsis or isinstance(result, tuple) > isinstance(out, tuple):
-        return result
     outs = out if isinstance(out, tuple) else (out,)
+    if out is None or out is Ellipsis or isinstance(result, tuple) and outs is not out:
+        return result
     given = [None if is_subclass(each) else each for each in outs]  # what NumPy gives for these
     if isinstance(result, tuple):
         pairs = zip(result, (*given, *(None,) * (len(result) - len(given))), strict=True)
