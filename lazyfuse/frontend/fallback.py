@@ -122,7 +122,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     through.
     """
     engine.count_asked()
-    if _ATOMS.issuperset(map(type, (*args, *kwargs.values()))):
+    if all(map(_has_no_arrays, (*args, *kwargs.values()))):
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
@@ -142,6 +142,10 @@ def _hosts(ufunc: np.ufunc, values: Sequence[Any]) -> list[Any] | None:
 
 #: What has no arrays inside, and no memory that a result could be.
 _ATOMS = frozenset((bool, int, float, complex, str, type, type(None), GeneratorType))
+
+
+def _has_no_arrays(value: Any) -> bool:
+    return type(value) in _ATOMS or type(value) in (list, tuple) and are_numbers(value)
 
 
 def write(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -286,7 +290,8 @@ def _as_array(value: Any) -> Any:
 
 def _arrays(values: Any) -> list[np.ndarray]:
     """The user's own NumPy arrays among outputs: they are given back as they are."""
-    flat = [item for value in values for item in (value if type(value) is tuple else (value,))]
+    several = (value if _may_hold_arrays(value, tuple) else (value,) for value in values)
+    flat = [item for items in several for item in items]
     return [item for item in flat if type(item) is np.ndarray]
 
 
@@ -359,12 +364,17 @@ def _read_only(array: Any) -> Any:
     return array
 
 
+def _may_hold_arrays(value: Any, kinds: Any) -> bool:
+    """Whether a value is a sequence to look into: not one of numbers, which may be long."""
+    return isinstance(value, kinds) and not are_numbers(value)
+
+
 def _leaves(values: Sequence[Any]) -> list[Any]:
-    """Everything in lists and tuples, however deep."""
+    """Everything in lists and tuples, however deep, but for those of numbers."""
     found, pending = [], list(values)
     while pending:
         value = pending.pop()
-        if isinstance(value, list | tuple):
+        if _may_hold_arrays(value, list | tuple):
             pending.extend(value)
         else:
             found.append(value)

@@ -21,7 +21,7 @@ from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
-from lazyfuse.ops.rules import PICKED
+from lazyfuse.ops.rules import PICKED, PICKED_ROWS
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
@@ -45,7 +45,9 @@ def picked(array: Any, key: Any) -> Any:
         return _filtered(array, key, limit)
     if array._storage.node.buffer is None and not is_filled(array):
         return None
-    most, shape = max(limit, PICKED), array._layout.shape
+    shape = array._layout.shape
+    is_of_rows = type(key) is not tuple and size_of(shape[1:]) >= _ROW
+    most = max(limit, PICKED_ROWS if is_of_rows else PICKED)
     found = for_numpy(key, shape, most)
     if found is None:
         return None
@@ -58,6 +60,10 @@ def picked(array: Any, key: Any) -> Any:
         return None
     count(_SAVED)
     return lift(memory[where])
+
+
+#: Elements of rows that are long: NumPy copies each as one piece.
+_ROW = 32
 
 
 def from_small(host: np.ndarray, key: Any) -> Any:

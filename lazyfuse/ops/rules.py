@@ -59,7 +59,7 @@ FUNCTIONS = _table(
 #: Of methods.
 METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
-    "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
+    "flatten astype round tolist tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
     SPREAD="clip take",
     PAIR="dot",
@@ -87,6 +87,8 @@ MOST = 1 << 20
 #: Elements that a key of integers picks at once: more of them fuse with what reads them, in less
 #: time than NumPy takes to pick them.
 PICKED = 1 << 16
+#: The same of whole rows, of which NumPy copies each at once.
+PICKED_ROWS = 1 << 18
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 16
 #: Elements of 8 bytes that a line computes at once of arrays of one size, however large: a
@@ -131,6 +133,7 @@ _MIDDLING: Mapping[str, Middling] = {
         "corrcoef".split(),
         Middling(_MOST_COMPOSED),
     ),
+    **dict.fromkeys("tobytes tolist".split(), Middling(MOST)),
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time

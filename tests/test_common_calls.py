@@ -1,0 +1,173 @@
+"""Calls that programs make at each turn take no long way: what they give is NumPy's, and what
+they would ask in vain is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as lf
+from lazyfuse.frontend import beside, fallback, small_methods
+from lazyfuse.frontend.handle import Handle
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+X = host.linspace(-1, 1, 1200)
+
+
+@pytest.fixture(autouse=True)
+def engine() -> Iterator[None]:
+    """Hardly any array is small."""
+    with lf.options(eager_size=8):
+        yield
+
+
+def refused(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("asked in vain")
+
+
+AS_IT_IS: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda np, x: np.asarray(x),
+    lambda np, x: np.asarray(x, x.dtype),
+    lambda np, x: np.asarray(x, dtype=float),
+    lambda np, x: np.asarray(x, dtype=host.float64),
+    lambda np, x: np.asarray(x, None),
+    lambda np, x: np.asarray(x, dtype=None),
+)
+
+
+@pytest.mark.parametrize("number", range(len(AS_IT_IS)))
+def test_arrays_as_they_are(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`asarray` of an array that is one of this dtype."""
+    assert AS_IT_IS[number](host, X) is X
+    x = lf.array(X)
+    lf.materialize(x)
+    monkeypatch.setattr(beside, "called", refused)
+    assert AS_IT_IS[number](lf, x) is x
+
+
+@pytest.mark.parametrize("program", (
+    lambda np, x: np.asarray(x, dtype="f4"),
+    lambda np, x: np.asarray(x, dtype=int),
+    lambda np, x: np.asarray(x, dtype=object),
+    lambda np, x: np.asarray(x, "no dtype"),
+    lambda np, x: np.asarray(x, dtype=[]),
+    lambda np, x: np.asarray(x, dtype=host.dtype),
+    lambda np, x: np.asarray(x, dtype=">f8"),
+    lambda np, x: np.asarray(x, order="F"),
+    lambda np, x: np.asarray(x, copy=True),
+    lambda np, x: np.asarray(x, float, "C"),
+    lambda np, x: np.asarray(x, float, dtype=float),
+    lambda np, x: np.asarray(x, nothing=1),
+    lambda np, x: np.asarray(a=x),
+    lambda np, x: np.asarray(),
+    lambda np, x: np.asarray(x.sum()),
+))  # fmt: skip
+def test_arrays_as_something_else(program: Any) -> None:
+    oracle.check(program, X)
+
+
+def recipes(function: Any, *args: Any, **kwargs: Any) -> int:
+    """How many recipes a function has more, when it has been called twice."""
+    before = len(function._learned)
+    for _ in range(2):
+        function(*args, **kwargs)
+    return len(function._learned) - before
+
+
+@pytest.mark.parametrize("name", ("array", "zeros_like", "ones_like", "empty_like"))
+def test_copies_and_likes_are_recorded_by_recipes(name: str) -> None:
+    """In each memory order, and not those that give the array itself."""
+    function, x = getattr(lf, name), lf.array(X)
+    for array in (x + 1, (x.reshape(30, 40) + 1).T, (x + 1)[::2]):
+        assert recipes(function, array) >= 1
+        plain = getattr(host, name)(host.asarray(array))
+        for _ in range(2):
+            made = function(array)
+            assert made.strides == plain.strides
+            assert made.dtype == plain.dtype
+            made[...] = 7  # nobody else's
+            assert host.asarray(made).min() == 7 > host.asarray(array).max()
+    assert recipes(lf.array, x, copy=None) == 0
+    assert lf.array(x, copy=None) is x
+
+
+def test_folds_of_ufuncs_are_recorded_by_recipes() -> None:
+    assert recipes(lf.fmax.reduce, lf.array(X) + 1) >= 1
+
+
+@pytest.mark.parametrize("program", (
+    lambda np, x: [np.array(x, ndmin=2), np.array(x, dtype="f4"), np.array(x, order="F")],
+    lambda np, x: [np.zeros_like(x, shape=(3, 1000)), np.ones_like(x, "i4", "F")],
+    lambda np, x: [np.full_like(x, 2.5), np.full_like(x, 3), np.full_like(x, x)],
+    lambda np, x: np.full_like(x, 300, dtype="u1"),
+    lambda np, x: [np.add.reduce(x), np.add.reduce(x.reshape(30, 40), axis=1)],
+    lambda np, x: [np.add.reduce(x, keepdims=True), np.multiply.reduce(x, dtype="f4")],
+    lambda np, x: np.add.reduce(x, axis=1),
+    lambda np, x: np.add.reduce(x, where=x > 0),
+    lambda np, x: np.add.reduce(x, out=np.empty(())),
+    lambda np, x: [np.maximum.reduce(x.reshape(30, 40), None), np.hypot.reduce(x[:9])],
+    lambda np, x: [x.flatten(), x.reshape(30, 40).flatten(), x.reshape(30, 40).T.flatten()],
+    lambda np, x: [x.reshape(30, 40).flatten("F"), x[:0].flatten(), x[0].flatten()],
+    lambda np, x: x.reshape(0, 3).flatten(),
+))  # fmt: skip
+def test_copies_and_likes(program: Any) -> None:
+    """Twice: the second time by a recipe."""
+
+    def twice(np: Any, x: Any) -> Any:
+        program(np, x + 1)
+        return program(np, x + 1)
+
+    oracle.check(twice, X)
+
+
+def test_flattened_arrays_are_copies() -> None:
+    x = lf.array(X)
+    flat = x.reshape(30, 40).flatten()
+    assert flat.base is None
+    assert flat.flags.owndata
+    flat[0] = 5
+    assert x[0] == -1
+
+
+@pytest.mark.parametrize("key", (0, -1, 1199, 1200, -1201, True, 2.0, (3,), host.int64(4), None))
+def test_items(key: Any) -> None:
+    oracle.check(lambda np, x: [x.item(key), type(x.item(key)).__name__], X)
+    oracle.check(lambda np, x: x.reshape(30, 40).item(3, key), X)
+
+
+def test_items_of_what_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its address, not by a function of the whole array."""
+    x = lf.array(X)
+    lf.materialize(x)
+    monkeypatch.setattr(small_methods, "called", refused)
+    assert x.item(3) == X.item(3)
+    assert x.reshape(30, 40).item(3, -2) == X.reshape(30, 40).item(3, -2)
+    assert type(x.item(0)) is float
+
+
+def test_long_tuples_are_not_walked() -> None:
+    """Of numbers that are given to NumPy nobody asks each for an array."""
+    numbers = tuple(range(1000))
+    assert len(fallback._leaves([numbers, [numbers]])) == 2
+    assert [id(array) for array in fallback._arrays((numbers, (X,)))] == [id(X)]
+    assert host.array_equal(lf.fromiter(numbers, "f8"), host.arange(1000.0))
+    array = lf.array(X)
+    assert fallback._leaves([(array, numbers)])[-1] is array
+
+
+def test_rows_that_are_picked_are_at_hand() -> None:
+    """NumPy copies long rows as fast as memory is, also many of them."""
+    table = lf.zeros((4000, 50)) + 1
+    lf.materialize(table)
+    picked = table[host.arange(4000) % 2 == 0]
+    assert isinstance(picked, Handle)
+    assert picked._storage.node.buffer is not None
+    assert picked.shape == (2000, 50)
+    picked[0] = 5
+    assert table.max() == 1
