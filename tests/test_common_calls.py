@@ -171,3 +171,17 @@ def test_rows_that_are_picked_are_at_hand() -> None:
     assert picked.shape == (2000, 50)
     picked[0] = 5
     assert table.max() == 1
+
+
+def test_small_arrays_beside_masked_ones_and_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are NumPy's already: nothing has to be computed, copied or asked."""
+    small, two = host.arange(4.0), host.arange(4.0).reshape(2, 2)
+    masked, matrix = host.ma.array(small, mask=[0, 1, 0, 1]), host.asmatrix(two)
+    plain = small - masked, masked * small, small == masked, two * matrix, two @ matrix
+    with lf.options(eager_size=30_000):
+        x, m = lf.array(small), lf.array(two)
+        monkeypatch.setattr(fallback, "_run", refused)
+        ours = x - masked, masked * x, x == masked, m * matrix, m @ matrix
+    for mine, theirs in zip(ours, plain, strict=True):
+        assert type(mine) is type(theirs)
+        assert repr(mine) == repr(theirs)

@@ -126,18 +126,17 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
-    hosts = None if kwargs or not isinstance(function, np.ufunc) else _hosts(function, args)
-    if hosts is None:
-        return _run(function, *args, **kwargs)
-    return lift(call_as_user(function, *hosts))  # which is no view of an operand
+    is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs
+    return operate(function, *args) if is_plain else _run(function, *args, **kwargs)
 
 
-def _hosts(ufunc: np.ufunc, values: Sequence[Any]) -> list[Any] | None:
-    """The operands of a ufunc as NumPy takes them, where they are all its operands, small arrays
-    of ours, arrays of NumPy's classes or numbers; None for others."""
-    hosts = [value._host if isinstance(value, Handle) else value for value in values]
-    are_known = all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts)
-    return hosts if are_known and len(hosts) == ufunc.nin else None
+def operate(function: Callable[..., Any], *operands: Any) -> Any:
+    """As `run`, for an operator or a ufunc on its operands, whose result is no view of one: small
+    arrays, those of NumPy's classes and numbers are at hand."""
+    hosts = [value._host if isinstance(value, Handle) else value for value in operands]
+    if not all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts):
+        return _run(function, *operands)
+    return lift(call_as_user(function, *hosts))
 
 
 #: What has no arrays inside, and no memory that a result could be.
