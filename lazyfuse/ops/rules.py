@@ -54,7 +54,7 @@ FUNCTIONS = _table(
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
     "digitize cross pad packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
-    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn",
+    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
 )
 #: Of methods.
 METHODS = _table(
@@ -111,7 +111,7 @@ _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys(
         "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
         "unpackbits lexsort kron sort argsort unique dot vdot inner nonzero flatnonzero "
-        "argwhere".split(),
+        "argwhere einsum".split(),
         Middling(MOST),
     ),
     # whose operands NumPy wants to be writeable (NPY_ARRAY_DEFAULT)
@@ -130,7 +130,7 @@ _MIDDLING: Mapping[str, Middling] = {
     ),
     **dict.fromkeys(
         "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient cross cov "
-        "corrcoef".split(),
+        "corrcoef isclose allclose".split(),
         Middling(_MOST_COMPOSED),
     ),
     **dict.fromkeys("tobytes tolist".split(), Middling(MOST)),
