@@ -174,6 +174,7 @@ def test_rows_that_are_picked_are_at_hand() -> None:
     assert table.max() == 1
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_small_arrays_beside_masked_ones_and_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are NumPy's already: nothing has to be computed, copied or asked."""
     small, two = host.arange(4.0), host.arange(4.0).reshape(2, 2)
@@ -200,3 +201,43 @@ def test_what_asks_for_one_answer_is_computed_at_once(monkeypatch: pytest.Monkey
     assert lf.einsum("i,i", x, x) == host.einsum("i,i", X, X)
     assert lf.allclose(x, x)
     assert lf.isclose(x, 0).sum() == host.isclose(X, 0).sum()
+
+
+def test_rows_are_written_where_they_lie() -> None:
+    """Also many of them, and what is pending: no write is recorded."""
+    rows = host.arange(4000) % 2 == 0
+    with lf.options(eager_size=5000):
+        table = lf.zeros((4000, 50)) + 1
+        lf.materialize(table)
+        table[rows] = 3
+        table[rows] += table[rows] * 2
+        assert table._storage.node.buffer is not None
+        assert [table[0, 0], table[1, 0], table[-2, 49]] == [9, 1, 9]
+
+
+@pytest.mark.parametrize("program", (
+    lambda np, t, r: t.__setitem__(r, t[r] * 2),
+    lambda np, t, r: t.__setitem__(r, (t[r] * 2).astype("f4")),
+    lambda np, t, r: t.__setitem__(r, (t[r] * 2j)),
+    lambda np, t, r: t.__setitem__(r, np.arange(50) * 2),
+    lambda np, t, r: t.__setitem__(r, np.arange(49) * 2),
+    lambda np, t, r: t.__setitem__(r, t.sum() * 2),
+    lambda np, t, r: t.__setitem__(r, t[~r] * 2),
+    lambda np, t, r: t.__setitem__([3, 3, 5], t[[5, 7, 3]] * 2),
+    lambda np, t, r: t.T.__setitem__(slice(3), t.T[:3] * 2),
+    lambda np, t, r: t[:, 3:43].__setitem__(r, t[r, 3:43] + t[r, :40]),
+))  # fmt: skip
+def test_written_rows(program: Any) -> None:
+    """What was read before, and views, see of it what NumPy's see."""
+    table = host.arange(4000 * 50.0).reshape(4000, 50)
+
+    def program_with_readers(np: Any, t: Any, r: Any) -> Any:
+        t, view = t + 0, t[1:]
+        before, part = t * 1, t[2:4]
+        program(np, t, r)
+        return [t, view, before, part]
+
+    rows = host.arange(4000) % 3 == 0
+    with lf.options(eager_size=5000):
+        oracle.check(program_with_readers, table, rows)
+        oracle.check(lambda np, t, r: [program(np, t, r), t][1], table, rows)
