@@ -191,15 +191,18 @@ def test_small_arrays_beside_masked_ones_and_matrices(monkeypatch: pytest.Monkey
 
 def test_what_asks_for_one_answer_is_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """By NumPy, not by a library call or a comparison that is recorded."""
-    x = lf.array(X)
-    lf.materialize(x)
-    for name in ("einsum", "isclose", "allclose"):
+    x, many = lf.array(X), lf.array(host.tile(X, 200))
+    lf.materialize(x, many)
+    for name in ("einsum", "isclose", "allclose", "nanmean", "nanstd", "cov"):
         function = getattr(lf, name)
         monkeypatch.setattr(function, "_engine", beside.beside(
             refused, function._public, rules.FUNCTIONS[name], rules.middling(name)
         ))  # fmt: skip
     assert lf.einsum("i,i", x, x) == host.einsum("i,i", X, X)
     assert lf.allclose(x, x)
+    assert lf.nanmean(many) == host.nanmean(host.asarray(many))
+    assert lf.nanstd(many) == host.nanstd(host.asarray(many))
+    assert lf.cov(many, many).shape == (2, 2)
     assert lf.isclose(x, 0).sum() == host.isclose(X, 0).sum()
 
 
@@ -241,3 +244,16 @@ def test_written_rows(program: Any) -> None:
     with lf.options(eager_size=5000):
         oracle.check(program_with_readers, table, rows)
         oracle.check(lambda np, t, r: [program(np, t, r), t][1], table, rows)
+
+
+@pytest.mark.parametrize(
+    "key", (0, 3, -1, 1199, 1200, -1201, True, 1.0, None, slice(2, 5), [1, 2])
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_flat_positions(key: Any) -> None:
+    """Of small arrays and others, of one axis and two."""
+    for size in (8, 5000):
+        with lf.options(eager_size=size):
+            oracle.check(lambda np, x: x.flat[key], X)
+            oracle.check(lambda np, x: x.reshape(30, 40).flat[key], X)
+            oracle.check(lambda np, x: x.reshape(30, 40).T.flat[key], X)
