@@ -10,6 +10,8 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.backends.cpu import CpuBackend, compiler
+from lazyfuse.backends.cpu.compiler import NotKept
 from lazyfuse.frontend import beside, fallback, small_methods
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ops import rules
@@ -150,6 +152,15 @@ def test_items_of_what_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert x.item(3) == X.item(3)
     assert x.reshape(30, 40).item(3, -2) == X.reshape(30, 40).item(3, -2)
     assert type(x.item(0)) is float
+
+
+def test_machine_code_is_made_anew_with_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on disk was made for the rules that are there: they are part of its text."""
+    folders: list[str] = []
+    monkeypatch.setattr(compiler, "sources", lambda *names: folders.extend(names) or "none")
+    with pytest.raises(NotKept):
+        CpuBackend().compiler.module("nothing", refused, compiles=False)
+    assert {"backends/cpu", "ops"} <= set(folders)
 
 
 def test_long_tuples_are_not_walked() -> None:

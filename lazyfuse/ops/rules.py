@@ -59,7 +59,7 @@ FUNCTIONS = _table(
 #: Of methods.
 METHODS = _table(
     FIRST="sum prod max min any all mean var std argmax argmin cumsum cumprod argsort copy "
-    "flatten astype round tolist tobytes nonzero trace searchsorted __bool__ __int__ "
+    "flatten astype round tolist item tobytes nonzero trace searchsorted __bool__ __int__ "
     "__float__ __complex__ __index__ __contains__",
     SPREAD="clip take",
     PAIR="dot",
@@ -135,7 +135,7 @@ _MIDDLING: Mapping[str, Middling] = {
         Middling(_MOST_FOLDED),
     ),
     **dict.fromkeys("gradient cross isclose allclose".split(), Middling(_MOST_COMPOSED)),
-    **dict.fromkeys("tobytes tolist".split(), Middling(MOST)),
+    **dict.fromkeys("item tobytes tolist".split(), Middling(MOST)),
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time
