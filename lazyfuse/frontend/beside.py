@@ -91,4 +91,9 @@ def _keeps(array: Any, rest: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     if len(rest) + len(kwargs) > 1 or not rest and "dtype" not in kwargs:
         return False
     is_type = isinstance(asked, np.dtype) or isinstance(asked, type) and asked in small.SCALARS
-    return asked is None or is_type and np.dtype(asked) == array.dtype
+    is_known = is_type or isinstance(asked, str) and asked in _NAMES
+    return asked is None or is_known and np.dtype(asked) == array.dtype
+
+
+#: What dtypes are called.
+_NAMES = frozenset(name for dtype in small.KNOWN for name in (dtype.name, dtype.str[1:]))
