@@ -132,6 +132,19 @@ def test_copies_and_likes(program: Any) -> None:
     oracle.check(twice, X, sums=True)
 
 
+@pytest.mark.cpu("results at once")
+def test_flattened_arrays_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As copies are; and so is how many elements are true."""
+    x = lf.array(X).reshape(30, 40)
+    lf.materialize(x)
+    for flat in (x.flatten(), x.T.flatten(), x.flatten("F"), x[:, ::2].flatten()):
+        assert flat._storage.node.buffer is not None
+    monkeypatch.setattr(lf.count_nonzero, "_engine", beside.beside(
+        refused, host.count_nonzero, rules.Rule.FIRST, rules.middling("count_nonzero")
+    ))  # fmt: skip
+    assert lf.count_nonzero(x) == host.count_nonzero(X)
+
+
 def test_flattened_arrays_are_copies() -> None:
     x = lf.array(X)
     flat = x.reshape(30, 40).flatten()

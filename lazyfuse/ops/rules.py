@@ -123,11 +123,12 @@ _MIDDLING: Mapping[str, Middling] = {
         "fft.irfftn".split(),
         Middling(MOST, writes=True),
     ),
-    **dict.fromkeys("any all trace".split(), Middling(MOST, alone=True)),
+    **dict.fromkeys("any all trace count_nonzero".split(), Middling(MOST, alone=True)),
     **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
     **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
     **dict.fromkeys(
-        "copy concatenate concat stack hstack vstack column_stack dstack append tile".split(),
+        "copy flatten concatenate concat stack hstack vstack column_stack dstack append "
+        "tile".split(),
         Middling(_MOST_MOVED),
     ),
     **dict.fromkeys(
