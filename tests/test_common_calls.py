@@ -12,7 +12,7 @@ import pytest
 import lazyfuse as lf
 from lazyfuse.backends.cpu import CpuBackend, compiler
 from lazyfuse.backends.cpu.compiler import NotKept
-from lazyfuse.frontend import beside, fallback, small_methods
+from lazyfuse.frontend import beside, fallback, rerecord, small_methods
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ops import rules
 from tests import oracle
@@ -76,6 +76,32 @@ def test_arrays_as_they_are(number: int, monkeypatch: pytest.MonkeyPatch) -> Non
 ))  # fmt: skip
 def test_arrays_as_something_else(program: Any) -> None:
     oracle.check(program, X, sums=True)
+
+
+def test_arrays_of_a_dtype_that_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = lf.array(X)
+    assert x.astype(float, copy=False) is x.astype("f8", copy=False) is x
+    asked = vars(lf.LazyArray.__mro__[1])["astype"]
+    monkeypatch.setattr(rerecord, "recorded", refused)
+    assert asked(x, host.float64, copy=False) is x
+
+
+@pytest.mark.parametrize("program", (
+    lambda np, x: x.astype(None, copy=False),
+    lambda np, x: x.astype("f4").astype(None, copy=False),
+    lambda np, x: x.astype("f4", copy=False),
+    lambda np, x: x.astype(float, copy=True),
+    lambda np, x: x.astype(float, "F", copy=False),
+    lambda np, x: x.reshape(30, 40).astype(float, order="F", copy=False),
+    lambda np, x: x.astype(dtype=float, copy=False),
+    lambda np, x: x.astype(float, nothing=False),
+    lambda np, x: x.astype(copy=False),
+    lambda np, x: x.astype(list, copy=False),
+    lambda np, x: x[0].astype(float, copy=False),
+    lambda np, x: x[0:1].astype(float, copy=False).base is None,
+))  # fmt: skip
+def test_arrays_of_dtypes(program: Any) -> None:
+    oracle.check(program, X)
 
 
 def recipes(function: Any, *args: Any, **kwargs: Any) -> int:

@@ -83,6 +83,21 @@ def unless_given(asarray: Method) -> Method:
     return function
 
 
+def unless_same(astype: Method) -> Method:
+    """The method `astype`, which gives an array as it is where it has the dtype and need not be
+    copied."""
+
+    @wraps(astype)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        is_asked = len(args) == len(kwargs) == 1 and kwargs.get("copy") is False
+        if is_asked and args[0] is not None and type(self) is Handle._concrete:  # None is a dtype
+            if _keeps(self, args, {}):
+                return self
+        return astype(self, *args, **kwargs)
+
+    return method
+
+
 def _keeps(array: Any, rest: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether further arguments of `asarray` are none, or the dtype of the array."""
     if not rest and not kwargs:
