@@ -259,3 +259,22 @@ def test_real_and_complex_sums_together() -> None:
         RUN(kernel, (n,), [x, *outs], threads=threads)
         expected = (x.sum(), x.real.copy().sum(), x.imag.max())
         assert all(same(out, np.asarray(value)) for out, value in zip(outs, expected, strict=True))
+
+
+def test_products_stay_in_registers() -> None:
+    """A product of floats, whose order is fixed, is read from memory once and written once:
+    through memory each step takes three times as long."""
+    body, finish = Body(), Body()
+    phases = (
+        inner(body, [fold("mul", load(body, "f8", 0))]),
+        outer(finish, {1: finish.emit("acc", "f8", attr=0)}),
+    )
+    args = arguments([("in", "f8", "1"), ("out", "f8", "0")])
+    kernel = Kernel(0, 1, Lanes.INNER, args, (), phases)
+    for n in (1, 7, 8, 9, 100, 1000):
+        x = 1 + values("f8", n) / 1e3
+        (_, out) = RUN(kernel, (n,), [x, np.zeros(())])
+        assert same(out, np.asarray(np.multiply.reduce(x)))
+    phase = BACKEND.compile(kernel, "test").source.partition("@lf_phase0")[2].partition("\n}")[0]
+    loaded = [line for line in phase.splitlines() if "ptr %state" in line and "load" in line]
+    assert len(loaded) <= 1

@@ -146,6 +146,23 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         xp.histogram(d["x"], 10, weights=d["y"]),
         xp.count_nonzero(d["b"]),
     ),
+    "compared": lambda xp, d: (
+        xp.isclose(d["x"], d["y"]),
+        xp.isclose(d["gaps"], d["gaps"], equal_nan=True, rtol=0.5),
+        xp.isclose(d["x"], 0.5, atol=d["y"]),
+        xp.allclose(d["x"], d["x"] + 1e-12),
+        xp.allclose(d["m"], d["m"][0]),
+    ),
+    "by indices": lambda xp, d: (
+        xp.einsum("ij,j->i", d["m"], d["m"][0]),
+        xp.einsum("ij->ji", d["m"]),
+        xp.einsum("ii->i", d["m"][:, :50]),
+        xp.einsum("i,i,i->", d["x"], d["y"], d["k"]),
+        xp.einsum("ij,kj->ik", d["m"], d["m"], optimize=True),
+        xp.einsum(d["m"], [0, 1], [1]),
+        xp.einsum("i,j->ij", d["k"][:90], d["k"][:80]),
+        xp.einsum("...j,j", d["m"], d["x"][:100], dtype="f4", casting="unsafe"),
+    ),
     "slid": lambda xp, d: (xp.convolve(d["x"], d["y"][:5]), xp.correlate(d["x"], d["y"][:3])),
     "folded": lambda xp, d: (
         xp.add.reduceat(d["x"], [0, 10, 500]),

@@ -287,3 +287,17 @@ def test_on_cuda_text_along_rows(dtype: str) -> None:
 
     with oracle.options(device="cuda-host"):
         oracle.check(program, ones, signs, zero_sign=False)
+
+
+@pytest.mark.parametrize("dtype", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"))
+@pytest.mark.parametrize("length", (1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 1000))
+def test_running_sums_of_integers(dtype: str, length: int) -> None:
+    """In vectors, whose lanes are added in steps: also past the ends of a dtype."""
+    values = host.random.default_rng(length).integers(0, 2**62, (3, length), "i8").astype(dtype)
+
+    def program(np: Any, x: Any) -> Any:
+        kind = None if x.dtype == bool else x.dtype
+        sums = np.cumsum(x, axis=1), np.cumsum(x, dtype=kind), np.add.accumulate(x, 1, kind)
+        return [*sums, np.cumsum(x[:, ::2], axis=1), np.cumsum(x[0] + x[1], dtype=kind)]
+
+    oracle.check(program, values)

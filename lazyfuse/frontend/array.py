@@ -39,6 +39,7 @@ from lazyfuse.frontend import (
     views,
     walking,
 )
+from lazyfuse.frontend.beside import unless_same
 from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import FlatIterator, set_flat
 from lazyfuse.frontend.handle import Handle
@@ -218,7 +219,7 @@ class ArrayInterface(Handle):
     __rmatmul__ = linalg.reflected_matmul
     __imatmul__ = linalg.in_place_matmul
 
-    astype = shortcuts.remembered(methods.astype)
+    astype = unless_same(shortcuts.remembered(methods.astype))
     clip = shortcuts.several(methods.clip_method, choice=methods.open_bounds)
     conj = conjugate = methods.conjugate_method
     round = shortcuts.remembered(methods.round_method)

@@ -4,6 +4,7 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -151,6 +152,10 @@ def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
 
 def item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar; without arguments the array must have one."""
+    is_at_hand = self._host is None and self._storage.node.buffer is not None
+    if is_at_hand and len(args) == self.ndim > 0 and set(map(type, args)) == {int}:
+        with suppress(IndexError):  # of which `item` has words of its own
+            return self[args].item()
     return look(self, lambda values: values.item(*args))
 
 

@@ -122,26 +122,29 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     through.
     """
     engine.count_asked()
-    if _ATOMS.issuperset(map(type, (*args, *kwargs.values()))):
+    if all(map(_has_no_arrays, (*args, *kwargs.values()))):
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
-    hosts = None if kwargs or not isinstance(function, np.ufunc) else _hosts(function, args)
-    if hosts is None:
-        return _run(function, *args, **kwargs)
-    return lift(call_as_user(function, *hosts))  # which is no view of an operand
+    is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs
+    return operate(function, *args) if is_plain else _run(function, *args, **kwargs)
 
 
-def _hosts(ufunc: np.ufunc, values: Sequence[Any]) -> list[Any] | None:
-    """The operands of a ufunc as NumPy takes them, where they are all its operands, small arrays
-    of ours, arrays of NumPy's classes or numbers; None for others."""
-    hosts = [value._host if isinstance(value, Handle) else value for value in values]
-    are_known = all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts)
-    return hosts if are_known and len(hosts) == ufunc.nin else None
+def operate(function: Callable[..., Any], *operands: Any) -> Any:
+    """As `run`, for an operator or a ufunc on its operands, whose result is no view of one: small
+    arrays, those of NumPy's classes and numbers are at hand."""
+    hosts = [value._host if isinstance(value, Handle) else value for value in operands]
+    if not all(isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts):
+        return _run(function, *operands)
+    return lift(call_as_user(function, *hosts))
 
 
 #: What has no arrays inside, and no memory that a result could be.
 _ATOMS = frozenset((bool, int, float, complex, str, type, type(None), GeneratorType))
+
+
+def _has_no_arrays(value: Any) -> bool:
+    return type(value) in _ATOMS or type(value) in (list, tuple) and are_numbers(value)
 
 
 def write(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -290,7 +293,8 @@ def _as_array(value: Any) -> Any:
 
 def _arrays(values: Any) -> list[np.ndarray]:
     """The user's own NumPy arrays among outputs: they are given back as they are."""
-    flat = [item for value in values for item in (value if type(value) is tuple else (value,))]
+    several = (value if _may_hold_arrays(value, tuple) else (value,) for value in values)
+    flat = [item for items in several for item in items]
     return [item for item in flat if type(item) is np.ndarray]
 
 
@@ -363,12 +367,17 @@ def _read_only(array: Any) -> Any:
     return array
 
 
+def _may_hold_arrays(value: Any, kinds: Any) -> bool:
+    """Whether a value is a sequence to look into: not one of numbers, which may be long."""
+    return isinstance(value, kinds) and not are_numbers(value)
+
+
 def _leaves(values: Sequence[Any]) -> list[Any]:
-    """Everything in lists and tuples, however deep."""
+    """Everything in lists and tuples, however deep, but for those of numbers."""
     found, pending = [], list(values)
     while pending:
         value = pending.pop()
-        if isinstance(value, list | tuple):
+        if _may_hold_arrays(value, list | tuple):
             pending.extend(value)
         else:
             found.append(value)

@@ -71,7 +71,11 @@ class FlatIterator(chain[Any]):
         return int(self.base.size)
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is int and self.base._host is not None:
+            return self.base._host.flat[key]
         if type(key) is int and 0 <= key < self.base.size:
+            if self.base.ndim == 1:
+                return self.base[key]
             return self.base[tuple(map(int, np.unravel_index(key, self.base.shape)))]
         found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
         return found if found.base is None else found.copy()

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import registry, rerecord, small
+from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import is_pending
-from lazyfuse.frontend.windows import beside, is_new
+from lazyfuse.frontend.windows import is_new
 from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling
 from lazyfuse.runtime.caller import call_as_user
 
@@ -68,6 +69,8 @@ class Function(registry.AtOnce):
         self._rule = own_rule if announce else in_one(own_rule, larger)
         own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
         self._engine = beside(own_engine, plain, own_rule, larger, announce)
+        if name == "asarray":
+            self._engine = unless_given(self._engine)
         self._size = _SIZES.get(name)
         self._public = plain
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rehost import Host
 
 
@@ -15,10 +18,12 @@ class Grid:
         self._original = original
         self._host = host
         self._get = host.function(type(original).__getitem__)
+        self._join = host.counterpart(np.column_stack if original is np.c_ else np.concatenate)
+        self._is_joint = original in (np.r_, np.c_)
         self.__doc__ = original.__doc__
 
     def __getitem__(self, key: Any) -> Any:
-        return self._get(self, key)
+        return self._join(key) if self._is_joint and _is_plain(key) else self._get(self, key)
 
     def __len__(self) -> int:
         return 0
@@ -30,3 +35,11 @@ class Grid:
 
     def __repr__(self) -> str:
         return repr(self._original)
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is several arrays of ours of one number of axes, one or two, which are joined
+    as they are."""
+    if type(key) is not tuple or set(map(type, key)) != {Handle._concrete}:
+        return False
+    return {array.ndim for array in key} in ({1}, {2})

@@ -175,6 +175,9 @@ def ravel_method(self: Any, order: str = "C") -> Any:
 
 def flatten(self: Any, order: str = "C") -> Any:
     """One axis, always a copy."""
+    is_line = order == "C" and not self._is_scalar and self.flags.c_contiguous
+    if is_line:
+        return reshape(self, (self.size,)).copy()  # both recorded by a recipe
     is_walked = methods.order_letter(order, "C") == "K"
     copy = methods.walked(self) if is_walked else methods.converted(self, self._code, order)
     return _owning(ravel(copy, order))

@@ -87,7 +87,11 @@ _OWN: Mapping[types.ModuleType, str] = {
 }
 
 #: Those of one array whose other arguments are axes, dtypes and the like.
-_REMEMBERED = (*_OWN[reductions].split(), *_OWN[statistics].split(), "copy", "astype", "round")
+_REMEMBERED = (
+    *_OWN[reductions].split(),
+    *_OWN[statistics].split(),
+    *"copy astype round array zeros_like ones_like empty_like full_like".split(),
+)
 
 #: Recorded library calls.
 _CALLS: Mapping[types.ModuleType, str] = {

@@ -72,7 +72,7 @@ def override(ufunc: Any, operands: tuple[Any, Any], other: Any) -> Any:
     if own is None or is_varying(other):
         return NotImplemented
     if own is ufunc or isinstance(other, np.ndarray):
-        return fallback.run(_PYTHONS[ufunc.__name__], *operands)
+        return fallback.operate(_PYTHONS[ufunc.__name__], *operands)
     return others.of_ufunc(ufunc, "__call__", operands, {})
 
 

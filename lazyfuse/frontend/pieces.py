@@ -21,7 +21,7 @@ from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
-from lazyfuse.ops.rules import PICKED
+from lazyfuse.ops.rules import PICKED, PICKED_ROWS
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
@@ -45,7 +45,8 @@ def picked(array: Any, key: Any) -> Any:
         return _filtered(array, key, limit)
     if array._storage.node.buffer is None and not is_filled(array):
         return None
-    most, shape = max(limit, PICKED), array._layout.shape
+    shape = array._layout.shape
+    most = max(limit, PICKED_ROWS if _picks_rows(key, array) else PICKED)
     found = for_numpy(key, shape, most)
     if found is None:
         return None
@@ -58,6 +59,15 @@ def picked(array: Any, key: Any) -> Any:
         return None
     count(_SAVED)
     return lift(memory[where])
+
+
+#: Elements of rows that are long: NumPy copies each as one piece.
+_ROW = 32
+
+
+def _picks_rows(key: Any, array: Any) -> bool:
+    """Whether a key with an array picks long rows."""
+    return type(key) is not tuple and size_of(array._layout.shape[1:]) >= _ROW
 
 
 def from_small(host: np.ndarray, key: Any) -> Any:
@@ -211,8 +221,11 @@ def _changed_at(function: Callable[..., None], array: Any, key: Any, value: Any)
     if _is_scattered(array._storage.node):
         compute(array, value)
     given = _given(array, value)
+    if given is None and _picks_rows(key, array) and is_settled(array):
+        given = _computed(array, value)
     where, size = found
-    if given is None or not 0 < size <= AT_ONCE or not _settles(array):
+    is_few = size <= AT_ONCE or is_settled(array)  # which the long way writes at once as well
+    if given is None or not size or not is_few or not _settles(array):
         return False
     count(_SAVED)
     return change(array, array._layout, function, where, given)
@@ -277,3 +290,14 @@ def _given(array: Any, value: Any) -> Any:
     given = at_hand(value, reach((value,), largest()))
     is_known = given is not None and np.can_cast(given.dtype, array._code, "same_kind")
     return given if is_known else None
+
+
+def _computed(array: Any, value: Any) -> Any:
+    """A value that is assigned, computed now if it is pending: rows are written by one thread in
+    any case, and NumPy does that in less time than it takes to record it. None for no array."""
+    if type(value) not in ARRAYS or value._host is not None or value._storage.device != "cpu":
+        return None
+    if not np.can_cast(value._code, array._code, "same_kind"):
+        return None
+    value._flush()
+    return window(value, size_of(value._layout.shape))

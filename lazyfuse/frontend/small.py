@@ -38,9 +38,7 @@ from lazyfuse.runtime.caller import call_as_user
 Method = Callable[..., Any]
 
 #: Types that NumPy takes as scalars beside arrays.
-SCALARS = frozenset(
-    {bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)}
-)  # fmt: skip
+SCALARS = frozenset({bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)})
 
 KNOWN = frozenset(np.dtype(code) for code in DTYPES)
 
@@ -66,6 +64,9 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     """`is_only`: no other result of the call may lie in the same memory."""
     if value.dtype not in KNOWN:
         return value
+    first, base = operands[0] if operands else None, value.base
+    if base is not None and type(first) is Handle._concrete and base is first._host:
+        return _shared(value, first)  # one of many pieces, say
     memory = root(value)
     for operand in operands:
         mine = isinstance(operand, Handle)
@@ -396,5 +397,4 @@ def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> An
     if given is None:
         return LARGE
     found = call_as_user(plain, *given.args, **given.kwargs)
-    is_given = is_output(found, args[1:])
-    return found if is_given else answer(lift(found, given.arrays), kwargs)
+    return found if is_output(found, args[1:]) else answer(lift(found, given.arrays), kwargs)

@@ -154,7 +154,8 @@ def method(name: str, engine: Method) -> Method:
     writes = name in _WRITING
     run = _call if name in _SILENT else call_as_user
     is_short = name in _SHORT
-    rule, larger = METHODS.get(name, Rule.NONE), middling(name)
+    known = "" if name == "item" else name  # which looks there itself, at one element
+    rule, larger = METHODS.get(known, Rule.NONE), middling(name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         host = self._host

@@ -33,7 +33,14 @@ from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.rerecord import NUMBERS, count
-from lazyfuse.frontend.shortcuts import binary, into, is_pending, number_first, unary
+from lazyfuse.frontend.shortcuts import (
+    binary,
+    into,
+    is_pending,
+    number_first,
+    remembered,
+    unary,
+)
 from lazyfuse.frontend.varying import on_numbers
 from lazyfuse.ops.rules import OF_UFUNCS, Rule, of_ufuncs
 from lazyfuse.ops.shapes import MOST_AXES
@@ -123,6 +130,7 @@ class _Folding:
         def method(*args: Any, **kwargs: Any) -> Any:
             return _asked(ufunc, engine, args, kwargs)
 
+        method = remembered(method) if name == "reduce" else method
         own = f"{ufunc.__name__}.{name}"
         is_exact = ufunc._is_exact or (name == "reduce" and ufunc.__name__ not in REDUCTIONS)
         rule, plain = OF_UFUNCS.get(name, Rule.NONE), getattr(ufunc._ufunc, name)

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import small
-from lazyfuse.frontend.convert import eager_size, is_for_numpy
+from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.memory import change, readable
 from lazyfuse.frontend.novel import cold_size, is_novel
@@ -284,10 +283,12 @@ def called(
     as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
     which some may be those. `larger`: where they may have more elements than a small array has;
     `announce` is told of those. Raises: what it does, and `announce`."""
-    limit = _limit(larger, len(args) + len(kwargs))
+    limit = limit_of(larger, len(args) + len(kwargs))
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
     limit = reach(args[:most], limit)
+    if args and _is_beyond(args[0], limit):
+        return LARGE
     opened = _Opened(limit, writeable=larger.writes)
     try:
         given = opened.lowered(args, rule, most)
@@ -309,7 +310,14 @@ def called(
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
-def _limit(larger: Middling, arguments: int) -> int:
+def _is_beyond(first: Any, limit: int) -> bool:
+    """Whether a first argument is an array of the engine with too many elements, which
+    `_Opened` would find out as well, in twice the time."""
+    is_engines = type(first) in ARRAYS and first._host is None
+    return is_engines and size_of(first._layout.shape) > limit
+
+
+def limit_of(larger: Middling, arguments: int) -> int:
     """The largest size of operands of a function of so many arguments; 0 where nothing is to be
     computed at once."""
     small_size = largest()
@@ -353,47 +361,3 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
         kinds = set(map(type, found))
         return kinds <= SCALARS or all(_is_new(each, memory) for each in found)
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)
-
-
-def beside(
-    engine: Method,
-    plain: Method,
-    rule: Rule,
-    larger: Middling = SMALL,
-    announce: Callable[[], None] | None = None,
-) -> Method:
-    """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `larger` and
-    `announce` as in `called`."""
-    if rule in (Rule.NONE, Rule.PLACES):
-        return engine
-
-    @wraps(engine)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        found = LARGE
-        if any(map(is_for_numpy, args[:2])):
-            count(_SAVED)
-            found = small.at_once(plain, args, kwargs) if largest() else LARGE
-        elif _may_be_at_hand(args, larger):
-            found = called(plain, args, kwargs, rule, larger=larger, announce=announce)
-        return engine(*args, **kwargs) if found is LARGE else found
-
-    return function
-
-
-def _may_be_joined(items: Sequence[Any], larger: Middling) -> bool:
-    """Whether there are arrays of the engine among items, and these are small together."""
-    if small.are_numbers(items):
-        return False
-    shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
-    return bool(shapes) and sum(map(size_of, shapes)) <= _limit(larger, 1)
-
-
-def _may_be_at_hand(args: Sequence[Any], larger: Middling) -> bool:
-    """Whether the first argument, where it is an array of the engine, is computed; or one is among
-    its items."""
-    first: Any = args[0] if args else None
-    if type(first) in (list, tuple):
-        return _may_be_joined(first, larger) or len(args) > 1
-    if type(first) not in ARRAYS or first._host is not None:
-        return True
-    return first._storage.node.buffer is not None

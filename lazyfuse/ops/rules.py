@@ -54,7 +54,7 @@ FUNCTIONS = _table(
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
     "digitize cross pad packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
-    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn",
+    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
 )
 #: Of methods.
 METHODS = _table(
@@ -87,6 +87,8 @@ MOST = 1 << 20
 #: Elements that a key of integers picks at once: more of them fuse with what reads them, in less
 #: time than NumPy takes to pick them.
 PICKED = 1 << 16
+#: The same of whole rows, of which NumPy copies each at once.
+PICKED_ROWS = 1 << 18
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 16
 #: Elements of 8 bytes that a line computes at once of arrays of one size, however large: a
@@ -105,11 +107,13 @@ LOOKED_AT = 32
 _MOST_MOVED = 1 << 18
 #: Compositions of operations that fuse and run on all cores, each of which has to be recorded.
 _MOST_COMPOSED = 1 << 17
+#: Those that end in a few numbers: to record and run them takes 300 us and more.
+_MOST_FOLDED = 1 << 18
 _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys(
         "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
         "unpackbits lexsort kron sort argsort unique dot vdot inner nonzero flatnonzero "
-        "argwhere".split(),
+        "argwhere einsum".split(),
         Middling(MOST),
     ),
     # whose operands NumPy wants to be writeable (NPY_ARRAY_DEFAULT)
@@ -119,18 +123,20 @@ _MIDDLING: Mapping[str, Middling] = {
         "fft.irfftn".split(),
         Middling(MOST, writes=True),
     ),
-    **dict.fromkeys("any all trace".split(), Middling(MOST, alone=True)),
+    **dict.fromkeys("any all trace count_nonzero".split(), Middling(MOST, alone=True)),
     **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
     **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
     **dict.fromkeys(
-        "copy concatenate concat stack hstack vstack column_stack dstack append tile".split(),
+        "copy flatten concatenate concat stack hstack vstack column_stack dstack append "
+        "tile".split(),
         Middling(_MOST_MOVED),
     ),
     **dict.fromkeys(
-        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average gradient cross cov "
-        "corrcoef".split(),
-        Middling(_MOST_COMPOSED),
+        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average cov corrcoef".split(),
+        Middling(_MOST_FOLDED),
     ),
+    **dict.fromkeys("gradient cross isclose allclose".split(), Middling(_MOST_COMPOSED)),
+    **dict.fromkeys("item tobytes tolist".split(), Middling(MOST)),
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time

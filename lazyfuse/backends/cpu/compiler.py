@@ -157,7 +157,8 @@ class Compiler:
             raise NotKept(name)
 
         layouts = sys.implementation.cache_tag  # such texts know where objects keep what
-        key = f"{name} {self.version} but {level} {layouts} {sources(FOLDER)}"
+        own = sources(FOLDER, "ops")  # the rules of functions and the numbers of ops are in them
+        key = f"{name} {self.version} but {level} {layouts} {own}"
         return self._kept(key, make)
 
     def compile(self, source: str, *, level: int | None = None) -> bytes:

@@ -167,6 +167,7 @@ class _Phase:
         self.site, self.plan, self.entry, self.places = site, plan, entry, places
         self.ahead = ahead
         self.blocks: Blocks | None = None
+        self.running: dict[int, tuple[str, ...]] = {}
         self.writer = site.writer
         self.sums = [(n, acc) for n, acc in plan.folds if tree_class(acc)]
         self.others = [(n, acc) for n, acc in plan.folds if not tree_class(acc)]
@@ -176,6 +177,9 @@ class _Phase:
 
     def run(self, span: tuple[str, str]) -> None:
         kernel = self.site.kernel
+        self.running = {
+            n: self._start_running(n, acc) for n, acc in self.others if is_ordered(acc)
+        }
         with ExitStack() as stack:
             axes = range(kernel.outer, kernel.outer + kernel.inner - 1)
             site = enter_axes(self.site, axes, stack)
@@ -194,6 +198,8 @@ class _Phase:
         for number, acc in self.others:
             if number in self.vectors:
                 self._finish_vector(number, acc)
+            else:
+                self._move(acc, self.running[number], self.places[number])
 
     def _run_sums(self, site: Site, row: Values, span: tuple[str, str]) -> None:
         chunk = self.sums[0][1].chunk
@@ -257,6 +263,17 @@ class _Phase:
         write_parts(self.writer, slots, tuple(self.writer.number(v, d) for v, d in values))
         return slots
 
+    def _start_running(self, number: int, acc: Accumulator) -> tuple[str, ...]:
+        """Slots for a fold in order: the places may be memory, through which each step would wait
+        for the one before."""
+        slots = tuple(self.writer.slot(vector_type(dtype, 1)) for dtype in part_dtypes(acc))
+        self._move(acc, self.places[number], slots)
+        return slots
+
+    def _move(self, acc: Accumulator, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        with self.writer.with_lanes(1):
+            write_parts(self.writer, new, read_parts(self.writer, acc, old))
+
     def _fold_vector(self, number: int, acc: Accumulator, new: Parts, tail: Tail | None) -> None:
         slots = self.vectors[number]
         old = read_parts(self.writer, acc, slots)
@@ -273,9 +290,12 @@ class _Phase:
         writer = self.writer
         for lane in range(writer.lanes):
             element = tuple(writer.extract(part, lane) for part in new)
-            limit = tail.count if tail else str(writer.lanes)
-            with writer.when(writer.value(f"icmp slt i64 {lane}, {limit}")), writer.with_lanes(1):
-                self._fold_into(self.places[number], acc, element)
+            with ExitStack() as stack:
+                if tail:
+                    is_inside = writer.value(f"icmp slt i64 {lane}, {tail.count}")
+                    stack.enter_context(writer.when(is_inside))
+                stack.enter_context(writer.with_lanes(1))
+                self._fold_into(self.running[number], acc, element)
 
     def _finish_vector(self, number: int, acc: Accumulator) -> None:
         parts = fold_lanes(self.writer, acc, read_parts(self.writer, acc, self.vectors[number]))

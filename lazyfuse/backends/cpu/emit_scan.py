@@ -23,6 +23,7 @@ from lazyfuse.backends.cpu.emit_site import (
 )
 from lazyfuse.backends.cpu.vector import Operand, part_dtype, vector_type
 from lazyfuse.ir.kernel import Scan
+from lazyfuse.ops.body import Instr
 
 
 def emit_scan(site: Site, plan: PhasePlan, entry: Values) -> None:
@@ -51,6 +52,16 @@ class _Nest:
         )
         used = {arg for n in steps for arg in plan.body[n].args} | {scan.first}
         self.taken = sorted(used - late)
+        self.addend = self._addend(plan, steps)
+
+    def _addend(self, plan: PhasePlan, steps: list[int]) -> int | None:
+        """What a scan adds to the value before, where that is all it does, and to integers, which
+        may be added in any order; None for other scans."""
+        instr = plan.body[self.scan.next]
+        is_sum = steps == [self.scan.next] and instr.op == "add" and self.dtype[0] in "iu"
+        if not is_sum or sorted(instr.args) != sorted((*self.carries, self.scan.first)):
+            return None
+        return self.scan.first
 
     def columns(self, site: Site, entry: Values) -> None:
         """Lanes along the last outer axis."""
@@ -93,6 +104,9 @@ class _Nest:
             row = dict(entry)
             site.evaluate(self.before, Place.ROW, row)
             single = first_lanes(self.writer, row)
+            if self.addend is not None:
+                with self.writer.with_lanes(1):
+                    self._keep(state, self.writer.number(0, self.dtype))
             each_vector(
                 site,
                 "0",
@@ -105,6 +119,9 @@ class _Nest:
         values = dict(row)
         at.evaluate(self.before, Place.LANE, values)
         assert at.vector is not None
+        if self.addend is not None and self.writer.lanes > 1:
+            at.write(self.scan.arg, self._sums(values[self.addend], state))
+            return
         results = []
         for lane in range(self.writer.lanes):
             own = {n: self._lane(values[n], lane) for n in self.taken}
@@ -112,6 +129,22 @@ class _Nest:
                 self._advance(at, own, state, at.vector if lane == 0 else None)
                 results.append(self._fetch(state))
         at.write(self.scan.arg, self._joined(results))
+
+    def _sums(self, value: Operand, state: tuple[str, ...]) -> Operand:
+        """The running sums of a vector, of twice as many lanes in each step; what waits for the
+        vector before is one addition."""
+        writer, lanes, add = self.writer, self.writer.lanes, Instr("add", self.dtype)
+        nothing = writer.number(0, self.dtype)
+        distance = 1
+        while distance < lanes:
+            order = [*range(lanes, lanes + distance), *range(lanes - distance)]
+            value = writer.write(add, (value, writer.shuffle(value, order, nothing)))
+            distance *= 2
+        last = writer.extract(value, lanes - 1)
+        with writer.with_lanes(1):
+            before = self._fetch(state)
+            self._keep(state, writer.write(add, (before, last)))
+        return writer.write(add, (value, writer.splats(before)))
 
     def _advance(
         self, at: Site, values: Values, places: tuple[str, ...], index: str | None

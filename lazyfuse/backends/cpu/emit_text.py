@@ -160,12 +160,15 @@ class FunctionWriter(VectorWriter):
         kind = part_dtype(value.dtype)
         return Operand(value.dtype, tuple(self.splat(name, kind) for name in value.names))
 
-    def shuffle(self, value: Operand, lanes: Sequence[int]) -> Operand:
-        """The chosen lanes of a value that has `self.lanes` of them."""
+    def shuffle(
+        self, value: Operand, lanes: Sequence[int], other: Operand | None = None
+    ) -> Operand:
+        """The chosen lanes of a value that has `self.lanes` of them; from there on of another."""
         kind = self.type(value.dtype)
         order = ", ".join(f"i32 {lane}" for lane in lanes)
-        text = f"shufflevector {kind} {value.name}, {kind} poison, <{len(lanes)} x i32> <{order}>"
-        return self.assign(text, value.dtype)
+        second = "poison" if other is None else other.name
+        pair = f"{kind} {value.name}, {kind} {second}"
+        return self.assign(f"shufflevector {pair}, <{len(lanes)} x i32> <{order}>", value.dtype)
 
     def join(self, names: Sequence[str], dtype: str) -> str:
         """One value from the names of its lanes."""
