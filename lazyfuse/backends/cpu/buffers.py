@@ -184,9 +184,13 @@ class CpuBuffer:
         return np.asarray(self)
 
     def __del__(self) -> None:
+        try:
+            pool = self._pool  # the last to be there
+        except AttributeError:  # an interrupt came as it was made: its block goes with it
+            return
         # of what a collection of garbage destroys, other destructors may still take hold of
-        if self._pool is not None and getrefcount(self) <= _DYING[0]:
-            self._pool.give(self._block)
+        if pool is not None and getrefcount(self) <= _DYING[0]:
+            pool.give(self._block)
 
 
 class _Probe(CpuBuffer):
