@@ -367,10 +367,10 @@ with lf.options(disk_cache=False, threads=2):
     except KeyboardInterrupt:
         assert sys.argv[1] == "interrupt"
     end = time.monotonic() + 10.0
-    workers = [each for each in threading.enumerate() if each.name.startswith("lazyfuse")]
-    while len(sys._current_frames()) > 1 + len(workers) and time.monotonic() < end:
+    workers = session.backend("cpu").workers.count
+    while len(sys._current_frames()) > 1 + workers and time.monotonic() < end:
         time.sleep(0.001)
-    assert len(sys._current_frames()) == 1 + len(workers), "a thread stays behind"
+    assert len(sys._current_frames()) == 1 + workers, "a thread stays behind"
     backend = session.backend("cpu")
     locks = [session.flush_lock, session.kernels._lock, backend.compiler._lock,
              backend.compiler._jit._lock, jit.llvm.ffi.lib._lock._lock]

@@ -466,19 +466,37 @@ def _forked() -> int:
 
 def test_workers_of_nobody_go_home() -> None:
     """When the backend is gone, so are its threads."""
-    before = set(threading.enumerate())
+    before = set(sys._current_frames())
     backend = CpuBackend()
     x = values("f8", 300_000)
     KernelRunner(backend)(full_sum("f8", "1"), x.shape, [x, np.zeros(())], threads=3)
     backend.workers.start(6)
-    own = set(threading.enumerate()) - before
-    assert len(own) == 6
+    assert _becomes(lambda: len(set(sys._current_frames()) - before) == 6)
     time.sleep(0.01)  # most are asleep
     del backend
     gc.collect()
-    for thread in own:
-        thread.join(20)
-    assert not any(thread.is_alive() for thread in own)
+    assert _becomes(lambda: set(sys._current_frames()) <= before)
+
+
+def _becomes(is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20.0
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.001)
+    return is_so()
+
+
+def test_workers_begin_where_no_interrupt_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Thread.start` waits for the thread in steps of Python, and an interrupt between two of them
+    left the tables of `threading` half done."""
+
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    before = set(sys._current_frames())
+    backend = CpuBackend()
+    backend.workers.start(2)
+    assert _becomes(lambda: len(set(sys._current_frames()) - before) == 2)
 
 
 _EXITS = {

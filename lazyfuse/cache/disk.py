@@ -61,21 +61,17 @@ class DiskCache:
 
     def has(self, key: str) -> bool:
         """Whether there is a file of `key`, which `read` may still refuse."""
-        try:
-            return self._path(key).exists()
-        except OSError as error:
-            if is_interrupt(error):
-                raise
-            return False
+        found = False
+        with missed_by_nobody(OSError):
+            found = self._path(key).exists()
+        return found
 
     def keeps(self) -> bool:
         """Whether files can be written, for all that the folder says."""
-        try:
-            return os.access(self._name, os.W_OK) and self._is_private()
-        except OSError as error:
-            if is_interrupt(error):
-                raise
-            return False
+        found = False
+        with missed_by_nobody(OSError):
+            found = os.access(self._name, os.W_OK) and self._is_private()
+        return found
 
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error, nor is a memory that is
@@ -126,12 +122,10 @@ class DiskCache:
             total -= size
 
     def _files(self, pattern: str = f"*{_SUFFIX}") -> list[Path]:
-        try:
-            return list(self.folder.glob(pattern)) if self.folder.is_dir() else []
-        except OSError as error:  # it may not be looked into, or has just gone
-            if is_interrupt(error):
-                raise
-            return []
+        found: list[Path] = []
+        with missed_by_nobody(OSError):  # it may not be looked into, or has just gone
+            found = list(self.folder.glob(pattern)) if self.folder.is_dir() else []
+        return found
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"

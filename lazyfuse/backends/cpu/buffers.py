@@ -185,8 +185,8 @@ class CpuBuffer:
 
     def __del__(self) -> None:
         try:
-            pool = self._pool
-        except AttributeError:  # an interrupt came as it was made
+            pool = self._pool  # the last to be there
+        except AttributeError:  # an interrupt came as it was made: its block goes with it
             return
         # of what a collection of garbage destroys, other destructors may still take hold of
         if pool is not None and getrefcount(self) <= _DYING[0]:

@@ -11,6 +11,7 @@ code, without the GIL, for whoever launches a job.
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 import weakref
@@ -41,7 +42,7 @@ class Workers:
                 weakref.finalize(self, self._calls.close).atexit = False
             while self.count < count:
                 if self.count < WORKERS:
-                    _start(self._calls, f"lazyfuse-{self.count}")
+                    _start(self._calls)
                 self.count += 1
 
     def _reset(self) -> None:
@@ -51,9 +52,10 @@ class Workers:
             self._calls.open()
 
 
-def _start(calls: Calls, name: str) -> None:
+def _start(calls: Calls) -> None:
     try:
-        threading.Thread(target=_serve, args=(calls,), name=name, daemon=True).start()
+        # `Thread.start`, interrupted, may stay half done
+        _thread.start_new_thread(_serve, (calls,))
     except RuntimeError:  # no more threads can be had, or the interpreter is about to end
         return
 
