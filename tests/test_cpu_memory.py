@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 import threading
 
 import numpy as np
@@ -196,12 +195,3 @@ def test_one_launch_on_many_threads(threads: int) -> None:
     for worker in workers:
         worker.join()
     assert not wrong
-
-
-def test_a_buffer_that_is_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt came as it was made: its destructor said that attributes are missing."""
-    lost: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lost.append)
-    buffer = CpuBuffer.__new__(CpuBuffer)
-    del buffer
-    assert not lost
