@@ -15,7 +15,7 @@ import pytest
 
 import lazyfuse as lf
 from lazyfuse import events
-from lazyfuse.runtime import cold, executor, known, replay
+from lazyfuse.runtime import cold, executor, plans, replay
 from lazyfuse.runtime.session import backend, kernels
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -113,7 +113,7 @@ def test_a_plan_is_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
         lf.materialize(x, y, z)
         inside = x[::-1] * 2
         result = lf.gcd(inside, 12) + 1 + y - z * inside
-        identity, asked = known._identity, []
+        identity, asked = plans._identity, []
 
         def overtaken(node: Any) -> object:
             if asks and not asked:
@@ -122,7 +122,7 @@ def test_a_plan_is_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
             return identity(node)
 
         with monkeypatch.context() as patch:
-            patch.setattr(known, "_identity", overtaken)
+            patch.setattr(plans, "_identity", overtaken)
             values = np.asarray(result)
         twice = host[::-1] * 2
         np.testing.assert_array_equal(values, np.gcd(twice, 12) + 1 + host * 3 - host * 5 * twice)

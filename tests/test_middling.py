@@ -160,6 +160,7 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         xp.einsum("i,i,i->", d["x"], d["y"], d["k"]),
         xp.einsum("ij,kj->ik", d["m"], d["m"], optimize=True),
         xp.einsum(d["m"], [0, 1], [1]),
+        xp.einsum(d["m"], [0, 1], [1, 0]),
         xp.einsum("i,j->ij", d["k"][:90], d["k"][:80]),
         xp.einsum("...j,j", d["m"], d["x"][:100], dtype="f4", casting="unsafe"),
     ),

@@ -29,6 +29,8 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "einsum diagonal": lambda np, m: np.einsum("ii->i", m[:, :3]),
     "einsum ellipsis": lambda np, m: np.einsum("...j->j...", m[::-1]),
     "einsum transposed": lambda np, m: np.einsum("ij->ji", m),
+    "einsum by lists": lambda np, m: np.einsum(m, [0, 1], [1, 0]),
+    "einsum by lists, diagonal": lambda np, m: np.einsum(m[:, :3], [0, 0], [0]),
     "fftshift": lambda np, m: np.fft.fftshift(m),
     "fix into": lambda np, m: np.fix(m, out=m),
     "ix_": lambda np, m: np.ix_(m[0].astype(int), m[1].astype(int))[0],

@@ -118,14 +118,13 @@ def einsum(*operands: Any, out: Any = None, **options: Any) -> Any:
     subscripts that do not fit.
     """
     function = multiarray.c_einsum
+    found = None if out is not None or options else _einsum_view(operands)
+    if found is not None:
+        return found
     if out is not None or not operands or not isinstance(operands[0], str):
         given = dict(options) if out is None else {**options, "out": out}
         return fallback.call(function, *operands, **given)
     subscripts, *arrays = operands
-    if len(arrays) == 1 and isinstance(arrays[0], Handle) and not options:
-        found = _einsum_view(subscripts, arrays[0])
-        if found is not None:
-            return found
     try:
         call = Call(function, (subscripts,), tuple(sorted(options.items())), "einsum")
         return record(call, arrays, reason=_REASON)
@@ -133,14 +132,25 @@ def einsum(*operands: Any, out: Any = None, **options: Any) -> Any:
         return fallback.call(function, *operands, **options)
 
 
-def _einsum_view(subscripts: str, array: Any) -> Any:
-    """The view that NumPy gives for these subscripts, or None where it gives a new array. NumPy
-    is asked on one element with the strides of the array: it only looks at them."""
-    one = np.broadcast_to(np.ones((), array.dtype), (1,) * array.ndim)
-    if not np.may_share_memory(multiarray.c_einsum(subscripts, one), one):
+def _einsum_view(operands: tuple[Any, ...]) -> Any:
+    """The view that NumPy gives of one array, or None where it gives a new array. NumPy is asked
+    on one element with the strides of the array: it only looks at them."""
+    kinds = tuple(map(type, operands))
+    place = int(kinds[:1] == (str,))  # of the array
+    beside = (str,) if place else (list, tuple)
+    array = operands[place] if place < len(operands) else None
+    others = kinds[:place] + kinds[place + 1 :]
+    if not isinstance(array, Handle) or not others or not all(kind in beside for kind in others):
         return None
-    hollow = as_strided(np.ones((), array.dtype), array.shape, array.strides)
-    seen = multiarray.c_einsum(subscripts, hollow)
+
+    def asked(array: np.ndarray) -> np.ndarray:
+        found: np.ndarray = multiarray.c_einsum(*operands[:place], array, *operands[place + 1 :])
+        return found
+
+    one = np.broadcast_to(np.ones((), array.dtype), (1,) * array.ndim)
+    if not np.may_share_memory(asked(one), one):
+        return None
+    seen = asked(as_strided(np.ones((), array.dtype), array.shape, array.strides))
     strides = tuple(stride // array.itemsize for stride in seen.strides)
     return view(array, Layout(seen.shape, strides, array._layout.offset))
 

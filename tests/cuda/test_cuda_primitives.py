@@ -30,7 +30,7 @@ def test_every_primitive_has_a_case(cases) -> None:  # type: ignore[no-untyped-d
     seen = {instr.op for case in cases for phase in case.kernel.phases for instr in phase.body}
     # accumulators: test_cuda_kernels.py; scans: test_scans.py; gathers: test_indexing.py; the rest
     # is vector math of the CPU alone: test_vecmath.py
-    elsewhere = {"acc", "carry", "gather", "mantissa", "exponent", "log_edges", "lookup"}
+    elsewhere = {"acc", "carry", "gather", "mantissa", "exponent", "log_edges", "lookup", "rare"}
     assert PRIMITIVES.keys() - seen == elsewhere
 
 
