@@ -138,10 +138,11 @@ def _einsum_view(operands: tuple[Any, ...]) -> Any:
     kinds = tuple(map(type, operands))
     place = int(kinds[:1] == (str,))  # of the array
     beside = (str,) if place else (list, tuple)
-    array = operands[place] if place < len(operands) else None
     others = kinds[:place] + kinds[place + 1 :]
-    if not isinstance(array, Handle) or not others or not all(kind in beside for kind in others):
+    is_one = len(operands) > place and isinstance(operands[place], Handle)
+    if not is_one or not others or not all(kind in beside for kind in others):
         return None
+    array: Any = operands[place]
 
     def asked(array: np.ndarray) -> np.ndarray:
         found: np.ndarray = multiarray.c_einsum(*operands[:place], array, *operands[place + 1 :])
