@@ -197,6 +197,17 @@ def test_an_array_among_many_numbers() -> None:
         oracle.check(program)
 
 
+def test_an_array_among_many_numbers_that_are_joined() -> None:
+    def program(np: Any) -> Any:
+        some = [1.0] * 20 + [np.array([1.5, 2.5])] + [2.0] * 20
+        alone = [1.0] * 20 + [np.array(2.5)] + [2.0] * 20
+        return np.hstack(some), np.roots(alone), np.block([some]), np.stack(arrays=alone)
+
+    for size in (0, 30_000):
+        with oracle.options(eager_size=size):
+            oracle.check(program)
+
+
 def test_one_stride_as_a_number() -> None:
     def program(np: Any) -> Any:
         x = np.arange(10)[::2].copy()

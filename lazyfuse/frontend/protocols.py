@@ -23,7 +23,7 @@ from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import lift, lowered
+from lazyfuse.frontend.small import are_numbers, lift, lowered
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a call (`rerecord.count`).
@@ -94,6 +94,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         return func(*fallback.lower(args, around))
     if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
         return fallback.run(func, *args, **kwargs)
+    args, kwargs = tuple(map(_seen, args)), {key: _seen(value) for key, value in kwargs.items()}
     own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
     if own is not None:
         given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
@@ -102,6 +103,14 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         except ForeignError:  # objects, strings, dates among the arguments
             pass
     return fallback.call(func, *args, **kwargs)
+
+
+def _seen(value: Any) -> Any:
+    """An argument without arrays of ours in the middle of numbers: our function sees none in such
+    a list (`are_numbers`), and would ask NumPy's, which asked here."""
+    if type(value) not in (list, tuple):
+        return value
+    return fallback.lower(value) if are_numbers(value) else type(value)(map(_seen, value))
 
 
 #: What SciPy makes NumPy's arrays by for its C code: of the gradients that a program gives it.
