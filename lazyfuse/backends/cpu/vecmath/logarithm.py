@@ -56,6 +56,14 @@ def split_any(x: Value, least: int | None = None) -> tuple[Value, Value]:
     return select(is_small, k - float(power), k), m
 
 
+def split_from_one(x: Value, usual: Value) -> tuple[Value, Value]:
+    """k and m of |x| = 2**k * m, 1 <= m < 2, by instructions where there are some; elsewhere those
+    of `usual`, which is |x| where that is positive and finite."""
+    k, m = split_any(usual, FORMATS[x.dtype].one_bits)
+    m = x.body.emit("mantissa", x.dtype, m, x, attr=1.0)
+    return x.body.emit("exponent", x.dtype, k, x), m
+
+
 def log_rest(f: Value) -> Value:
     """f - log(1 + f), about f*f/2, accurate to a few ulps of itself."""
     s = f / (2.0 + f)
@@ -167,9 +175,8 @@ def bounded(k: Value) -> Value:
 def _reduced(x: Value) -> tuple[Value, Value, Value]:
     """float64: k, r = m c - 1, exactly, and the place of c in the tables."""
     form = FORMATS[x.dtype]
-    k, m = split_any(_usual(x), form.one_bits)
-    m = x.body.emit("mantissa", x.dtype, m, x, attr=1.0)
-    k = bounded(x.body.emit("exponent", x.dtype, k, x))
+    k, m = split_from_one(x, _usual(x))
+    k = bounded(k)
     bits = bitcast(m, form.unsigned) >> (form.mantissa - 4)
     return k, fma_exact(m, lookup(bits, "INVERSES"), -1.0), bits
 

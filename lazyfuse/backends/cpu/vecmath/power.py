@@ -46,7 +46,12 @@ from lazyfuse.backends.cpu.vecmath.exponential import (
     round_by_shift,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, split
-from lazyfuse.backends.cpu.vecmath.logarithm import bounded, split_any, split_exponent
+from lazyfuse.backends.cpu.vecmath.logarithm import (
+    bounded,
+    split_any,
+    split_exponent,
+    split_from_one,
+)
 from lazyfuse.ops.body import Value, bitcast, cast, fma, select
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW
 
@@ -126,9 +131,8 @@ def _split_nearest(x: Value) -> tuple[Value, Value, Value]:
     and j is less than 16."""
     form = FORMATS[x.dtype]
     size = absolute(x)
-    k, m = split_any(select(_is_usual(size), size, 1.0), form.one_bits)
-    bits = bitcast(x.body.emit("mantissa", x.dtype, m, x, attr=1.0), form.unsigned)
-    k = bounded(x.body.emit("exponent", x.dtype, k, x))
+    k, m = split_from_one(x, select(_is_usual(size), size, 1.0))
+    k, bits = bounded(k), bitcast(m, form.unsigned)
     moved = bits + (1 << form.mantissa - 5)
     power = moved & ~((1 << form.mantissa) - 1)  # of 1 or, next to 2, of 2
     return (
@@ -226,9 +230,8 @@ def cbrt_by_table(x: Value) -> Value:
     form = FORMATS[x.dtype]
     size = absolute(x)
     is_usual = _is_usual(size)
-    exponent, m = split_any(select(is_usual, size, 1.0), form.one_bits)
-    m = x.body.emit("mantissa", x.dtype, m, x, attr=1.0)
-    exponent = select(is_usual, x.body.emit("exponent", x.dtype, exponent, x), 0.0)
+    exponent, m = split_from_one(x, select(is_usual, size, 1.0))
+    exponent = select(is_usual, exponent, 0.0)
     k, k_bits = round_by_shift(exponent, 1.0 / 3.0)
     j = bitcast(fma(k, -3.0, exponent) + form.shift, form.unsigned)
     a = m * lookup(j, "CBRT_POWERS", x.dtype)
