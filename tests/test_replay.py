@@ -26,16 +26,15 @@ from tests.concurrently import concurrently
 if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code replays what the engine runs on the CPU", allow_module_level=True)
 
+from lazyfuse.backends.cpu import launch_bands  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import fused as frontend  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import native_methods  # noqa: E402 - likewise
+from lazyfuse.ir.kept import MOST_PIECES, pieces_of  # noqa: E402 - likewise
 from lazyfuse.ir.layout import Layout  # noqa: E402 - likewise
+from lazyfuse.ir.plan import Wave  # noqa: E402 - likewise
 from lazyfuse.runtime import native, replay_code, session, under_way  # noqa: E402 - likewise
-from lazyfuse.runtime.sequence import (  # noqa: E402 - likewise
-    MOST_PIECES,
-    UnknownError,
-    pieces_of,
-    sequence,
-)
+from lazyfuse.runtime.sequence import sequence  # noqa: E402 - likewise
+from tests.test_waves import CASES, grid  # noqa: E402 - likewise
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +156,27 @@ def test_a_plan_of_several_kernels() -> None:
     assert not _replays(fused) and fused.replays == 3
 
 
+@pytest.mark.parametrize("threads", (1, 2))
+@pytest.mark.parametrize("name", ("heat", "heat f4", "heat F", "reaction", "leapfrog"))
+def test_waves(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of more memory than a cache holds run band by band, and what they keep is copied
+    there: NumPy's bits, in new memory each time."""
+    monkeypatch.setattr(launch_bands, "BAND_BYTES", 1 << 18)
+    program, few, _ = CASES[name]
+    many = [grid(700, 611, dtype=a.dtype.str[1:], seed=n) for n, a in enumerate(few)]
+    many = [host.asfortranarray(a) if name == "heat F" else a for a in many]
+    wanted = program(host, *(a.copy() for a in many))
+    with lf.options(threads=threads):
+        fused = lf.fuse(lambda *given: program(lf, *(a.copy() for a in given)))
+        found = [fused(*map(lf.asarray, many)) for _ in range(6)]
+    for given in found:
+        _same(given, wanted)
+    assert _replays(fused) >= 3
+    (known,) = fused._known.values()
+    steps = sequence(known.known.plan, session.backend("cpu"), known.scalars)
+    assert type(steps.steps[-1].of) is Wave and len(steps.steps) <= 2 and steps.launches >= 4
+
+
 def test_pieces_of_memory() -> None:
     """A layout covers what NumPy's view of it does, in few pieces."""
     memory = host.arange(400)
@@ -167,12 +187,12 @@ def test_pieces_of_memory() -> None:
         part = memory.reshape(20, 20)[key]
         strides = tuple(stride // 8 for stride in part.strides)
         first = (part.__array_interface__["data"][0] - memory.ctypes.data) // 8
-        pieces = pieces_of(Layout(part.shape, strides, first), 8)
+        pieces = pieces_of([Layout(part.shape, strides, first)], 8)
         covered = [memory[start // 8 : (start + length) // 8] for start, length in pieces]
-        assert sorted(host.concatenate([memory[:0], *covered])) == sorted(part.ravel())
+        assert list(host.concatenate([memory[:0], *covered])) == sorted(part.ravel())
         assert len(pieces) == count
-    with pytest.raises(UnknownError):
-        pieces_of(Layout((MOST_PIECES + 1, 1), (2, 1), 0), 8)
+    assert pieces_of([Layout((MOST_PIECES + 1, 1), (2, 1), 0)], 8) is None
+    assert pieces_of([Layout((3,), (2,), 0), Layout((2,), (2,), 1)], 4).tolist() == [[0, 20]]
 
 
 def test_small_arrays_give_what_numpy_gives() -> None:

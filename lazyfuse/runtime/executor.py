@@ -22,6 +22,7 @@ from lazyfuse.forks import guarded
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import label
 from lazyfuse.ir.interp import call_of, evaluate, result_memory, view_of, writes_into
+from lazyfuse.ir.kept import rooms_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
@@ -177,15 +178,20 @@ class Executor:
         if None in bound:
             return False
         if wave.bound[0] is None or wave.bound[0][0] != bound:
-            bands = self.backend.bands(bound, wave.lags, wave.row_bytes)  # type: ignore[attr-defined]  # of backends with `band_bytes`
+            rooms = rooms_of(renewals[0], launches[0], len(wave.sources))
+            make = self.backend.bands  # type: ignore[attr-defined]  # of backends with `band_bytes`
+            bands = make(bound, wave.lags, wave.row_bytes, rooms) if rooms else None
             wave.bound[0] = bound, bands
-        rooms = [self._renewed(slot, renewals[0], stays=own) for slot, own in wave.sources]
+        bands = wave.bound[0][1]
+        if bands is None:
+            return False
+        pairs = [self._room(slot, renewals[0], stays=own) for slot, own in wave.sources]
         for renewal, room in zip(renewals, wave.rooms, strict=True):
-            self.buffers[renewal.target] = rooms[room]
+            self.buffers[renewal.target] = pairs[room][0]
         buffers = [[self._buffer(operand.slot) for operand in step.operands] for step in launches]
         scalars = [step.scalars_of(self.scalars) for step in launches]
         self.overwritten |= self.claimed
-        self.conditions |= wave.bound[0][1](buffers, scalars, threads=self.options.threads)
+        self.conditions |= bands(buffers, scalars, pairs, threads=self.options.threads)
         self._launched += launches
         return True
 
@@ -207,16 +213,22 @@ class Executor:
     def _renewed(self, slot: int, step: Renew, *, stays: bool) -> Buffer:
         """The memory of a slot, if it stays there and belongs to nobody else; else new memory with
         what a write leaves of it."""
+        target, base = self._room(slot, step, stays=stays)
+        if step.kept and target is not base:
+            self.backend.copy_regions(base, target, step.dtype, step.kept)
+        return target
+
+    def _room(self, slot: int, step: Renew, *, stays: bool) -> tuple[Buffer, Buffer]:
+        """As above, but nothing is copied; and the memory of the slot."""
         base = self._buffer(slot)
         if stays and self._may_reuse(slot, step.nbytes):
             self.claimed.add(slot)
-            return base
+            return base, base
         fresh = self.backend.allocate(step.nbytes)
         if step.kept:
-            self.backend.copy_regions(base, fresh, step.dtype, step.kept)
             nbytes = step.kept_bytes
             events.add(copies=1, bytes_read=nbytes, bytes_written=nbytes)
-        return fresh
+        return fresh, base
 
     def _call(self, step: Call) -> None:
         events.add(unfused=1)

@@ -138,8 +138,8 @@ class Repeats:
             buffers = [leaves[place] if place >= 0 else memory[~place] for place in operands]
             if isinstance(of, Launch):
                 target.launch(launch, buffers, of.scalars_of(constants))
-            else:
-                target.copy_regions(buffers[1], buffers[0], of.node.dtype, of.kept)
+            elif isinstance(of, Renew):
+                target.copy_regions(buffers[1], buffers[0], of.dtype, of.kept)
 
 
 def _places(found: Sequence) -> tuple[dict[int, int], int]:

@@ -110,7 +110,7 @@ def _load() -> None:
         raise LookupError("not CPython, NumPy and LLVM as they are known")
     codes = layout()
     binary = compiler.module("replay", codes.text)
-    code = compiler.link(binary, ["lf_open", "lf_replay", "lf_perform", "lf_copy"])
+    code = compiler.link(binary, ["lf_open", "lf_replay", "lf_perform"])
     opened = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("lf_open"))()
     table = (ctypes.c_int64 * len(codes.TABLE)).from_address(opened)
     memory = backend.allocate(1)
@@ -199,7 +199,7 @@ def _forget_threads() -> None:
 
 def copy_address() -> int:
     """Where the kernel is that copies."""
-    address: int = _state["code"].address("lf_copy")
+    address: int = session.backend("cpu").compiler.calls.addresses["lf_copy"]  # type: ignore[attr-defined]  # LLVM's
     return address
 
 

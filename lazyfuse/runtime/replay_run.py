@@ -154,7 +154,7 @@ class Words:
             "SCALARS": self.table(scalars),
             "NUMBER_COUNT": len(numbers.results),
             "NUMBERS": self.table([numbers.results]),
-            "LAUNCHES": len(steps) - sequence.copies,
+            "LAUNCHES": sequence.launches,
             "COPIES": sequence.copies,
             "DONATIONS": sequence.donations,
             "READS": sequence.read,

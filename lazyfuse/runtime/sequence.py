@@ -8,29 +8,27 @@ piece of new memory, which later slots of the same size take over when it is fre
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse.backends.base import Backend
-from lazyfuse.ir.layout import Layout
-from lazyfuse.ir.plan import Launch, Plan, Renew
+from lazyfuse.ir.kept import pieces_of, rooms_of
+from lazyfuse.ir.plan import Launch, Plan, Renew, Wave
 from lazyfuse.runtime.executor import bound_launch
-
-#: Pieces that a copy may have; a column of a large array has one for each element.
-MOST_PIECES = 1 << 14
 
 
 class Step(NamedTuple):
     """A launch, and of each of its operands the number of the leaf, or ~number of new memory; and
-    which of the plan's constants its scalars are. Or a copy, from the second operand to the first,
-    of these pieces: offset and length in bytes. `of`: the plan's step."""
+    which of the plan's constants its scalars are. Or the launches of a wave, with the operands and
+    scalars of all. Or a copy, from the second operand to the first, of these pieces: offset and
+    length in bytes. `of`: what it is in the plan."""
 
     launch: Any
     operands: tuple[int, ...]
-    of: Launch | Renew
+    of: Launch | Wave | Renew
     pieces: np.ndarray | None = None
     constants: tuple[int | None, ...] = ()
 
@@ -50,6 +48,11 @@ class Sequence(NamedTuple):
     def copies(self) -> int:
         return sum(step.pieces is not None for step in self.steps)
 
+    @property
+    def launches(self) -> int:
+        waves = [len(step.of.lags) for step in self.steps if isinstance(step.of, Wave)]
+        return len(self.steps) - self.copies - len(waves) + sum(waves)
+
 
 class UnknownError(Exception):
     """A plan that is no such sequence."""
@@ -57,29 +60,18 @@ class UnknownError(Exception):
 
 def sequence(plan: Plan, backend: Backend, constants: Items[Any] | None) -> Sequence | None:
     """The kernels of a plan with the scalars fixed, or as they are (None); None for plans with
-    other steps, or with waves over more memory than a cache holds, and for backends that fix no
-    scalars."""
-    memory, steps, read, written = _Memory(plan.leaves), [], 0, 0
+    other steps, and for backends that fix no scalars. Waves run step by step where all memory fits
+    in a cache."""
     try:
-        for step in plan.steps:
-            if isinstance(step, Launch):
-                steps.append(_launch(step, backend, constants, memory))
-                read, written = read + step.bytes_read, written + step.bytes_written
-            elif isinstance(step, Renew):
-                copied = step.kept_bytes if _renew(step, memory, steps) else 0
-                read, written = read + copied, written + copied
-            else:
-                return None
-            memory.free(step.frees)
+        found = _Builder(plan, backend, constants, {}).built()
+        if plan.waves and sum(found.memory) > getattr(backend, "band_bytes", 0):
+            found = _Builder(plan, backend, constants, plan.waves).built()
     except UnknownError:
         return None
-    if plan.waves and sum(memory.sizes) > getattr(backend, "band_bytes", 0):
+    outputs = found.outputs
+    if len(set(outputs)) < len(outputs) or any(piece < 0 for piece in outputs):
         return None
-    outputs = [memory.places[slot] for slot in plan.outputs]
-    if len(set(outputs)) < len(outputs) or any(place >= 0 for place in outputs):
-        return None
-    pieces = tuple(~place for place in outputs)
-    return Sequence(tuple(steps), tuple(memory.sizes), pieces, read, written, memory.donations)
+    return found
 
 
 class _Memory:
@@ -92,12 +84,12 @@ class _Memory:
         self._free: dict[int, list[int]] = defaultdict(list)
         self._users: Counter[int] = Counter()
 
-    def take(self, slot: int, nbytes: int) -> None:
-        """Give a slot memory that nobody needs."""
+    def take(self, nbytes: int) -> int:
+        """Memory that nobody needs."""
         if not self._free[nbytes]:
             self._free[nbytes].append(~len(self.sizes))
             self.sizes.append(nbytes)
-        self.share(slot, self._free[nbytes].pop())
+        return self._free[nbytes].pop()
 
     def may_reuse(self, slot: int, nbytes: int) -> bool:
         """Whether memory of so many bytes, and no leaf's, is needed by this slot alone."""
@@ -116,59 +108,113 @@ class _Memory:
                 self._free[self.sizes[~place]].append(place)
 
 
-def _launch(step: Launch, backend: Backend, constants: Items[Any] | None, memory: _Memory) -> Step:
-    launch = bound_launch(step, backend)
-    fix = getattr(launch, "fixed", None)
-    if launch is None or (fix is None and constants is not None):
-        raise UnknownError
-    given = dict(step.donors)
-    for slot, nbytes in step.allocates:
-        donor = given.get(slot)
-        if donor is not None and donor in step.frees and memory.may_reuse(donor, nbytes):
-            memory.share(slot, memory.places[donor])
-            memory.donations += 1
-        else:
-            memory.take(slot, nbytes)
-    known = tuple([item if kind == "const" else None for kind, item in step.scalars])
-    places = tuple([memory.places[item.slot] for item in step.operands])
-    if fix is not None and constants is not None:
-        launch = fix(step.scalars_of(constants))
-    return Step(launch, places, step, constants=known)
+class _Builder:
+    """What is known of a sequence, step after step. Raises: UnknownError."""
 
+    def __init__(
+        self,
+        plan: Plan,
+        backend: Backend,
+        constants: Items[Any] | None,
+        waves: Mapping[int, Wave],
+    ) -> None:
+        self._plan, self._backend, self._constants = plan, backend, constants
+        self._waves = waves
+        self._memory = _Memory(plan.leaves)
+        self._steps: list[Step] = []
+        self._read = self._written = 0
 
-def _renew(step: Renew, memory: _Memory, steps: list[Step]) -> bool:
-    """Whether there is something to copy, for which a step is added."""
-    base = step.base
-    if base is not None and step.in_place and step.base_dies:
-        if memory.may_reuse(base, step.nbytes):
-            memory.share(step.target, memory.places[base])
-            return False
-    memory.take(step.target, step.nbytes)
-    itemsize = int(step.dtype[1:])
-    pieces = [piece for part in step.kept for piece in pieces_of(part, itemsize)]
-    if base is None or not pieces:
-        return False
-    if len(pieces) > MOST_PIECES:
-        raise UnknownError
-    table = np.array(pieces, np.int64)
-    steps.append(Step(None, (memory.places[step.target], memory.places[base]), step, table))
-    return True
+    def built(self) -> Sequence:
+        """The whole sequence; an output that is a leaf is negative."""
+        done, memory = 0, self._memory
+        while done < len(self._plan.steps):
+            wave = self._waves.get(done)
+            steps = self._plan.steps[done : done + 1 if wave is None else wave.last]
+            if wave is not None:
+                self._wave(steps, wave)
+            elif isinstance(steps[0], Launch):
+                self._launch(steps[0])
+            elif isinstance(steps[0], Renew):
+                self._renew(steps[0])
+            else:
+                raise UnknownError
+            for step in steps:
+                memory.free(step.frees)
+            done += len(steps)
+        outputs = tuple(~memory.places[slot] for slot in self._plan.outputs)
+        sizes, donations = tuple(memory.sizes), memory.donations
+        return Sequence(tuple(self._steps), sizes, outputs, self._read, self._written, donations)
 
+    def _launch(self, step: Launch) -> None:
+        memory, given = self._memory, dict(step.donors)
+        for slot, nbytes in step.allocates:
+            donor = given.get(slot)
+            if donor is not None and donor in step.frees and memory.may_reuse(donor, nbytes):
+                memory.share(slot, memory.places[donor])
+                memory.donations += 1
+            else:
+                memory.share(slot, memory.take(nbytes))
+        self._add([step], self._fixed(step), step)
 
-def pieces_of(layout: Layout, itemsize: int) -> list[tuple[int, int]]:
-    """Offset and length in bytes of the pieces of memory that a layout covers."""
-    axes = sorted(zip(layout.strides, layout.shape, strict=True), key=lambda axis: abs(axis[0]))
-    if 0 in layout.shape:
-        return []
-    length = 1
-    outer: list[list[int]] = []
-    for stride, extent in axes:
-        if stride == length and not outer:
-            length *= extent
-        elif extent != 1:
-            outer.append([stride * index for index in range(extent)])
-    if np.prod([len(steps) for steps in outer], dtype=float) > MOST_PIECES:
-        raise UnknownError
-    return [
-        ((layout.offset + sum(steps)) * itemsize, length * itemsize) for steps in product(*outer)
-    ]
+    def _wave(self, steps: Items[Any], wave: Wave) -> None:
+        """All launches as one step, after what the wave leaves of its arrays is in its rooms."""
+        launches = [step for step in steps if isinstance(step, Launch)]
+        renewals = [step for step in steps if isinstance(step, Renew)]
+        first, memory = renewals[0], self._memory
+        rooms = rooms_of(first, launches[0], len(wave.sources))
+        if rooms is None:
+            raise UnknownError
+        places: list[tuple[int, int]] = []
+        for slot, own in wave.sources:
+            source = memory.places[slot]
+            stays = own and memory.may_reuse(slot, first.nbytes)
+            places.append((source if stays else memory.take(first.nbytes), source))
+            self._count_copied(0 if stays else first.kept_bytes)
+        for renewal, room in zip(renewals, wave.rooms, strict=True):
+            memory.share(renewal.target, places[room][0])
+        fixed = [self._fixed(step) for step in launches]
+        bands = self._backend.bands(fixed, wave.lags, wave.row_bytes, rooms)  # type: ignore[attr-defined]  # of backends with `band_bytes`
+        copied = [place for pair in places for place in pair]
+        self._add(launches, bands, wave, copied)
+
+    def _fixed(self, step: Launch) -> Any:
+        """The bound kernel of a step."""
+        launch = bound_launch(step, self._backend)
+        fix = getattr(launch, "fixed", None)
+        if launch is None or (fix is None and self._constants is not None):
+            raise UnknownError
+        if fix is None or self._constants is None:
+            return launch
+        return fix(step.scalars_of(self._constants))
+
+    def _add(
+        self, launches: Items[Launch], does: Any, of: Launch | Wave, others: Items[int] = ()
+    ) -> None:
+        """A step that runs these launches; it has other operands, too."""
+        scalars = [pair for step in launches for pair in step.scalars]
+        known = tuple([item if kind == "const" else None for kind, item in scalars])
+        operands = [operand for step in launches for operand in step.operands]
+        places = [self._memory.places[operand.slot] for operand in operands]
+        self._steps.append(Step(does, (*places, *others), of, constants=known))
+        self._read += sum(step.bytes_read for step in launches)
+        self._written += sum(step.bytes_written for step in launches)
+
+    def _renew(self, step: Renew) -> None:
+        """As the executor does: the memory of the base, if it stays there and nobody else needs
+        it; else new memory, after a step that copies what the write leaves."""
+        base, memory = step.base, self._memory
+        if base is not None and step.in_place and step.base_dies:
+            if memory.may_reuse(base, step.nbytes):
+                memory.share(step.target, memory.places[base])
+                return
+        memory.share(step.target, memory.take(step.nbytes))
+        pieces = pieces_of(step.kept, int(step.dtype[1:]))
+        if pieces is None:
+            raise UnknownError
+        if base is not None and len(pieces):
+            places = memory.places[step.target], memory.places[base]
+            self._steps.append(Step(None, places, step, pieces))
+            self._count_copied(step.kept_bytes)
+
+    def _count_copied(self, nbytes: int) -> None:
+        self._read, self._written = self._read + nbytes, self._written + nbytes

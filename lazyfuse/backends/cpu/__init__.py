@@ -37,6 +37,7 @@ from lazyfuse.collecting import uncollected
 from lazyfuse.digests import digest
 from lazyfuse.interrupts import attempted, is_interrupt
 from lazyfuse.ir.interp import copy_elements
+from lazyfuse.ir.kept import Rooms
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -197,9 +198,11 @@ class CpuBackend:
         """Copy all bytes of `source` to the beginning of `target`."""
         ctypes.memmove(target.pointer, source.pointer, source.nbytes)
 
-    def bands(self, launches: Sequence[Launch], lags: Sequence[int], row_bytes: int) -> Bands:
+    def bands(
+        self, launches: Sequence[Launch], lags: Sequence[int], row_bytes: int, rooms: Rooms
+    ) -> Bands:
         """Launches that run together, band by band of the rows of their first axis."""
-        return Bands(launches, lags, row_bytes)
+        return Bands(launches, lags, row_bytes, rooms)
 
     def copy_regions(
         self, source: Buffer, target: Buffer, dtype: str, regions: Sequence[Layout]

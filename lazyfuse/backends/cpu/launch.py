@@ -114,8 +114,8 @@ class Launch:
         self._cut = cut(kernel, extents, program.lanes, program.ns_per_point, nbytes)
         self._end = walked(kernel, extents)[self._cut.axis] if kernel.outer else 1
         self._template = self._block(strides)
-        self._pointers = _pointer_slots(program, offsets)
-        self._offsets = [offset for _, offset in self._pointers]
+        self.pointers = _pointer_slots(program, offsets)
+        self._offsets = [offset for _, offset in self.pointers]
         self._idle: dict[int, list[Run]] = {}  # by helpers
         self._scratch = _scratch_slots(program, extents, self._cut.columns)
         self.work_ns = max(math.prod(extents) * program.ns_per_point, memory_ns(nbytes))
@@ -166,19 +166,23 @@ class Launch:
         program, helpers = self.program, self._helpers(threads)
         if self._is_empty:
             return None
-        scalars = list(zip(program.params.scalars, program.kernel.scalars, strict=True))
         if program.staged and helpers:
             run = self._prepare(helpers)
-            block = type(self._template).from_address(run.params)
             return Prepared(
-                (program, run), 0, block, 0, 0, helpers, 0,
-                self._pointers, self._scratch, self.work_ns, scalars, run.address,
+                (program, run), 0, run.block, 0, 0, helpers, 0,
+                self.pointers, self._scratch, self.work_ns, self.scalars, run.address,
             )  # fmt: skip
         grain, helpers = self._shares(helpers)
         return Prepared(
             program, program.address, self._template, self._end, grain, helpers,
-            self._wakes(helpers), self._pointers, self._scratch, self.work_ns, scalars,
+            self._wakes(helpers), self.pointers, self._scratch, self.work_ns, self.scalars,
         )  # fmt: skip
+
+    @property
+    def scalars(self) -> list[tuple[int, str]]:
+        """Slot and dtype of each scalar."""
+        program = self.program
+        return list(zip(program.params.scalars, program.kernel.scalars, strict=True))
 
     def _shares(self, helpers: int) -> tuple[int, int]:
         """The length of the ranges that threads claim, and how many helpers have one."""

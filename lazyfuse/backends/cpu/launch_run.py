@@ -60,6 +60,12 @@ class Run:
         """The address of the parameters of the calling thread."""
         return self.address + self.places[0]
 
+    @property
+    def block(self) -> Block:
+        """The parameters of the calling thread, and what follows."""
+        place = self.places[0]
+        return (ctypes.c_int64 * (len(self.words) - place // 8)).from_buffer(self.words, place)
+
     def set_jobs(self, jobs: Sequence[Job], *kept: object) -> None:
         """Run these one after the other; they need what is `kept`."""
         stride = self.places[1] - self.places[0] if len(self.places) > 1 else 0

@@ -2,6 +2,8 @@
 
     lf_launch(job)              run a job and those after it; return when all are done
     lf_calls(rows, begin, end)  a kernel that calls functions: rows of six words each
+    lf_copy(params, begin, end) a kernel that copies pieces of memory: target, source, and a table
+                                of offset and length in bytes; nothing is done where both are one
     lf_serve()                  be a worker until lf_close
     lf_open()                   start without workers
     lf_close()                  send the workers home
@@ -38,6 +40,7 @@ import re
 import time
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu.calls_text import CALLS
 from lazyfuse.backends.cpu.processors_text import NOWHERE, ON_LINUX
 from lazyfuse.backends.cpu.workers_text import WAIT, WORK
 
@@ -63,7 +66,7 @@ _REST_US = 1_000
 #: caller who sleeps until the last helper is done.
 _AT_WORK, _SLEEPS = (1 << 16) - 1, 1 << 32
 
-ENTRIES = ("lf_launch", "lf_calls", "lf_serve", "lf_open", "lf_close", "lf_stay")
+ENTRIES = ("lf_launch", "lf_calls", "lf_copy", "lf_serve", "lf_open", "lf_close", "lf_stay")
 
 _HEAD = """\
 %job = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64 }
@@ -127,33 +130,6 @@ done:
   %flags_at = getelementptr %job, ptr %job, i32 0, i32 6
   %flags = load ptr, ptr %flags_at
   %seen = atomicrmw or ptr %flags, i32 %bits monotonic
-  ret void
-}
-
-define void @lf_calls(ptr %rows, i64 %begin, i64 %end) {
-entry:
-  br label %next
-next:
-  %number = phi i64 [ %begin, %entry ], [ %after, %call ]
-  %is_over = icmp sge i64 %number, %end
-  br i1 %is_over, label %done, label %call
-call:
-  %row = getelementptr [ROW_WORDS x i64], ptr %rows, i64 %number
-  %a_at = getelementptr i64, ptr %row, i64 1
-  %b_at = getelementptr i64, ptr %row, i64 2
-  %c_at = getelementptr i64, ptr %row, i64 3
-  %d_at = getelementptr i64, ptr %row, i64 4
-  %e_at = getelementptr i64, ptr %row, i64 5
-  %function = load ptr, ptr %row
-  %a = load i64, ptr %a_at
-  %b = load i64, ptr %b_at
-  %c = load i64, ptr %c_at
-  %d = load i64, ptr %d_at
-  %e = load i64, ptr %e_at
-  call void %function(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e)
-  %after = add i64 %number, 1
-  br label %next
-done:
   ret void
 }
 """
@@ -396,5 +372,5 @@ def text(triple: str) -> str:
         "AT_WORK": _AT_WORK, "SLEEPS": _SLEEPS, "LAST": _SLEEPS + 1,
         **_system(triple), **conditions(triple),
     }  # fmt: skip
-    source = re.sub(" *;.*", "", "\n".join((_HEAD, WAIT, _RANGES, _CALLER, WORK)))
+    source = re.sub(" *;.*", "", "\n".join((_HEAD, WAIT, _RANGES, CALLS, _CALLER, WORK)))
     return re.sub(r"\b[A-Z][A-Z_]{3,}\b", lambda found: str(values[found[0]]), source)

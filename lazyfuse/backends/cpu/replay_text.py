@@ -34,7 +34,6 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define ptr @lf_open() {
   ret ptr @table
@@ -318,29 +317,5 @@ done:
   ret i64 %met
 fail:
   ret i64 -1
-}
-
-; a kernel that copies runs [begin, end) of a table: offset and length in bytes
-define void @lf_copy(ptr %params, i64 %begin, i64 %end) {
-  %target = get ptr %params[0]
-  %source = get ptr %params[1]
-  %runs = get ptr %params[2]
-  br label %next
-next:
-  %i = phi i64 [ %begin, %0 ], [ %after, %copy ]
-  %is_over = icmp sge i64 %i, %end
-  br i1 %is_over, label %done, label %copy
-copy:
-  %place = mul i64 %i, 2
-  %length_place = add i64 %place, 1
-  %offset = get i64 %runs[%place]
-  %length = get i64 %runs[%length_place]
-  %to = getelementptr i8, ptr %target, i64 %offset
-  %from = getelementptr i8, ptr %source, i64 %offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
-  %after = add i64 %i, 1
-  br label %next
-done:
-  ret void
 }
 """
