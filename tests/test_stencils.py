@@ -252,3 +252,25 @@ def _places(layout: Layout) -> list[int]:
     for extent, stride in zip(layout.shape, layout.strides, strict=True):
         found = (found[:, None] + host.arange(extent) * stride).ravel()
     return [int(place) for place in found]
+
+
+@pytest.mark.parametrize(
+    "dtypes", ("f8 f8", "f4 f4", "u1 f4", "f4 u1", "c16 c16", "i2 i8", "f2 f2")
+)
+@pytest.mark.parametrize("threads", (1, 2))
+def test_rows_that_begin_inside_a_line(dtypes: str, threads: int) -> None:
+    """Of every length, from every place: what is beside them stays as it was."""
+    read, written = dtypes.split()
+    source = (host.arange(5 * 2100) % 97).reshape(5, 2100).astype(read)
+    with lf.options(threads=threads):
+        for begin in range(0, 70, 3 if threads == 1 else 23):
+            for length in (1, 7, 64, 130, 255, 256, 257, 1027, 2011):
+
+                def program(np: Any, x: Any, begin: int = begin, length: int = length) -> Any:
+                    y = np.full(x.shape, 3, written)
+                    y[1:-1, begin : begin + length] = (
+                        x[1:-1, begin : begin + length] + x[2:, begin + 1 : begin + 1 + length]
+                    )
+                    return y
+
+                check(program, source)
