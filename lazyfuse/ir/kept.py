@@ -15,21 +15,22 @@ MOST_PIECES = 1 << 16
 
 
 class Rooms(NamedTuple):
-    """The memories that a wave writes, so many, each with the same kept elements
-    (`runtime/waves.py`).
+    """The memories that a wave writes, so many, each in the same rows (`runtime/waves.py`).
 
-    pieces: of what is kept, rows of offset and length in bytes, in rising order. begin, stride,
+    pieces: of what lies beside the elements that are written, rows of offset and length in bytes,
+    in rising order; None for too many, which are copied as a whole before the wave. begin, stride,
     span: bytes before the first row that is written, from row to row, and of one row.
     """
 
     number: int
-    pieces: np.ndarray
+    pieces: np.ndarray | None
     begin: int
     stride: int
     span: int
 
     def near(self, low: int, high: int, reach: int) -> tuple[int, int]:
         """Which pieces lie in the memory of rows [low, high), or less than so many rows away."""
+        assert self.pieces is not None
         offsets, lengths = self.pieces[:, 0], self.pieces[:, 1]
         begin = self.begin + (low - reach) * self.stride - self.span
         end = self.begin + (high + reach) * self.stride + self.span
@@ -37,16 +38,22 @@ class Rooms(NamedTuple):
         return int(first), int(np.searchsorted(offsets, end, side="left"))
 
 
-def rooms_of(renew: Renew, launch: Launch, number: int) -> Rooms | None:
-    """The rooms of a wave whose writes are all like this one; None for too many pieces."""
+def rooms_of(renew: Renew, launch: Launch, number: int) -> Rooms:
+    """The rooms of a wave whose writes are all like this one."""
     itemsize = int(renew.dtype[1:])
-    pieces = pieces_of(renew.kept, itemsize)
-    if pieces is None:
-        return None
     store = launch.operands[launch.kernel.outputs[0]]
     row, *inner = store.strides
     last = sum(step * (extent - 1) for step, extent in zip(inner, launch.extents[1:], strict=True))
-    return Rooms(number, pieces, store.offset * itemsize, row * itemsize, (last + 1) * itemsize)
+    written = pieces_of([Layout(launch.extents, store.strides, store.offset)], itemsize)
+    beside = None if written is None else _beside(written, renew.nbytes)
+    return Rooms(number, beside, store.offset * itemsize, row * itemsize, (last + 1) * itemsize)
+
+
+def _beside(pieces: np.ndarray, nbytes: int) -> np.ndarray:
+    """The pieces between and around these, in so many bytes."""
+    begins = np.append(0, pieces.sum(axis=1))
+    ends = np.append(pieces[:, 0], nbytes)
+    return np.stack([begins, ends - begins], axis=1)[ends > begins]
 
 
 def pieces_of(layouts: Sequence[Layout], itemsize: int) -> np.ndarray | None:

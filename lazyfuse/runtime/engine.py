@@ -169,12 +169,16 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
     return _run(pending, device) if pending.outputs else ()
 
 
-def _told(pending: Trace, ready: Any, flags: int, results: list[Buffer]) -> list[Finding]:
-    """Finish a run of machine code that has met conditions: the CPU's flags."""
+def _told(
+    pending: Trace, ready: Any, flags: int, results: list[Buffer], taken: bool
+) -> list[Finding]:
+    """Finish a run of machine code that has met conditions: the CPU's flags. `taken`: the results
+    have the memory of dead leaves."""
     known: Known = ready.known
     backend = session.backend(known.device)
     executor = Executor(known.plan, backend, ready.options, (), lambda leaf: False)
     executor.conditions = machines[-1].decoded[flags]
+    executor.overwritten = set(ready.taken if taken else ())
     leaves = [pending.nodes[place] for place in known.leaves]
     return _complete(pending, leaves, executor, lambda: results)
 

@@ -179,13 +179,11 @@ class Executor:
             return False
         if wave.bound[0] is None or wave.bound[0][0] != bound:
             rooms = rooms_of(renewals[0], launches[0], len(wave.sources))
-            make = self.backend.bands  # type: ignore[attr-defined]  # of backends with `band_bytes`
-            bands = make(bound, wave.lags, wave.row_bytes, rooms) if rooms else None
-            wave.bound[0] = bound, bands
-        bands = wave.bound[0][1]
-        if bands is None:
-            return False
-        pairs = [self._room(slot, renewals[0], stays=own) for slot, own in wave.sources]
+            bands = self.backend.bands(bound, wave.lags, wave.row_bytes, rooms)  # type: ignore[attr-defined]  # of backends with `band_bytes`
+            wave.bound[0] = bound, bands, rooms.pieces is None
+        _, bands, copies = wave.bound[0]
+        make = self._renewed if copies else self._room
+        pairs = [make(slot, renewals[0], stays=own) for slot, own in wave.sources]
         for renewal, room in zip(renewals, wave.rooms, strict=True):
             self.buffers[renewal.target] = pairs[room][0]
         buffers = [[self._buffer(operand.slot) for operand in step.operands] for step in launches]
@@ -208,18 +206,18 @@ class Executor:
             self.buffers[step.target] = self.backend.allocate(step.nbytes)
             return
         stays = step.in_place and step.base_dies
-        self.buffers[step.target] = self._renewed(step.base, step, stays=stays)
+        self.buffers[step.target] = self._renewed(step.base, step, stays=stays)[0]
 
-    def _renewed(self, slot: int, step: Renew, *, stays: bool) -> Buffer:
+    def _renewed(self, slot: int, step: Renew, *, stays: bool) -> tuple[Buffer, Buffer]:
         """The memory of a slot, if it stays there and belongs to nobody else; else new memory with
-        what a write leaves of it."""
+        what a write leaves of it; and the memory of the slot."""
         target, base = self._room(slot, step, stays=stays)
         if step.kept and target is not base:
             self.backend.copy_regions(base, target, step.dtype, step.kept)
-        return target
+        return target, base
 
     def _room(self, slot: int, step: Renew, *, stays: bool) -> tuple[Buffer, Buffer]:
-        """As above, but nothing is copied; and the memory of the slot."""
+        """The same, but nothing is copied."""
         base = self._buffer(slot)
         if stays and self._may_reuse(slot, step.nbytes):
             self.claimed.add(slot)

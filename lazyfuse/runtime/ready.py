@@ -32,15 +32,17 @@ from lazyfuse.runtime.trace import Trace
 RUNS = 16
 #: Operands, scalars and results of a plan: they are on the stack.
 MOST = 1024
-#: Bytes of a dead input from which a run by Python takes its memory for a result. That takes 25 us
-#: more than new memory, which is recycled: on Emerald Rapids, twice as long at 40,000 doubles, a
-#: tenth longer at a million, as long at four. From here on it is for the memory that it saves.
+#: Bytes of a dead input from which Python takes its memory for a result where machine code cannot.
+#: That takes 25 us more than new memory, which is recycled: on Emerald Rapids, twice as long at
+#: 40,000 doubles, a tenth longer at a million, as long at four. From here on it is for the memory
+#: that it saves.
 LEAST_REUSED = 16 << 20
 
 
 class Ready(NamedTuple):
     """A plan in words, and what they refer to. `epoch` is that of the kernel cache; `helpers` the
-    workers that take part."""
+    workers that take part; `taken` the leaves whose memory a run takes for its results, if they
+    are dead, in the order of these."""
 
     words: Any
     kept: Words
@@ -48,6 +50,7 @@ class Ready(NamedTuple):
     options: Options
     epoch: int
     helpers: int
+    taken: Items[int] = ()
 
 
 def use(flushed: Callable[..., Any]) -> None:
@@ -99,7 +102,7 @@ def _written(pending: Trace, known: Known, options: Options) -> Ready | None:
     results = [Result((), None, False, size) for size in sizes]
     leaves = range(len(known.leaves))
     run = Run(steps, launches, leaves, results, None, True, None, numbers)
-    return _in_words(perform, run, known, options, epoch)
+    return _in_words(perform, run, _taking(pending, known, options, run), options, epoch)
 
 
 def _elsewhere(pending: Trace, known: Known, options: Options) -> Ready | None:
@@ -117,33 +120,80 @@ def _elsewhere(pending: Trace, known: Known, options: Options) -> Ready | None:
     words = Words()
     words.kept += [run, sizes]
     entry = {"perform": 0, "entry": id(run), "memory_count": len(sizes)}
-    record = _record(words, entry, known, options, [id(size) for size in sizes])
+    record = _record(words, entry, _Taking(known), options, [id(size) for size in sizes])
     return Ready(record, words, known, options, epoch, 0)
 
 
-def _in_words(perform: int, run: Run, known: Known, options: Options, epoch: int) -> Ready:
-    codes, words = layout(), Words()
+class _Taking(NamedTuple):
+    """How a plan runs whose results all take the memory of dead leaves, in the order of the
+    results. The leaves are dead if none of the `watched` nodes, by their places in the trace, is
+    held, and these have no more readers together."""
+
+    known: Known
+    run: Run | None = None
+    leaves: Items[int] = ()
+    watched: Items[int] = ()
+    readers: int = 0
+
+
+def _taking(pending: Trace, known: Known, options: Options, run: Run) -> _Taking:
+    """No run where something needs other memory: who asks for that may be interrupted, and the
+    leaves could be gone then."""
+    given = {slot for slot, _ in _reused(known.plan)}
+    constants = [pending.nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
+    steps = sequence(known.plan, session.backend("cpu"), constants, given) if given else None
+    if steps is None or steps.memory or not steps.outputs:
+        return _Taking(known)
+    launches = prepare(steps, options.threads)
+    if launches is None or any(launch.scratch for launch in launches):
+        return _Taking(known)
+    leaves = [~output for output in steps.outputs]
+    places = [known.leaves[leaf] for leaf in leaves]
+    for place, node in enumerate(pending.nodes):
+        if place >= len(pending.outputs) and node.buffer is None and type(node) is not Const:
+            places.append(place)
+    watched = {pending.nodes[place] for place in places}
+    readers = sum(src in watched for node in pending.nodes for src in node.srcs)
+    taking = run._replace(sequence=steps, launches=launches, results=[])
+    return _Taking(known, taking, leaves, places, readers)
+
+
+def _in_words(perform: int, run: Run, taking: _Taking, options: Options, epoch: int) -> Ready:
+    words = Words()
+    count, helpers = len(run.sequence.memory), run.helpers
+    own = {"perform": perform, "entry": _entry(words, run), "memory_count": count}
+    if taking.run is not None:
+        helpers = max(helpers, taking.run.helpers)
+        own |= {
+            "taking": _entry(words, taking.run),
+            "taken": words.table([taking.leaves]),
+            "watched_count": len(taking.watched),
+            "watched": words.table([taking.watched]),
+            "readers": taking.readers,
+        }
+    sizes = [id(result.nbytes) for result in run.results]
+    record = _record(words, own, taking, options, sizes)
+    return Ready(record, words, taking.known, options, epoch, helpers, taking.leaves)
+
+
+def _entry(words: Words, run: Run) -> int:
+    """The address of what runs kernels."""
+    codes = layout()
     entry = words.run(run, lambda leaf: True)
     entry |= {"HITS": entry["LAUNCHES"], "PLANS": 1}
-    own = {
-        "perform": perform,
-        "entry": words.filled(codes.ENTRY, entry).ctypes.data,
-        "memory_count": entry["MEMORY_COUNT"],
-    }
-    sizes = [id(result.nbytes) for result in run.results]
-    return Ready(
-        _record(words, own, known, options, sizes), words, known, options, epoch, run.helpers
-    )
+    return int(words.filled(codes.ENTRY, entry).ctypes.data)
 
 
 def _record(
-    words: Words, entry: dict[str, int], known: Known, options: Options, sizes: Items[int]
+    words: Words, entry: dict[str, int], taking: _Taking, options: Options, sizes: Items[int]
 ) -> Any:
     """What machine code knows of a plan: `entry`, what runs it; `sizes`, the addresses of numbers
     that are kept."""
     from lazyfuse.backends.cpu.record_flush_text import READY
 
+    known = taking.known
     reused = {slot for slot, nbytes in _reused(known.plan) if nbytes >= LEAST_REUSED}
+    reused -= set(taking.leaves)
     leaves = [(place, int(slot in reused)) for slot, place in enumerate(known.leaves)]
     words.kept.append(known.device)
     return words.filled(READY, entry | {

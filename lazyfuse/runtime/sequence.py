@@ -8,7 +8,7 @@ piece of new memory, which later slots of the same size take over when it is fre
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, NamedTuple
 
@@ -58,31 +58,35 @@ class UnknownError(Exception):
     """A plan that is no such sequence."""
 
 
-def sequence(plan: Plan, backend: Backend, constants: Items[Any] | None) -> Sequence | None:
+def sequence(
+    plan: Plan, backend: Backend, constants: Items[Any] | None, taken: Container[int] = ()
+) -> Sequence | None:
     """The kernels of a plan with the scalars fixed, or as they are (None); None for plans with
     other steps, and for backends that fix no scalars. Waves run step by step where all memory fits
-    in a cache."""
+    in a cache. `taken`: leaves whose memory results may take, as the plan says; such results are
+    ~number of the leaf."""
     try:
-        found = _Builder(plan, backend, constants, {}).built()
+        found = _Builder(plan, backend, constants, taken, {}).built()
         if plan.waves and sum(found.memory) > getattr(backend, "band_bytes", 0):
-            found = _Builder(plan, backend, constants, plan.waves).built()
+            found = _Builder(plan, backend, constants, taken, plan.waves).built()
     except UnknownError:
         return None
     outputs = found.outputs
-    if len(set(outputs)) < len(outputs) or any(piece < 0 for piece in outputs):
-        return None
-    return found
+    is_known = all(piece >= 0 or ~piece in taken for piece in outputs)
+    return found if is_known and len(set(outputs)) == len(outputs) else None
 
 
 class _Memory:
-    """Where each slot lies: `places` has the number of a leaf, or ~number of new memory."""
+    """Where each slot lies: `places` has the number of a leaf, or ~number of new memory. `given`:
+    the bytes of leaves that results may take."""
 
-    def __init__(self, leaves: int) -> None:
+    def __init__(self, leaves: int, given: Mapping[int, int]) -> None:
         self.places = {slot: slot for slot in range(leaves)}
+        self._given = given
         self.sizes: list[int] = []
         self.donations = 0
         self._free: dict[int, list[int]] = defaultdict(list)
-        self._users: Counter[int] = Counter()
+        self._users = Counter(range(leaves))
 
     def take(self, nbytes: int) -> int:
         """Memory that nobody needs."""
@@ -92,9 +96,11 @@ class _Memory:
         return self._free[nbytes].pop()
 
     def may_reuse(self, slot: int, nbytes: int) -> bool:
-        """Whether memory of so many bytes, and no leaf's, is needed by this slot alone."""
+        """Whether memory of so many bytes, and no leaf's that is not given, is needed by this slot
+        alone."""
         place = self.places[slot]
-        return place < 0 and self.sizes[~place] == nbytes and self._users[place] == 1
+        size = self.sizes[~place] if place < 0 else self._given.get(place)
+        return size == nbytes and self._users[place] == 1
 
     def share(self, slot: int, place: int) -> None:
         self.places[slot] = place
@@ -116,11 +122,13 @@ class _Builder:
         plan: Plan,
         backend: Backend,
         constants: Items[Any] | None,
+        taken: Container[int],
         waves: Mapping[int, Wave],
     ) -> None:
         self._plan, self._backend, self._constants = plan, backend, constants
         self._waves = waves
-        self._memory = _Memory(plan.leaves)
+        given = {leaf: plan.slots[leaf].nbytes for leaf in range(plan.leaves) if leaf in taken}
+        self._memory = _Memory(plan.leaves, given)
         self._steps: list[Step] = []
         self._read = self._written = 0
 
@@ -162,13 +170,13 @@ class _Builder:
         renewals = [step for step in steps if isinstance(step, Renew)]
         first, memory = renewals[0], self._memory
         rooms = rooms_of(first, launches[0], len(wave.sources))
-        if rooms is None:
-            raise UnknownError
         places: list[tuple[int, int]] = []
         for slot, own in wave.sources:
             source = memory.places[slot]
             stays = own and memory.may_reuse(slot, first.nbytes)
             places.append((source if stays else memory.take(first.nbytes), source))
+            if rooms.pieces is None and not stays:
+                self._copy(first, *places[-1])
             self._count_copied(0 if stays else first.kept_bytes)
         for renewal, room in zip(renewals, wave.rooms, strict=True):
             memory.share(renewal.target, places[room][0])
@@ -208,13 +216,17 @@ class _Builder:
                 memory.share(step.target, memory.places[base])
                 return
         memory.share(step.target, memory.take(step.nbytes))
+        if base is not None and step.kept:
+            self._copy(step, memory.places[step.target], memory.places[base])
+            self._count_copied(step.kept_bytes)
+
+    def _copy(self, step: Renew, target: int, source: int) -> None:
+        """Add a step that copies what a write leaves."""
         pieces = pieces_of(step.kept, int(step.dtype[1:]))
         if pieces is None:
             raise UnknownError
-        if base is not None and len(pieces):
-            places = memory.places[step.target], memory.places[base]
-            self._steps.append(Step(None, places, step, pieces))
-            self._count_copied(step.kept_bytes)
+        if len(pieces):
+            self._steps.append(Step(None, (target, source), step, pieces))
 
     def _count_copied(self, nbytes: int) -> None:
         self._read, self._written = self._read + nbytes, self._written + nbytes

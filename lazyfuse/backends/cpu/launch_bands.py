@@ -110,8 +110,9 @@ class Bands:
         """Parameters, and jobs in the memory of the first launch."""
         edges, rooms = self._edges(helpers), range(self._rooms.number)
         runs = [launch.for_bands(edges[1]) for launch in self._launches]
-        pieces = self._rooms.pieces.ctypes.data
-        copies = (ctypes.c_int64 * (_WORDS * len(rooms)))(*(0, 0, pieces) * len(rooms))
+        pieces = self._rooms.pieces
+        address = 0 if pieces is None else pieces.ctypes.data
+        copies = (ctypes.c_int64 * (_WORDS * len(rooms)))(*(0, 0, address) * len(rooms))
         inner, between = self._spans(edges)
         bands = [
             self._copies(low, high, ctypes.addressof(copies)) + self._rows_of(runs, spans)
@@ -153,6 +154,8 @@ class Bands:
     def _copies(self, low: int, high: int, params: int) -> list[Row]:
         """The copies of a band: of all that its launches may read, so that threads need not wait
         for each other, and the bands beside it copy some of the same."""
+        if self._rooms.pieces is None:
+            return []
         first, last = self._rooms.near(low, high, max(*self._lags, 0) + 1)
         if low == 0:
             first = 0

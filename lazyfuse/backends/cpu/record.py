@@ -18,6 +18,7 @@ from lazyfuse.backends.cpu import (
     record_perform_text,
     record_results_text,
     record_rows_text,
+    record_taking_text,
     record_text,
     record_trace_text,
     record_views_text,
@@ -71,6 +72,7 @@ def text(places: Mapping[str, int]) -> str:
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_cuts_text.CUTS, record_rows_text.ROWS,
         record_trace_text.TRACE, record_attach_text.ATTACH, record_flush_text.FLUSH,
+        record_taking_text.TAKING,
         record_perform_text.PERFORM,
     )  # fmt: skip
     own = {

@@ -3,13 +3,15 @@
 lf_flushed(nodes, device, options)   compute a list of pending nodes, each there once
 
 It gives True when that is done. When conditions were met that somebody wants to hear of, it gives
-what `lf_traced` gives, and after that what was known of the plan, the CPU's flags, and the list of
-results, which are attached to nothing so far. Else it gives what `lf_traced` gives, or None where
-another run was completed meanwhile, by a finalizer or a signal handler; and has changed nothing.
+what `lf_traced` gives, and after that what was known of the plan, the CPU's flags, the list of
+results, which are attached to nothing so far, and whether they have the memory of leaves. Else it
+gives what `lf_traced` gives, or None where another run was completed meanwhile, by a finalizer or
+a signal handler; and has changed nothing.
 
 What it knows of plans, `runtime/ready.py` has written: by the structure of a trace a tuple whose
 first item is an array of the words READY. Where `perform` is null, `entry` is a Python function
-that runs the plan on another device.
+that runs the plan on another device. `taking` runs it in the memory of dead leaves, which the
+results take, where that can be (`record_taking_text.py`).
 """
 
 #: Places of the words.
@@ -17,7 +19,8 @@ READY = {
     name: place
     for place, name in enumerate((
         "perform", "entry", "options", "device", "leaf_count", "leaves", "constant_count",
-        "constants", "output_count", "sizes", "memory_count",
+        "constants", "output_count", "sizes", "memory_count", "taking", "taken", "watched_count",
+        "watched", "readers",
     ))
 }  # fmt: skip
 #: Of a leaf: its place in the trace, and whether its memory is better reused when it is dead.
@@ -232,10 +235,13 @@ define internal ptr @run(ptr %found, ptr %traced, i64 %started) {{
 perform:
   %numbers = getelementptr ptr, ptr %memory, i64 %leaf_count
   call void @take_numbers(ptr %words, ptr %nodes, ptr %numbers)
+  %takes = call i1 @may_take(ptr %words, ptr %nodes, ptr %memory)
   call void @resume()
-  %memory_count = call i64 @word(ptr %words, i64 {ready_memory_count})
+  %output_count = call i64 @word(ptr %words, i64 {ready_output_count})
+  %new_count = call i64 @word(ptr %words, i64 {ready_memory_count})
+  %memory_count = select i1 %takes, i64 %output_count, i64 %new_count
   %outputs = alloca ptr, i64 %memory_count
-  %met = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs)
+  %met = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs, i1 %takes)
   %unmet = icmp eq i64 %met, 0
   br i1 %unmet, label %check, label %other
 other:
@@ -248,6 +254,11 @@ ask:
 check:
   %is_wanted = phi i32 [ 0, %perform ], [ %wanted, %ask ]
   %is_told = icmp eq i32 %is_wanted, 1
+  br i1 %takes, label %keep, label %listen
+keep:  ; the operands are gone: these are the results, whatever has happened meanwhile
+  call void @stop()
+  br label %choose
+listen:
   br i1 %is_told, label %compare, label %hear
 hear:
   call void @hear_signals(ptr %raised)
@@ -285,7 +296,6 @@ fail:
 finish:
   call void @add_run()
   call void @see(ptr %nodes)
-  %output_count = call i64 @word(ptr %words, i64 {ready_output_count})
   %sizes = call ptr @address(ptr %words, i64 {ready_sizes})
   br label %next
 next:
@@ -299,7 +309,8 @@ one:
   %own = call ptr @get(ptr %node, i64 {node_buffer})
   %no_own = call ptr @none()
   %is_pending = icmp eq ptr %own, %no_own
-  br i1 %is_pending, label %attach, label %late
+  %is_valid = or i1 %is_pending, %takes
+  br i1 %is_valid, label %attach, label %late
 late:
   call void @let_go(ptr %result)
   br label %more
@@ -323,13 +334,12 @@ done:
   ret ptr %answered
 
 tell:
-  %told_count = call i64 @word(ptr %words, i64 {ready_output_count})
   %results = call ptr @PyList_New(i64 0)
   %no_results = icmp eq ptr %results, null
   br i1 %no_results, label %lose, label %each
 each:
   %j = phi i64 [ 0, %tell ], [ %j_after, %add ]
-  %is_full = icmp sge i64 %j, %told_count
+  %is_full = icmp sge i64 %j, %output_count
   br i1 %is_full, label %give, label %add
 add:
   %item = call ptr @address(ptr %outputs, i64 %j)
@@ -340,8 +350,12 @@ give:
   %flags = call ptr @PyLong_FromLong(i64 %met)
   %structure = call ptr @tuple_item(ptr %traced, i64 1)
   %plain = call ptr @tuple_item(ptr %traced, i64 2)
-  %answer = call ptr (i64, ...) @PyTuple_Pack(i64 6, ptr %nodes, ptr %structure, ptr %plain,
-                                              ptr %found, ptr %flags, ptr %results)
+  %true_here = call ptr @object(i64 {TRUE})
+  %false = call ptr @object(i64 {FALSE})
+  %taken_memory = select i1 %takes, ptr %true_here, ptr %false
+  %answer = call ptr (i64, ...)
+    @PyTuple_Pack(i64 7, ptr %nodes, ptr %structure, ptr %plain, ptr %found, ptr %flags,
+                  ptr %results, ptr %taken_memory)
   call void @Py_DecRef(ptr %flags)
   call void @Py_DecRef(ptr %results)
   br label %lose
