@@ -58,6 +58,18 @@ def _part(np: Any, held: dict[str, Any], turn: int) -> None:
     held["x"][3:-5] *= 1.5 - turn
 
 
+def _measured(np: Any, held: dict[str, Any], turn: int) -> None:
+    """Other results have memory of their own."""
+    held["x"] = held["x"] * 0.5 + turn
+    held["v"] = (held["x"] * held["y"]).max()
+
+
+def _between(np: Any, held: dict[str, Any], turn: int) -> None:
+    """What is needed between two kernels has memory of its own, too."""
+    held["x"] -= turn
+    held["v"] = (np.cumsum(held["x"] * held["y"])[::-1] - np.cumsum(held["y"] + 1)).max()
+
+
 def _apart(np: Any, held: dict[str, Any], turn: int) -> None:
     """Stored for nobody else: one kernel writes, the next one too."""
     held["x"][::2] += turn
@@ -75,6 +87,8 @@ PROGRAMS: dict[str, tuple[Turn, tuple[str, ...]]] = {
     "anew": (_anew, ("x",)),
     "two": (_two, ("x", "v")),
     "part": (_part, ("x",)),
+    "measured": (_measured, ("x",)),
+    "between": (_between, ("x",)),
     "apart": (_apart, ("x",)),
     "wave": (_wave, ("x",)),
 }
@@ -92,7 +106,7 @@ def test_taken(name: str, threads: int, flushes: list[str]) -> None:
         for number in range(TURNS):
             turn(host, wanted, number)
             turn(lf, held, number)
-            lf.materialize(*(held[each] for each in names))
+            lf.materialize(*(held[each] for each in names), held["v"])
             places.add(frozenset(_address(held[each]) for each in names))
             for each, values in wanted.items():
                 _assert_same(values, held[each])

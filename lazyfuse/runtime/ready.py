@@ -24,7 +24,7 @@ from lazyfuse.runtime.repeats import may_stay
 from lazyfuse.runtime.replay_code import decoded, hire, layout, load
 from lazyfuse.runtime.replay_numbers import is_written
 from lazyfuse.runtime.replay_run import Result, Run, Words, prepare
-from lazyfuse.runtime.sequence import sequence
+from lazyfuse.runtime.sequence import Sequence, sequence
 from lazyfuse.runtime.trace import Trace
 
 #: Times that Python runs a plan before it is written down, which takes as long as thirty runs by
@@ -41,8 +41,8 @@ LEAST_REUSED = 16 << 20
 
 class Ready(NamedTuple):
     """A plan in words, and what they refer to. `epoch` is that of the kernel cache; `helpers` the
-    workers that take part; `taken` the leaves whose memory a run takes for its results, if they
-    are dead, in the order of these."""
+    workers that take part; `taken` the leaves whose memory a run takes for results, if they
+    are dead."""
 
     words: Any
     kept: Words
@@ -125,37 +125,48 @@ def _elsewhere(pending: Trace, known: Known, options: Options) -> Ready | None:
 
 
 class _Taking(NamedTuple):
-    """How a plan runs whose results all take the memory of dead leaves, in the order of the
-    results. The leaves are dead if none of the `watched` nodes, by their places in the trace, is
-    held, and these have no more readers together."""
+    """How a plan runs whose results take the memory of dead leaves: of each result the leaf, -1
+    for new memory. The leaves are dead if none of the `watched` nodes, by their places in the
+    trace, is held, and these have no more readers together."""
 
     known: Known
     run: Run | None = None
-    leaves: Items[int] = ()
+    taken: Items[int] = ()
     watched: Items[int] = ()
     readers: int = 0
 
 
 def _taking(pending: Trace, known: Known, options: Options, run: Run) -> _Taking:
-    """No run where something needs other memory: who asks for that may be interrupted, and the
-    leaves could be gone then."""
-    given = {slot for slot, _ in _reused(known.plan)}
-    constants = [pending.nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
-    steps = sequence(known.plan, session.backend("cpu"), constants, given) if given else None
-    if steps is None or steps.memory or not steps.outputs:
+    """No run where kernels need scratch memory: that may not be there, and leaves could be gone
+    then."""
+    steps = _sequence_taking(pending, known)
+    launches = None if steps is None else prepare(steps, options.threads)
+    if steps is None or launches is None or any(launch.scratch for launch in launches):
         return _Taking(known)
-    launches = prepare(steps, options.threads)
-    if launches is None or any(launch.scratch for launch in launches):
-        return _Taking(known)
-    leaves = [~output for output in steps.outputs]
-    places = [known.leaves[leaf] for leaf in leaves]
+    taken = [max(~piece, -1) for piece in steps.outputs]
+    places = [known.leaves[leaf] for leaf in taken if leaf >= 0]
     for place, node in enumerate(pending.nodes):
         if place >= len(pending.outputs) and node.buffer is None and type(node) is not Const:
             places.append(place)
     watched = {pending.nodes[place] for place in places}
     readers = sum(src in watched for node in pending.nodes for src in node.srcs)
-    taking = run._replace(sequence=steps, launches=launches, results=[])
-    return _Taking(known, taking, leaves, places, readers)
+    results = [run.results[number] for number, leaf in enumerate(taken) if leaf < 0]
+    taking = run._replace(sequence=steps, launches=launches, results=results)
+    return _Taking(known, taking, taken, places, readers)
+
+
+def _sequence_taking(pending: Trace, known: Known) -> Sequence | None:
+    """The kernels of a plan whose results take the memory of leaves, and nothing else does: what
+    is between two kernels would take that of leaves that are held."""
+    constants = [pending.nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
+    given = {slot for slot, _ in _reused(known.plan)}
+    while given:
+        steps = sequence(known.plan, session.backend("cpu"), constants, given)
+        taken = set() if steps is None else {~piece for piece in steps.outputs if piece < 0}
+        if taken == given:
+            return steps
+        given &= taken
+    return None
 
 
 def _in_words(perform: int, run: Run, taking: _Taking, options: Options, epoch: int) -> Ready:
@@ -166,14 +177,16 @@ def _in_words(perform: int, run: Run, taking: _Taking, options: Options, epoch: 
         helpers = max(helpers, taking.run.helpers)
         own |= {
             "taking": _entry(words, taking.run),
-            "taken": words.table([taking.leaves]),
+            "taking_count": len(taking.run.sequence.memory),
+            "taken": words.table([taking.taken]),
             "watched_count": len(taking.watched),
             "watched": words.table([taking.watched]),
             "readers": taking.readers,
         }
     sizes = [id(result.nbytes) for result in run.results]
     record = _record(words, own, taking, options, sizes)
-    return Ready(record, words, taking.known, options, epoch, helpers, taking.leaves)
+    taken = [leaf for leaf in taking.taken if leaf >= 0]
+    return Ready(record, words, taking.known, options, epoch, helpers, taken)
 
 
 def _entry(words: Words, run: Run) -> int:
@@ -193,7 +206,7 @@ def _record(
 
     known = taking.known
     reused = {slot for slot, nbytes in _reused(known.plan) if nbytes >= LEAST_REUSED}
-    reused -= set(taking.leaves)
+    reused -= set(taking.taken)
     leaves = [(place, int(slot in reused)) for slot, place in enumerate(known.leaves)]
     words.kept.append(known.device)
     return words.filled(READY, entry | {

@@ -112,11 +112,11 @@ class Words:
         """The words of an entry that runs kernels; `is_memory(argument)`: whether the memory of
         an argument is the engine's."""
         sequence = run.sequence
-        between = sorted(set(range(len(sequence.memory))) - set(sequence.outputs))
+        between = sequence.between
         memory = [_memory(sequence.memory[piece]) for piece in between]
         self.kept += [run, memory]
         rows = [item.row for item in (*run.results, *memory)]
-        order = {piece: number for number, piece in enumerate((*sequence.outputs, *between))}
+        order = {piece: number for number, piece in enumerate((*sequence.made, *between))}
 
         def operand(place: int) -> tuple[int, int]:
             """What machine code calls an operand: its role, and its number."""

@@ -34,8 +34,9 @@ class Step(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """`memory`: the bytes of each piece of new memory. `outputs`: the pieces of the results.
-    `read`, `written`: bytes. `donations`: operands whose memory a result takes."""
+    """`memory`: the bytes of each piece of new memory. `outputs`: the pieces of the results, or
+    ~number of the leaf whose memory one takes. `read`, `written`: bytes. `donations`: operands
+    whose memory a result takes."""
 
     steps: tuple[Step, ...]
     memory: tuple[int, ...]
@@ -47,6 +48,16 @@ class Sequence(NamedTuple):
     @property
     def copies(self) -> int:
         return sum(step.pieces is not None for step in self.steps)
+
+    @property
+    def made(self) -> list[int]:
+        """The pieces of the results that have new memory."""
+        return [piece for piece in self.outputs if piece >= 0]
+
+    @property
+    def between(self) -> list[int]:
+        """The pieces that are no result's."""
+        return sorted(set(range(len(self.memory))) - set(self.outputs))
 
     @property
     def launches(self) -> int:
@@ -63,8 +74,7 @@ def sequence(
 ) -> Sequence | None:
     """The kernels of a plan with the scalars fixed, or as they are (None); None for plans with
     other steps, and for backends that fix no scalars. Waves run step by step where all memory fits
-    in a cache. `taken`: leaves whose memory results may take, as the plan says; such results are
-    ~number of the leaf."""
+    in a cache. `taken`: leaves whose memory results may take, as the plan says."""
     try:
         found = _Builder(plan, backend, constants, taken, {}).built()
         if plan.waves and sum(found.memory) > getattr(backend, "band_bytes", 0):
@@ -133,7 +143,7 @@ class _Builder:
         self._read = self._written = 0
 
     def built(self) -> Sequence:
-        """The whole sequence; an output that is a leaf is negative."""
+        """The whole sequence; also with leaves that are outputs as they are."""
         done, memory = 0, self._memory
         while done < len(self._plan.steps):
             wave = self._waves.get(done)

@@ -77,6 +77,8 @@ def text(places: Mapping[str, int]) -> str:
     )  # fmt: skip
     own = {
         **{f"ready_{name}": place for name, place in record_flush_text.READY.items()},
+        **{f"given_{name}": place for name, place in record_taking_text.GIVEN.items()},
+        "given_count": len(record_taking_text.GIVEN),
         **record_cuts_text.TABLE,
         "leaf_words": record_flush_text.LEAF_WORDS,
         "few_nodes": record_trace_text.FEW_NODES,

@@ -19,8 +19,8 @@ READY = {
     name: place
     for place, name in enumerate((
         "perform", "entry", "options", "device", "leaf_count", "leaves", "constant_count",
-        "constants", "output_count", "sizes", "memory_count", "taking", "taken", "watched_count",
-        "watched", "readers",
+        "constants", "output_count", "sizes", "memory_count", "taking", "taking_count", "taken",
+        "watched_count", "watched", "readers",
     ))
 }  # fmt: skip
 #: Of a leaf: its place in the trace, and whether its memory is better reused when it is dead.
@@ -235,13 +235,19 @@ define internal ptr @run(ptr %found, ptr %traced, i64 %started) {{
 perform:
   %numbers = getelementptr ptr, ptr %memory, i64 %leaf_count
   call void @take_numbers(ptr %words, ptr %nodes, ptr %numbers)
-  %takes = call i1 @may_take(ptr %words, ptr %nodes, ptr %memory)
   call void @resume()
   %output_count = call i64 @word(ptr %words, i64 {ready_output_count})
-  %new_count = call i64 @word(ptr %words, i64 {ready_memory_count})
-  %memory_count = select i1 %takes, i64 %output_count, i64 %new_count
+  %memory_count = call i64 @word(ptr %words, i64 {ready_memory_count})
   %outputs = alloca ptr, i64 %memory_count
-  %met = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs, i1 %takes)
+  %met_there = call i64 @taking(ptr %words, ptr %nodes, ptr %memory, ptr %numbers, ptr %outputs,
+                                i64 %started)
+  %takes = icmp ne i64 %met_there, -2
+  br i1 %takes, label %performed, label %anew
+anew:
+  %met_anew = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs)
+  br label %performed
+performed:
+  %met = phi i64 [ %met_there, %perform ], [ %met_anew, %anew ]
   %unmet = icmp eq i64 %met, 0
   br i1 %unmet, label %check, label %other
 other:
@@ -252,7 +258,7 @@ ask:
   %unasked = icmp slt i32 %wanted, 0
   br i1 %unasked, label %leave, label %check
 check:
-  %is_wanted = phi i32 [ 0, %perform ], [ %wanted, %ask ]
+  %is_wanted = phi i32 [ 0, %performed ], [ %wanted, %ask ]
   %is_told = icmp eq i32 %is_wanted, 1
   br i1 %takes, label %keep, label %listen
 keep:  ; the operands are gone: these are the results, whatever has happened meanwhile

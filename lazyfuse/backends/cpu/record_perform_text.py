@@ -4,20 +4,16 @@ PERFORM = """
 ; runs a plan, as `lf_perform` of `replay_results_text.py`. A Python function is given the memory
 ; of leaves and then the numbers, which follow it, and gives a tuple of the results; or None where
 ; the engine has to run the plan
-define internal i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs, i1 %takes) {{
+define internal i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs) {{
   %function = call ptr @address(ptr %words, i64 {ready_perform})
   %entry = call ptr @address(ptr %words, i64 {ready_entry})
   %count = call i64 @word(ptr %words, i64 {ready_memory_count})
   %is_elsewhere = icmp eq ptr %function, null
   br i1 %is_elsewhere, label %clear, label %kernels
 kernels:
-  br i1 %takes, label %take_over, label %anew
-anew:
-  %met = call i64 %function(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs)
+  %met = call i64 %function(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs, ptr null,
+                            ptr null)
   ret i64 %met
-take_over:
-  %met_there = call i64 @performed_there(ptr %words, ptr %memory, ptr %numbers, ptr %outputs)
-  ret i64 %met_there
 clear:
   %k = phi i64 [ 0, %0 ], [ %k_after, %empty ]
   %is_clear = icmp sge i64 %k, %count

@@ -259,7 +259,9 @@ PERFORM = """
 ; run the kernels of an entry on memory of the engine: the conditions met, as the CPU's flags; -1
 ; for an exception, and -2 where Python has to do it, before anything has happened. `outputs` gets
 ; the references of the results and of what is needed between kernels, also with an exception.
-define i64 @lf_perform(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs) {
+; `may(given)` says, when Python has made memory, whether kernels may run; null: they may
+define i64 @lf_perform(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs, ptr %may,
+                       ptr %given) {
   %count = get i64 %entry[MEMORY_COUNT]
   call void @clear(ptr %outputs, i64 %count)
   %helpers = get i64 %entry[HELPERS]
@@ -273,7 +275,13 @@ convert:
   br i1 %is_taken, label %allocate, label %python
 allocate:
   %is_ready = call i1 @allocate(ptr %entry, ptr %outputs)
-  br i1 %is_ready, label %launch, label %fail
+  br i1 %is_ready, label %ask, label %fail
+ask:
+  %is_free = icmp eq ptr %may, null
+  br i1 %is_free, label %launch, label %check
+check:
+  %holds = call i1 %may(ptr %given)
+  br i1 %holds, label %launch, label %python
 launch:
   %met = call i64 @launches(ptr %entry, ptr %memory, ptr %outputs, ptr %values)
   %failed = icmp slt i64 %met, 0
