@@ -27,6 +27,7 @@ import llvmlite.binding as llvm
 from lazyfuse.backends.cpu.compiler import IN_ORDER
 from lazyfuse.backends.cpu.host import Host
 from lazyfuse.forks import Turn, guarded, renewed
+from lazyfuse.interrupts import leave_python
 
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
 #: addresses as they are written take as long to run, within 2 %. Hoisting of constants finds
@@ -148,6 +149,7 @@ def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 
 def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
     """`machine.emit_object(module)`, which takes most of the time, without llvmlite's lock."""
+    leave_python()
     library = llvm.ffi.lib
     emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if emit is None:  # another llvmlite
