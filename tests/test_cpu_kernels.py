@@ -335,6 +335,9 @@ def test_load_from_binary() -> None:
     compiled = BACKEND.compile(kernel, "softmax")
     loaded = BACKEND.load(kernel, "softmax", compiled.binary)
     assert loaded.source == compiled.source
+    programs = [each._program for each in (loaded, compiled)]
+    assert programs[0].lanes == programs[1].lanes
+    assert programs[0].ns_per_point == programs[1].ns_per_point > 0
     x = BACKEND.from_host(values("f4", (6, 50)))
     outs = [BACKEND.allocate(x.nbytes) for _ in range(2)]
     for executable, out in zip((compiled, loaded), outs, strict=True):
