@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -82,9 +82,19 @@ def attempted(functions: Sequence[Callable[[], _R]], threads: int) -> list[_R | 
 
 
 def meanwhile(function: Callable[[], object]) -> None:
-    """Have something done while a thread waits for what others call, or at `catch_up`: what is
-    worth doing, and missed by nobody when it fails."""
+    """Have something done while a thread waits for what others call, from the moment at which that
+    needs no Python (`leave_python`), or at `catch_up`: what is worth doing, and missed by nobody
+    when it fails."""
     _postponed.append(function)
+
+
+def leave_python() -> None:
+    """Say that what this thread calls now is long and leaves Python to others."""
+    _leaving.get(threading.get_ident(), _nothing)()
+
+
+def _nothing() -> None:
+    """What is said to nobody."""
 
 
 def catch_up() -> None:
@@ -141,6 +151,8 @@ _HAS_MORE = 4
 
 
 _postponed: deque[Callable[[], object]] = deque()
+#: What tells those who wait for a thread, by its number, that it leaves Python to them.
+_leaving: dict[int, Callable[[], None]] = {}
 
 
 def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
@@ -149,7 +161,9 @@ def _together(functions: Sequence[Callable[[], _R]]) -> list[_R]:
     try:
         for call in calls:
             call.start()
-        catch_up()
+        if _postponed:
+            calls[0].wait_to_leave()
+            catch_up()
         for call in calls:
             call.wait()
     except BaseException as error:  # behind a start, what was put off, or where a `wait` begins
@@ -177,6 +191,10 @@ class _Call(Generic[_R]):
         self._maker: dict[str, int] = {}
         self._is_done = threading.Lock()
         self._is_done.acquire()
+        self._has_left = threading.Lock()
+        self._has_left.acquire()
+        #: Who may still release that, once.
+        self._leaves = [self._has_left.release]
         self._sign: Callable[[], _Sign | None] = lambda: None
         self._process = os.getpid()
         self._results: list[_R] = []
@@ -202,11 +220,26 @@ class _Call(Generic[_R]):
     def _make(self, signs: list[_Sign]) -> None:
         """Make it in a thread, unless somebody else has begun."""
         sign = signs.pop()  # noqa: F841  # as long as this runs
-        if self.begins():
-            try:
-                self._go_on()
-            finally:
-                self._is_done.release()
+        own = threading.get_ident()
+        try:
+            if self.begins():
+                _leaving[own] = self._leave
+                try:
+                    self._go_on()
+                finally:
+                    self._is_done.release()
+        finally:
+            _leaving.pop(own, None)
+            self._leave()
+
+    def _leave(self) -> None:
+        """Let who waits do something else."""
+        with suppress(IndexError):
+            self._leaves.pop()()
+
+    def wait_to_leave(self) -> None:
+        """Wait until what is called leaves Python to others, or is over; not for long."""
+        self._has_left.acquire(timeout=_LONG)
 
     def _go_on(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -334,6 +335,9 @@ def test_load_from_binary() -> None:
     compiled = BACKEND.compile(kernel, "softmax")
     loaded = BACKEND.load(kernel, "softmax", compiled.binary)
     assert loaded.source == compiled.source
+    programs = [each._program for each in (loaded, compiled)]
+    assert programs[0].lanes == programs[1].lanes
+    assert programs[0].ns_per_point == programs[1].ns_per_point > 0
     x = BACKEND.from_host(values("f4", (6, 50)))
     outs = [BACKEND.allocate(x.nbytes) for _ in range(2)]
     for executable, out in zip((compiled, loaded), outs, strict=True):
@@ -387,3 +391,26 @@ def test_target_machines_are_kept() -> None:
         assert one is not other
     with jit._machine(2) as again:
         assert again is one or again is other
+
+
+def test_only_arithmetic_is_kept_apart_from_selects() -> None:
+    """Memory, scalars and what another select has given were, too: a third of Mandelbrot's body.
+    A select under the same condition, or its opposite, still is."""
+
+    def fences(write: Callable[[Value, Value, Value], Value]) -> int:
+        body = Body()
+        x, number = load(body, "f8", 0), body.emit("scalar", "f8", attr=0)
+        chosen = write(x > 0.0, x, number)
+        kernel = elementwise(body, [("in", "f8", "1"), ("out", "f8", "1")], {1: chosen}, ["f8"])
+        text = emit(kernel, BACKEND.compiler.features, brief=True)  # with one copy of the body
+        return text.partition("@lf_kernel")[2].count("@llvm.arithmetic.fence")
+
+    def where(condition: Value, x: Value, y: Value) -> Value:
+        return select(condition, x, y, heard=True)
+
+    assert fences(lambda c, x, n: where(c, x, n)) == 0
+    assert fences(lambda c, x, n: where(c, x * x, x + n)) == 2
+    assert fences(lambda c, x, n: where(x.eq(0.0), where(c, x * x, n), x)) == 1
+    assert fences(lambda c, x, n: where(c, x, where(c, n, x * x))) == 2
+    assert fences(lambda c, x, n: where(c, x, where(~c, n, x * x))) == 2
+    assert fences(lambda c, x, n: where(~c, x, where(c, n, x * x))) == 2

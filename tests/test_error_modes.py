@@ -368,6 +368,10 @@ def test_both_sides_of_where_speak(dtype: str) -> None:
         lambda np, a: np.where(a > 0, a / a, 0),
         lambda np, a: np.where(a > 0, np.sqrt(a.real - 1), 0),
         lambda np, a: np.where(a < 5, a * 60000 * 1e34 * 1e290, 0),
+        lambda np, a: np.where(a > 1, a, np.where(a > 0, a, 1 / a)),
+        lambda np, a: np.where(a > 0, np.where(a > 0, a, 1 / a), a),
+        lambda np, a: np.where(~(a > 0), a, np.where(a > 0, 1 / a - 1 / a, a)),
+        lambda np, a: np.where(a > 0, np.where(~(a > 0), 1 / a, 2.0), a),
     ):
         for count in (3, 50):
             check_warnings(program, host.arange(count).astype(dtype))

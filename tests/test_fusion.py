@@ -316,3 +316,31 @@ def test_copies_of_maps_have_all_that_nodes_have() -> None:
         if name not in ("srcs", "handle"):
             assert getattr(copy, name) is getattr(node, name), name
     assert copy.srcs == node.srcs[::-1] and copy.handle is None and type(copy) is type(node)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_merged_graphs_keep_their_order(is_deep: bool) -> None:
+    """They are not walked again: the verifier, which walks them, agrees, and refuses another
+    order."""
+    from lazyfuse.errors import VerifyError
+    from lazyfuse.ir.graph import Graph, topological
+    from lazyfuse.ir.verify import verify_graph
+    from lazyfuse.passes.dedup import dedup
+
+    lf = oracle.lf
+    with lf.options(eager_size=0, cold_size=0):
+        x, y = lf.asarray(host.arange(12.0)), lf.asarray(host.arange(12.0) + 0.5)
+        lf.materialize(x, y)
+        total = y - x
+        for _ in range(6 if is_deep else 1):
+            total = (y + x * y) * total + (x * y + 1.0) * (y + x * y) - (y - x) * (y - x)
+        graph = Graph([(total * x)._read(), (y - x)._read()])
+        merged = dedup(graph)
+    assert len(merged.nodes) < len(graph.nodes)
+    assert merged.nodes == topological(merged.outputs)
+    verify_graph(merged)
+    merged.nodes.reverse()
+    merged.nodes.sort(key=lambda node: node.depth)
+    with pytest.raises(VerifyError, match="order"):
+        verify_graph(merged)

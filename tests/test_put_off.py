@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import lazyfuse as lf
 from lazyfuse import interrupts
-from lazyfuse.interrupts import catch_up, meanwhile, uninterrupted
+from lazyfuse.interrupts import catch_up, leave_python, meanwhile, uninterrupted
 from lazyfuse.runtime import plans, session
 
 pytestmark = [pytest.mark.engine, pytest.mark.cpu("a compiler in another thread")]
@@ -38,6 +39,27 @@ def test_it_is_done_while_others_work() -> None:
     catch_up()
     catch_up()
     assert done == ["fails", "ends", "left"]
+
+
+def test_it_begins_where_others_leave_python() -> None:
+    """It took the time of Python's lock from a compiler that still reads its text."""
+    done: list[str] = []
+    is_done = threading.Event()
+
+    def works() -> bool:
+        time.sleep(0.1)
+        done.append("works")
+        leave_python()
+        leave_python()
+        return is_done.wait(20.0)
+
+    def put_off() -> None:
+        done.append("put off")
+        is_done.set()
+
+    leave_python()  # nobody waits
+    meanwhile(put_off)
+    assert uninterrupted(works) and done == ["works", "put off"]
 
 
 def test_plans_are_written_while_kernels_are_compiled(

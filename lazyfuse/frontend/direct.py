@@ -15,11 +15,13 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
-from lazyfuse.frontend.convert import eager_size, limits, operand
+from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.small import KNOWN, SCALARS, lowered
 from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
-from lazyfuse.ir.node import Map
+from lazyfuse.ir.node import Map, Source
+from lazyfuse.ops.types import code
+from lazyfuse.runtime import session
 from lazyfuse.runtime.direct_records import chained
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
@@ -192,14 +194,22 @@ def _fits(number: float, dtype: str) -> bool:
     return known is not None and known[0] <= number <= known[1]
 
 
+def _sample(mark: Any) -> Operand:
+    """What stands for an operand: memory only of integers, which are looked at as exponents."""
+    if isinstance(mark, type):
+        return operand(mark(1))
+    if mark.kind not in "fc":
+        return operand(np.ones(_SAMPLE, mark))
+    kind = code(mark)
+    node = Source((_SAMPLE,), kind, (1,), "placeholder")
+    return Operand(kind, node, None, session.default_device())
+
+
 def _kernel(name: str, marks: Sequence[Any]) -> _Kernel | None:
     """The kernel of an op on arrays of dtypes and on numbers of Python types; None where it is
     not one kernel."""
-    operands = [
-        operand(mark(1) if isinstance(mark, type) else np.ones(_SAMPLE, mark)) for mark in marks
-    ]
     try:
-        node, device = elementwise.record(name, operands)
+        node, device = elementwise.record(name, [*map(_sample, marks)])
     except (TypeError, ValueError):
         return None  # which is said when the engine records it
     if type(node) is not Map or device != "cpu" or node.op.name != name:

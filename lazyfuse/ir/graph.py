@@ -37,16 +37,29 @@ class Graph:
                 users[src].append(node)
         return users
 
-    def rewrite(self, function: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
+    def rewrite(
+        self, function: Callable[[Node, tuple[Node, ...]], Node], *, merges: bool = False
+    ) -> Graph:
         """Rebuild bottom up: `function(node, new operands)` gives the new node.
-        The same graph if nothing changed."""
+        The same graph if nothing changed. `merges`: new nodes are copies, or one of several that
+        are equal, so that all of them are in the new graph, in the order of these."""
         new: dict[Node, Node] = {}
         changed = False
         for node in self.nodes:
             srcs = tuple([new[src] for src in operands_of(node)])
             new[node] = made = function(node, srcs)
             changed = changed or made is not node
-        return Graph([new[node] for node in self.outputs]) if changed else self
+        if not changed:
+            return self
+        outputs = [new[node] for node in self.outputs]
+        return _ordered(outputs, [*dict.fromkeys(new.values())]) if merges else Graph(outputs)
+
+
+def _ordered(outputs: Sequence[Node], nodes: list[Node]) -> Graph:
+    """The graph of outputs whose nodes are in order."""
+    made = object.__new__(Graph)
+    made.outputs, made.nodes = tuple(outputs), nodes
+    return made
 
 
 def operands_of(node: Node) -> tuple[Node, ...]:

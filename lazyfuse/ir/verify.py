@@ -7,7 +7,7 @@ Each raises VerifyError with the place that is wrong.
 from __future__ import annotations
 
 from lazyfuse.errors import VerifyError
-from lazyfuse.ir.graph import Graph, graph_text, is_leaf
+from lazyfuse.ir.graph import Graph, graph_text, is_leaf, topological
 from lazyfuse.ir.kernel import FIXED, PERIOD, ROW, Kernel, Lanes, Level, Phase, Role
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Map, Node, Reduce, Scan, Update, View
@@ -18,7 +18,8 @@ from lazyfuse.ops.shapes import Shape, broadcast, reduced, size_of
 
 
 def verify_graph(graph: Graph) -> None:
-    """Operands come first, shapes follow from operands, views stay inside their source."""
+    """Operands come first, nodes are in the order of a walk, shapes follow from operands, views
+    stay inside their source."""
     seen: set[Node] = set()
     for node in graph.nodes:
         if not all(src in seen for src in node.srcs):
@@ -28,6 +29,8 @@ def verify_graph(graph: Graph) -> None:
             problem = _node_problem(node)
             if problem:
                 _fail(f"{node}: {problem}", graph_text(graph))
+    if graph.nodes != topological(graph.outputs):  # those of `rewrite`, for instance
+        _fail("nodes are in another order than a walk's", graph_text(graph))
 
 
 def _node_problem(node: Node) -> str:

@@ -23,4 +23,4 @@ def dedup(graph: Graph) -> Graph:
             return node
         return seen.setdefault((node.signature, srcs), rebuilt(node, srcs))
 
-    return graph.rewrite(merge)
+    return graph.rewrite(merge, merges=True)

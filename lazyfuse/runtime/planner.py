@@ -79,7 +79,7 @@ def template(graph: Graph) -> tuple[Graph, list[Node]]:
         leaves.append(new)
         return new
 
-    return graph.rewrite(copy), leaves
+    return graph.rewrite(copy, merges=True), leaves
 
 
 class _Planner:
@@ -157,9 +157,10 @@ class _Planner:
         asked: dict[tuple[str, str], None] = {}
         for phase in kernel.phases:
             dtypes = [instr.dtype for instr in phase.body]
-            for instr in phase.body:
-                asked[instr.op, instr.dtype] = None
-                asked.update([((instr.op, dtypes[arg]), None) for arg in instr.args])
+            kinds = {(instr.op, instr.dtype, *[dtypes[arg] for arg in instr.args]): None
+                     for instr in phase.body}  # fmt: skip
+            for op, *known in kinds:
+                asked.update([((op, dtype), None) for dtype in known])
         missing = (each for each in asked if not self.backend.supports(*each))
         return " on ".join(next(missing, ()))
 
@@ -249,7 +250,9 @@ def _members(group: Group, stored: set[Node]) -> list[Node]:
 
 def kernel_name(nodes: Sequence[Node]) -> str:
     """A readable C identifier from the operations inside."""
-    names = [label(node).split("[")[0].replace(".", "_") for node in nodes]
-    shown = [name for name in names if name not in ("view", "const", "blank")]
-    short = shown if len(shown) <= 5 else [*shown[:2], f"{len(shown) - 4}_more", *shown[-2:]]
-    return "lf_" + "_".join(short)
+    shown = [node for node in nodes if node.kind not in ("view", "const", "blank")]
+    few = shown if len(shown) <= 5 else [*shown[:2], *shown[-2:]]
+    names = [label(node).split("[")[0].replace(".", "_") for node in few]
+    if few is not shown:
+        names.insert(2, f"{len(shown) - 4}_more")
+    return "lf_" + "_".join(names)

@@ -92,7 +92,10 @@ def _outputs(nodes: Sequence[Node], structure: tuple[object, ...]) -> dict[Node,
 
 def _candidates(nodes: Sequence[Node], structure: tuple[object, ...]) -> list[tuple[int, int]]:
     """The operations that may be stored, and their readers in the trace: large enough for the most
-    that is counted below, and of no more memory than an operand or a result."""
+    that is counted below, and of no more memory than an operand or a result. None where nothing is
+    costly: long loops of arithmetic."""
+    if not any(node.is_costly and node.buffer is None for node in nodes):
+        return []
     outputs = _outputs(nodes, structure)
     readers = Counter(src for node in nodes for src in node.srcs)
     most = _most_bytes(nodes, outputs)

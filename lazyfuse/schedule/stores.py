@@ -22,7 +22,7 @@ def required_stores(
     """The nodes that must be stored, in topological order; `extra` are asked for by the caller."""
     stored = {memory_of(node) for node in (*graph.outputs, *extra)}
     for node in graph.nodes:
-        if is_leaf(node):
+        if is_leaf(node) or fusion and type(node) is Map:  # which most nodes are
             continue
         if isinstance(node, Reduce | Scan | Update | Opaque) or (
             not fusion and isinstance(node, Map | Fill | Gather)

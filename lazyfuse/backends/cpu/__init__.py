@@ -16,6 +16,7 @@ reordered: the bits are NumPy's, and the same on one thread as on many.
 from __future__ import annotations
 
 import ctypes
+import marshal
 from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib import import_module
@@ -25,11 +26,13 @@ import numpy as np
 from lazyfuse.backends.base import Buffer, Executable
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share, zeros
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
+from lazyfuse.backends.cpu.emit_params import is_staged
 from lazyfuse.backends.cpu.emit_plan import exports, plan_phases
 from lazyfuse.backends.cpu.features import stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
+from lazyfuse.backends.cpu.launch_cut import Measures, measures
 from lazyfuse.backends.cpu.loader import dumped
 from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.backends.cpu.threads import Workers
@@ -59,10 +62,11 @@ class CpuExecutable:
         self.name = name
         self.binary = binary
         self._backend = backend
-        plans = plan_phases(kernel)
-        code = backend.compiler.link(binary, exports(kernel, plans))
+        *found, content = marshal.loads(binary)
+        plans = plan_phases(kernel) if is_staged(kernel) else ()
+        code = backend.compiler.link(content, exports(kernel, plans))
         self._program = Program(
-            kernel, plans, code, memory=backend.memory, workers=backend.workers
+            kernel, plans, Measures(*found), code, memory=backend.memory, workers=backend.workers
         )
 
     @cached_property
@@ -167,9 +171,10 @@ class CpuBackend:
             return None
 
     def _made(self, kernel: Kernel, *, brief: bool = False) -> tuple[str, bytes]:
-        """The text of a kernel and its code. Raises: Unsupported."""
+        """The text of a kernel and its code, with its measures. Raises: Unsupported."""
         source = uncollected(_emitted, kernel, self.compiler, brief=brief)
-        return source, dumped(self.compiler.compile(source, level=0 if brief else None))
+        code = dumped(self.compiler.compile(source, level=0 if brief else None))
+        return source, marshal.dumps((*measures(kernel, plan_phases(kernel)), code))
 
     def _linked(self, kernel: Kernel, name: str, source: str, binary: bytes) -> CpuExecutable:
         executable = CpuExecutable(self, kernel, name, binary)

@@ -152,10 +152,10 @@ class Site:
         match instr.op:
             case "load":
                 assert isinstance(instr.attr, int)
-                return self._load(instr.attr, instr.dtype)
+                return self._read(self._load(instr.attr, instr.dtype))
             case "scalar":
                 assert isinstance(instr.attr, int)
-                return self.writer.splats(self.scalar(instr.attr))
+                return self._read(self.writer.splats(self.scalar(instr.attr)))
             case "index":
                 assert isinstance(instr.attr, int)
                 return self._index(instr.attr)
@@ -164,6 +164,11 @@ class Site:
                 return self.finished(self, instr.attr)
             case _:
                 return self.writer.write(instr, [values[arg] for arg in instr.args])
+
+    def _read(self, value: Operand) -> Operand:
+        """A value that no arithmetic gives."""
+        self.writer.sources.read.update(value.names)
+        return value
 
     def _load(self, arg: int, dtype: str) -> Operand:
         if arg in self.tiles:

@@ -19,15 +19,9 @@ from typing import NamedTuple
 from lazyfuse.backends.base import Buffer, Scalar
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_class
 from lazyfuse.backends.cpu.compiler import Code
-from lazyfuse.backends.cpu.emit_params import (
-    is_staged,
-    lane_count,
-    params,
-    strided_axes,
-    walked,
-)
+from lazyfuse.backends.cpu.emit_params import is_staged, params, strided_axes, walked
 from lazyfuse.backends.cpu.emit_plan import PhasePlan
-from lazyfuse.backends.cpu.launch_cut import cut, memory_ns, moved_bytes, ns_per_point
+from lazyfuse.backends.cpu.launch_cut import Measures, cut, memory_ns, moved_bytes
 from lazyfuse.backends.cpu.launch_run import Block, Job, Run, ScalarSlots
 from lazyfuse.backends.cpu.launch_staged import StagedCalls, StagedProgram
 from lazyfuse.backends.cpu.launch_text import WORKERS
@@ -46,12 +40,13 @@ _POINTER = attrgetter("pointer")
 
 
 class Program:
-    """What all launches of a compiled kernel share."""
+    """What all launches of a compiled kernel share; `plans` are those of a staged one."""
 
     def __init__(
         self,
         kernel: Kernel,
         plans: Sequence[PhasePlan],
+        found: Measures,
         code: Code,
         *,
         memory: BufferPool,
@@ -66,12 +61,11 @@ class Program:
         places = ("8x" if role is Role.SCRATCH else "q" for role in roles)
         self.addresses = struct.Struct("<" + "".join(places))
         self.addresses_at = 8 * slots.pointers[0] if slots.pointers else 0
-        self.lanes = lane_count(kernel)
+        self.lanes, self.ns_per_point = found
         self.code = code  # unloaded when collected
         self.calls = code.compiler.calls
         self.staged = StagedProgram(kernel, plans, code) if is_staged(kernel) else None
         self.address = code.address("lf_kernel")
-        self.ns_per_point = ns_per_point(kernel, plans)
 
 
 class Prepared(NamedTuple):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided, walked
+from lazyfuse.backends.cpu.emit_params import BLOCK_VECTORS, is_strided, lane_count, walked
 from lazyfuse.backends.cpu.emit_plan import PhasePlan, Place
 from lazyfuse.backends.cpu.features import second_cache_bytes, stream_bytes
 from lazyfuse.ir.kernel import Kernel, Level, Role
@@ -85,6 +85,18 @@ def _rows(row_bytes: int) -> int:
     if row_bytes > ROW_BYTES:
         return BLOCK_ROWS
     return max(1024 // row_bytes, 1) if row_bytes <= 256 else 1
+
+
+class Measures(NamedTuple):
+    """What follows from a kernel, and takes as long to find out as to load its code."""
+
+    lanes: int
+    ns_per_point: float
+
+
+def measures(kernel: Kernel, plans: Sequence[PhasePlan]) -> Measures:
+    """The measures of a kernel of these phases."""
+    return Measures(lane_count(kernel), ns_per_point(kernel, plans))
 
 
 def ns_per_point(kernel: Kernel, plans: Sequence[PhasePlan]) -> float:

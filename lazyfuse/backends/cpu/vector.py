@@ -37,6 +37,7 @@ from typing import NamedTuple
 from lazyfuse.backends.cpu.instructions import BY_INSTRUCTION, by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
 from lazyfuse.backends.cpu.lanes import IN_RARE_LANES, in_rare_lanes
+from lazyfuse.backends.cpu.selects import Sources, heard_select
 from lazyfuse.backends.cpu.vecmath import FMA_FEATURES, expansion
 from lazyfuse.ops.body import Body, Instr, Literal
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -118,6 +119,7 @@ class VectorWriter:
         self.declarations: dict[str, str] = {}
         #: Values whose instructions have raised the flags of their function.
         self.raising: list[Operand] = []
+        self.sources = Sources()
         self.block = "entry"
         self._count = 0
 
@@ -179,7 +181,7 @@ class VectorWriter:
         match instr.op:
             case "select":
                 if instr.attr == "heard":
-                    operands = [operands[0], *map(self._in_all_lanes, operands[1:])]
+                    return heard_select(self, *operands)
                 return self.select(*operands)
             case op if op in IN_RARE_LANES:
                 return in_rare_lanes(self, instr, operands)
@@ -189,7 +191,9 @@ class VectorWriter:
                 return divide(self, instr, operands)
             case "not":
                 ones = self.const(True if instr.dtype == "b1" else -1, instr.dtype)
-                return self._binary("xor", instr.dtype, operands[0], ones)
+                found = self._binary("xor", instr.dtype, operands[0], ones)
+                self.sources.negated.add(found.name)
+                return found
             case "neg" if instr.dtype[0] != "f":
                 return self._binary("sub", instr.dtype, self.const(0, instr.dtype), operands[0])
             case "fma" if not self.has_fma:
@@ -204,20 +208,6 @@ class VectorWriter:
             for left, right in zip(x.names, y.names, strict=True)
         )
         return Operand(x.dtype, tuple(names))
-
-    def _in_all_lanes(self, operand: Operand) -> Operand:
-        """Floats computed in every lane: LLVM would mask the lanes that a select drops, and they
-        would raise no flags."""
-        part = part_dtype(operand.dtype)
-        if part not in ("f4", "f8"):
-            return operand
-        names = [
-            self.intrinsic("llvm.arithmetic.fence", part, [Operand(part, (name,))]).name
-            if name.startswith("%")
-            else name
-            for name in operand.names
-        ]
-        return Operand(operand.dtype, tuple(names))
 
     def _splat(self, text: str, dtype: str) -> str:
         return text if self.lanes == 1 else f"splat ({scalar_type(dtype)} {text})"
