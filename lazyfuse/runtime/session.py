@@ -81,7 +81,7 @@ def _cpu() -> Backend:
 
         return CpuBackend(kept=object_code)
     except (ImportError, OSError, RuntimeError) as error:
-        if is_interrupt(error):
+        if isinstance(error, RecursionError) or is_interrupt(error):  # it is the caller's
             raise
         from lazyfuse.backends.reference import ReferenceBackend
 
