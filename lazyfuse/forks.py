@@ -5,6 +5,7 @@ Whoever forks takes the locks of `guarded` first, in the order of `Turn`, and bo
 them back. It waits for the run that is under way, however long that takes, with what is compiled
 for it; and for all the rest, which is the compiler of other threads, `LONGEST` at most. Locks of
 `renewed` are not waited for. In the child all of them are free, whatever has happened.
+What another thread was importing is imported anew there.
 
 A handler of a signal may raise in the middle of a hook; Python forks all the same. Locks are taken
 and given back by single calls therefore, and Ctrl-C is raised when the fork is done.
@@ -15,12 +16,14 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
+from importlib import _bootstrap
 from operator import methodcaller
 from typing import Any, TypeVar
 
@@ -150,6 +153,23 @@ def _begin_child() -> None:
         for lock in _locks(turn):
             if not (hasattr(lock, "_is_owned") and lock._is_owned()):
                 lock._at_fork_reinit()
+    _forget_imports()
+
+
+def _forget_imports() -> None:
+    """Forget what other threads were importing, with a module of ours, and what we import where it
+    is needed: Python has a lock for each module, and renews none of them in a child."""
+    locks: dict[str, Any] = getattr(_bootstrap, "_module_locks", {})
+    owners = {name: getattr(lock(), "owner", None) for name, lock in list(locks.items())}
+    ours = {owner for name, owner in owners.items() if name.partition(".")[0] in _OURS}
+    for name, owner in owners.items():
+        if owner in ours - {None, threading.get_ident()}:
+            del locks[name]
+            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                del sys.modules[name]
+
+
+_OURS = frozenset((__name__.partition(".")[0], "hashlib", "llvmlite", "platformdirs"))
 
 
 if hasattr(os, "register_at_fork"):

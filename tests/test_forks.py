@@ -282,3 +282,58 @@ for child in children:
 def test_a_fork_while_a_thread_is_waited_for(tmp_path: Path) -> None:
     """The child, which has no such thread, waited for it for ever."""
     run(FROM_A_HANDLER, tmp_path)
+
+
+IMPORTS = """
+from importlib.machinery import PathFinder
+
+inside, is_over = threading.Event(), threading.Event()
+
+class Stays:
+    \"\"\"Finds a module, once, and stays in the middle of importing it.\"\"\"
+
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            spec = PathFinder.find_spec(name, path)
+            self.loader, spec.loader = spec.loader, self
+            return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        inside.set()
+        is_over.wait(60)
+        self.loader.exec_module(module)
+
+def begin():
+    session.backend("cpu")
+    lf.fuse
+    lf.random
+
+def use():
+    computes(2)
+    assert float(lf.fuse(lambda x: x + 1)(lf.arange(3.0)).sum()) == 6.0
+    assert lf.random.default_rng(1).random() == numpy.random.default_rng(1).random()
+
+sys.meta_path.insert(0, Stays())
+thread = threading.Thread(target=begin)
+thread.start()
+assert inside.wait(60)
+child = in_a_child(use)
+is_over.set()
+ends_well(child)
+thread.join()
+use()
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ("lazyfuse.backends.cpu", "lazyfuse.backends.cpu.launch", "lazyfuse.frontend.fused",
+     "lazyfuse.frontend.places", "lazyfuse.random", "hashlib"),
+)  # fmt: skip
+def test_a_thread_that_imports(module: str, tmp_path: Path) -> None:
+    """The child waited for ever for Python's lock of the module, or found half of it."""
+    run(IMPORTS, tmp_path, module)

@@ -250,3 +250,32 @@ def test_a_program_that_meanwhile(name: str, disk: str, tmp_path: Path) -> None:
         capture_output=True, text=True, cwd=ROOT, env=os.environ | settings, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+ENDING = """
+import lazyfuse as lf
+from lazyfuse.frontend import native_methods
+
+native_methods.make_native(lf.LazyArray)
+x = lf.asarray([0.0, 1.0, 2.0])
+assert (x + 1).tolist() == [1.0, 2.0, 3.0]
+
+def ends(x):
+    try:
+        with lf.options(eager_size=10):
+            yield x + 1
+    finally:
+        assert (x + 1).tolist() == [1.0, 2.0, 3.0]
+
+ending = ends(x)
+next(ending)
+"""
+
+
+def test_options_that_end_with_python() -> None:
+    """A generator that is closed when nothing can be imported any more: ImportError was told."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, cwd=ROOT, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

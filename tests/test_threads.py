@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as host
@@ -276,3 +278,33 @@ def test_thread_counts(threads: int) -> None:
 
     with oracle.options(threads=threads):
         oracle.check(program, values, sums=True)
+
+
+FIRST = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+import lazyfuse as lf
+from lazyfuse.runtime import session
+
+begin, found = threading.Barrier(6), []
+
+def ask():
+    begin.wait()
+    found.append(session.backend("cpu"))
+
+threads = [threading.Thread(target=ask) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(found) == 6 and len(set(map(id, found))) == 1
+"""
+
+
+def test_one_backend_for_all_threads() -> None:
+    """Threads that were the first to compute had a backend each, with memory and workers."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=False, timeout=60,
+        cwd=Path(__file__).resolve().parents[1],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]

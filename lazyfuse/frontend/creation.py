@@ -59,9 +59,11 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     made = values is not host and values.base is None if is_plain else copy is not False
     owned = made and is_alone(values)
     try:
-        return to_array(values, owned=owned, borrow=copy is False, device=_device(device))
+        found = to_array(values, owned=owned, borrow=copy is False, device=_device(device))
     except ForeignError:
         return values.copy(order="K") if is_plain and copy and not owned else values
+    # axes that `ndmin` asks for are those of a view
+    return found if values is host or values.base is None else found[...]
 
 
 def _copy_mode(copy: Any) -> bool | None:

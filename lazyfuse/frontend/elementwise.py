@@ -24,6 +24,7 @@ from lazyfuse.frontend.convert import (
     integer_range,
     operands_of,
     scalar,
+    warn_of_cast,
 )
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.outputs import (
@@ -35,6 +36,7 @@ from lazyfuse.frontend.outputs import (
     ordered_strides,
 )
 from lazyfuse.frontend.varying import is_varying, known
+from lazyfuse.ir.interp import operands_in
 from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue, View
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.numpy_version import NUMPY
@@ -143,6 +145,9 @@ def record(
     given = tuple([item.type for item in operands])
     loop, shape, strides = _outline(name, given, memory, types, casting, order)
     device = common_device(operands, home)
+    if casting == "unsafe" and not OPS[name].output:  # else the first one has warned
+        for kind, dtype in zip(given, loop.operands, strict=True):
+            warn_of_cast("c" if kind is complex else str(kind), dtype)
     if int in given and name in _COMPARISONS and _is_out_of_range(operands, loop):
         return Fill(shape, "b1", strides, (_constant_comparison(name, operands),)), device
     nodes = tuple(
@@ -232,7 +237,8 @@ def _scalar(name: str, item: Operand, dtype: str) -> Const:
             return Const(bool(item.value), dtype)
         if dtype[0] in "iu" and not _holds(dtype, item.value):  # asked for with casting="unsafe"
             kind = np.dtype(item.type) if isinstance(item.type, str) else None
-            return Const(call_as_user(np.asarray(item.value, kind).astype, dtype).item(), dtype)
+            number = np.asarray(item.value, kind).real
+            return Const(call_as_user(number.astype, dtype).item(), dtype)
     return scalar(item.value, dtype)
 
 
@@ -331,11 +337,7 @@ class OutputOf:
         self.ufunc, self.output, self.loop = ufunc, output, loop
 
     def __call__(self, *arrays: Any) -> Any:
-        cast = [
-            np.asarray(a).astype(np.dtype(d), copy=False)
-            for a, d in zip(arrays, self.loop, strict=True)
-        ]
-        found = self.ufunc(*cast)
+        found = self.ufunc(*operands_in(self.loop, arrays))
         return found[self.output] if self.ufunc.nout > 1 else found
 
     def __eq__(self, other: object) -> bool:
@@ -358,9 +360,12 @@ def _check_integer_power(nodes: tuple[Node, ...]) -> None:
     else:
         if isinstance(exponent, View):  # a view of our own: it goes when the copy is computed
             exponent = View(exponent.srcs[0], exponent.layout)
+        device = session.default_device()
+        # a cast of our own is kept, too, for the power reads it
+        _kept = new(exponent, device) if exponent.handle is None and exponent.srcs else None
         copy = Map(OPS["astype"], (exponent.dtype,), exponent.dtype, exponent.shape,
                    c_strides(exponent.shape), (exponent,))  # fmt: skip
-        negative = bool((np.asarray(new(copy, session.default_device())) < 0).any())
+        negative = bool((np.asarray(new(copy, device)) < 0).any())
     if negative:
         raise ValueError("Integers to negative integer powers are not allowed.")
 

@@ -14,8 +14,9 @@ from lazyfuse.frontend.rehost import Host
 class Grid:
     """An object whose `[...]` is NumPy's code for it, run by a host."""
 
-    def __init__(self, original: Any, host: Host) -> None:
-        self._original = original
+    def __init__(self, name: str, host: Host) -> None:
+        self._original = original = getattr(np, name)
+        self._name, self.__module__ = name, "lazyfuse"
         self._host = host
         self._get = host.function(type(original).__getitem__)
         self._join = host.counterpart(np.column_stack if original is np.c_ else np.concatenate)
@@ -32,6 +33,10 @@ class Grid:
         value = self._host.counterpart(getattr(self._original, name))
         setattr(self, name, value)
         return value
+
+    def __reduce__(self) -> str:
+        """Copies are the object itself, which keeps nothing; so are pickles."""
+        return self._name
 
     def __repr__(self) -> str:
         return repr(self._original)

@@ -320,7 +320,7 @@ def _found(name: str) -> Any:
     if name in NATIVE:
         return NATIVE[name]
     if name in GRIDS:
-        return Grid(getattr(np, name), HOST)
+        return Grid(name, HOST)
     return _adapted(name, _of_numpy(name))
 
 
@@ -457,7 +457,7 @@ def numpy_names() -> list[str]:
 def names() -> list[str]:
     """All names, for `dir(lazyfuse)`."""
     package = vars(sys.modules["lazyfuse"])
-    own = (name for name in package if not name.startswith("_"))
+    own = (name for name in package if name.startswith("__") or not name.startswith("_"))
     return sorted({*own, *package["__all__"], *numpy_names()})
 
 

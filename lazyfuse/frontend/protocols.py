@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from lazyfuse.frontend import (
+    averages,
     fallback,
     methods,
     others,
@@ -55,7 +56,8 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         return getattr(own, "call_as_user", own)(*inputs, **kwargs)
     if not hasattr(own, method):
         return _through_numpy(ufunc, method, inputs, kwargs)
-    return getattr(own, method)(*inputs, **kwargs)
+    found = getattr(own, method)(*inputs, **kwargs)
+    return averages.written(found) if method == "reduce" and kwargs.get("out") else found
 
 
 #: Operands that override nothing, beside our own.

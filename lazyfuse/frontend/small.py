@@ -166,11 +166,11 @@ class Lowering:
         return _plain(value)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
-        """A range, a dict or a deque for NumPy. Raises: Large."""
+        """A range (of any length: `len` may fail), a dict or a deque for NumPy. Raises: Large."""
         if kind is dict:
             entries = {key: self.lower(item) for key, item in value.items()}
             return value if _are_same(entries.values(), value.values()) else entries
-        if len(value) > self.allowed:
+        if value[self.allowed :] if kind is range else len(value) > self.allowed:
             raise Large
         if kind is range:
             return value

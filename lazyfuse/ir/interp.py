@@ -61,7 +61,7 @@ def call_of(
     """The ufunc that writes the value of a node, and its operands: for what `writes_into` says."""
     values = _values(node.srcs, memory, scalars)
     ufunc, dtypes = _one_call(node)
-    return ufunc, _loop(dtypes, [values[src] for src in node.srcs])
+    return ufunc, operands_in(dtypes, [values[src] for src in node.srcs])
 
 
 def writes_into(node: Node) -> bool:
@@ -264,7 +264,7 @@ def _masked(node: Map, operands: list[Any], mask: np.ndarray) -> np.ndarray:
 
 def _elements(node: Map, operands: list[Any]) -> np.ndarray:
     """An elementwise operation on operands of any shapes that broadcast."""
-    loop = _loop(node.loop, operands)
+    loop = operands_in(node.loop, operands)
     if node.op.name == "where":
         result: np.ndarray | tuple[np.ndarray, ...] = np.where(*loop)
     elif node.op.name == "complex_of":
@@ -282,12 +282,14 @@ def _elements(node: Map, operands: list[Any]) -> np.ndarray:
     return np.asarray(result).astype(np.dtype(node.dtype), copy=not is_fresh)
 
 
-def _loop(dtypes: Sequence[str], operands: Sequence[Any]) -> list[np.ndarray]:
-    """Operands in the dtypes that an operation takes."""
-    return [
-        np.asarray(x).astype(np.dtype(dtype), copy=False)
-        for x, dtype in zip(operands, dtypes, strict=True)
-    ]
+def operands_in(dtypes: Sequence[str], operands: Sequence[Any]) -> list[np.ndarray]:
+    """Operands in the dtypes that an operation takes. Of complex ones for a real operation the
+    warning has been given when that was recorded."""
+    found = []
+    for operand, dtype in zip(map(np.asarray, operands), dtypes, strict=True):
+        is_halved = operand.dtype.kind == "c" and dtype[0] in "iuf"
+        found.append((operand.real if is_halved else operand).astype(np.dtype(dtype), copy=False))
+    return found
 
 
 def _reduce(node: Reduce, operands: list[Any]) -> np.ndarray:

@@ -44,7 +44,10 @@ class Storage:
         self.device = device
         self._thread = get_ident()
         self._is_shared = False
-        untrack(self)
+        try:
+            untrack(self)
+        except ctypes.ArgumentError as error:  # ctypes' word for each error of a conversion
+            raise RecursionError("maximum recursion depth exceeded") from error
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
 
     def current(self) -> Node:

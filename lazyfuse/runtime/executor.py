@@ -315,7 +315,7 @@ def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:
             tuple(operand.strides for operand in step.operands),
             tuple(operand.offset for operand in step.operands),
         )
-    except MemoryError:
+    except (MemoryError, RecursionError):  # there is little room now, not for ever
         raise
     except Exception as error:  # any failure of a compiler: the plan still has to give its answer
         if is_interrupt(error):

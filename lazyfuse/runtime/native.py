@@ -14,6 +14,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
@@ -281,8 +282,9 @@ def _told(decoded: Sequence[int]) -> int:
     return sum(bit for bit in bits if decoded[bit])
 
 
+@cache
 def _helpers(threads: int) -> int:
-    """How many threads may help under an option `threads`."""
+    """How many threads may help under an option; kept, for nothing is imported as Python ends."""
     from lazyfuse.backends.cpu.launch_text import WORKERS
 
     return min((threads or default_threads()) - 1, WORKERS)

@@ -122,7 +122,7 @@ def _made(node: Map, asked: Sequence[Any], backend: Backend) -> OpKernel | None:
             return recipe and OpKernel(recipe, _best(recipe, backend), None)
         with session.flush_lock:  # whoever forks waits for the compiler
             return _from_disk(node, asked, backend) or _compiled(node, asked, backend)
-    except (MemoryError, AnotherKernelError):
+    except (MemoryError, RecursionError, AnotherKernelError):
         raise
     except Exception as error:  # any failure of a compiler: the engine says which
         if is_interrupt(error):

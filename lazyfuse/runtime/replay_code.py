@@ -55,7 +55,7 @@ def install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> bool
             return is_installed()
         try:
             _install(kind, parts, objects, doc)
-        except MemoryError:
+        except (MemoryError, RecursionError):
             raise
         except Exception as error:  # any failure of a compiler: the Python method does the same
             if is_interrupt(error):
@@ -86,7 +86,7 @@ def load() -> int | None:
             return None
         try:
             _load()
-        except MemoryError:
+        except (MemoryError, RecursionError):
             raise
         except Exception as error:  # any failure of a compiler: Python does the same
             if is_interrupt(error):

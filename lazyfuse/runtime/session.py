@@ -56,8 +56,14 @@ kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear
 
 @cache
 def backend(device: str) -> Backend:
-    """The backend of a device.
+    """The backend of a device, one for all threads.
     Raises DeviceUnavailableError with the reason when it cannot be used here."""
+    with flush_lock:  # which who asks in the middle of a run has
+        return _backend(device)
+
+
+@cache
+def _backend(device: str) -> Backend:
     if device == "cpu":
         return _cpu()
     if device == "cuda" or device.startswith("cuda:"):
@@ -81,7 +87,7 @@ def _cpu() -> Backend:
 
         return CpuBackend(kept=object_code)
     except (ImportError, OSError, RuntimeError) as error:
-        if is_interrupt(error):
+        if isinstance(error, RecursionError) or is_interrupt(error):  # it is the caller's
             raise
         from lazyfuse.backends.reference import ReferenceBackend
 
