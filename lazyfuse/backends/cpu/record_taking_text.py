@@ -5,9 +5,9 @@ dead when no array holds it, and all who read it are computed now or read by nob
 the `watched` nodes of a plan (such leaves, and what is inside) is held, and they have as many
 readers as the trace has for them. Its memory must belong to the engine alone.
 
-Then the operands are gone. So nothing may run between looking and attaching the results: a plan
-that takes memory needs no other, and fails before its first kernel or not at all. Other threads
-wait for the lock of a flush.
+Then the operands are gone. So nothing of the user's may run between looking and attaching the
+results: a plan that takes memory needs no other, and fails before its first kernel or not at all;
+signals are handled, and conditions told, afterwards. Other threads wait for the lock of a flush.
 """
 
 TAKING = """
