@@ -15,7 +15,9 @@ from tests import oracle
 if not oracle.IS_ENGINE or oracle.ON_GPU:
     pytest.skip("the code runs plans of the engine on the CPU", allow_module_level=True)
 
-from lazyfuse.runtime import engine  # noqa: E402 - when there is an engine
+from lazyfuse.ir.plan import Wave  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import engine, session  # noqa: E402 - likewise
+from lazyfuse.runtime.sequence import sequence  # noqa: E402 - likewise
 from tests.test_ready import DONE, PYTHON, TOLD, flushes  # noqa: E402 - when there is an engine
 
 __all__ = ["flushes"]
@@ -98,6 +100,24 @@ def test_taken(name: str, threads: int, flushes: list[str]) -> None:
             for each, values in wanted.items():
                 _assert_same(values, held[each])
     assert flushes.count(PYTHON) <= 3 and len(places) == 1
+
+
+def test_waves_in_taken_memory(flushes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that write more than a cache holds run band by band there, too."""
+    backend = session.backend("cpu")
+    monkeypatch.setattr(type(backend), "band_bytes", 1 << 15)
+    wanted, held = {"x": _numbers(LARGE)}, {"x": lf.array(_numbers(LARGE))}
+    for number in range(TURNS):
+        for np, arrays in ((host, wanted), (lf, held)):
+            _wave(np, arrays, number)
+            _wave(np, arrays, 2)
+        lf.materialize(held["x"])
+    _assert_same(wanted["x"], held["x"])
+    assert flushes[-1] == DONE
+    (ready,) = session.ready.values()
+    found = sequence(ready.known.plan, backend, None, {0})
+    assert found is not None and not found.memory
+    assert [type(step.of) for step in found.steps] == [Wave]
 
 
 def _held(x: Any, kept: list[Any]) -> None:
