@@ -247,8 +247,8 @@ perform:
   %memory_count = select i1 %takes, i64 %output_count, i64 %new_count
   %outputs = alloca ptr, i64 %memory_count
   %met = call i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outputs, i1 %takes)
-  %is_left_over = icmp slt i64 %met, 0
-  br i1 %is_left_over, label %leave, label %check
+  %failed = icmp slt i64 %met, 0
+  br i1 %failed, label %leave, label %check
 check:
   br i1 %takes, label %keep, label %listen
 keep:  ; the operands are gone, and nothing has run that could have read them

@@ -21,8 +21,8 @@ watch:
   %places = call ptr @address(ptr %words, i64 {ready_watched})
   br label %next
 next:
-  %i = phi i64 [ 0, %watch ], [ %after, %free ]
-  %readers = phi i64 [ 0, %watch ], [ %readers_now, %free ]
+  %i = phi i64 [ 0, %watch ], [ %after, %look ]
+  %readers = phi i64 [ 0, %watch ], [ %readers_now, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %compare, label %look
 look:
@@ -33,9 +33,7 @@ look:
   %readers_now = add i64 %readers, %number
   %held = call i1 @is_held(ptr %node)
   %after = add i64 %i, 1
-  br i1 %held, label %no, label %free
-free:
-  br label %next
+  br i1 %held, label %no, label %next
 compare:
   %known = call i64 @word(ptr %words, i64 {ready_readers})
   %are_all = icmp eq i64 %readers, %known
