@@ -32,7 +32,7 @@ from lazyfuse.runtime import (  # noqa: E402 - likewise
     unfinished,
 )
 
-#: What a flush was: by machine code, by it but for what it has to tell, by Python.
+#: What a flush was: by machine code, by it but for what is to be said of conditions, by Python.
 DONE, TOLD, PYTHON = "done", "told", "python"
 
 
@@ -384,8 +384,10 @@ def test_conditions_are_told_where_they_were_recorded(flushes: list[str]) -> Non
     with host.errstate(divide="ignore"):
         for _ in range(4):
             lf.reset_stats()
-            program()
-    assert flushes[-1] == DONE  # nobody wants to hear of it
+            with warnings.catch_warnings(record=True) as met:
+                program()
+            assert not met
+    assert flushes[-1] == TOLD
     assert lf.stats().kernels_launched == lf.stats().plan_hits == 1
 
 

@@ -34,7 +34,7 @@ from lazyfuse.runtime.met import met
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
-from lazyfuse.runtime.trace import Trace, kept, pending_of, trace
+from lazyfuse.runtime.trace import Trace, Walk, as_before, kept, pending_of, trace
 
 
 def origin() -> Origin | None:
@@ -157,7 +157,7 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
                 return ()
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
-            return _told(Trace(wanted, walked, started), *found[3:])
+            return _told(found[:3], *found[3:])
     if session.runs[0] != started:  # code of the user may have run
         given, walked = given[:asked], None
     if walked is None:
@@ -170,17 +170,28 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
 
 
 def _told(
-    pending: Trace, ready: Any, flags: int, results: list[Buffer], taken: bool
+    walked: Walk, ready: Any, flags: int, sources: Sequence[tuple[Node, ...]], taken: bool
 ) -> list[Finding]:
-    """Finish a run of machine code that has met conditions: the CPU's flags. `taken`: the results
-    have the memory of dead leaves."""
-    known: Known = ready.known
-    backend = session.backend(known.device)
-    executor = Executor(known.plan, backend, ready.options, (), lambda leaf: False)
-    executor.conditions = machines[-1].decoded[flags]
-    executor.overwritten = set(ready.taken if taken else ())
-    leaves = [pending.nodes[place] for place in known.leaves]
-    return _complete(pending, leaves, executor, lambda: results)
+    """What a run of machine code has to say that has met conditions: the CPU's flags. It has
+    attached the results, whatever interrupts this, so its nodes are looked at as they were before,
+    with these operands. `taken`: the results have the memory of dead leaves."""
+    nodes, structure, is_plain = walked
+    conditions = machines[-1].decoded[flags]
+    findings: list[Finding] = []
+    if are_wanted(nodes, conditions):
+        known: Known = ready.known
+        backend = session.backend(known.device)
+        executor = Executor(known.plan, backend, ready.options, (), lambda leaf: False)
+        executor.conditions = conditions
+        executor.overwritten = set(ready.taken if taken else ())
+        results = [node.buffer for node in nodes[: len(known.plan.outputs)]]
+        before = as_before(nodes, sources, len(results))
+        pending = Trace(before[: len(results)], (before, structure, is_plain))
+        leaves = [before[place] for place in known.leaves]
+        findings = _findings(pending, leaves, results, executor)
+    for node in nodes:
+        node.seen = True
+    return findings
 
 
 def _run(pending: Trace, device: str) -> list[Finding]:
@@ -267,7 +278,17 @@ def _complete(
             for slot in lost:
                 leaves[slot].buffer = unfinished.Lost(error)
         raise
-    findings = _findings(pending, leaves, results, executor)
+    try:
+        findings = _findings(pending, leaves, results, executor)
+    except BaseException:
+        if executor.overwritten:  # the operands are gone
+            _attach(pending, results, executor)
+        raise
+    _attach(pending, results, executor)
+    return findings
+
+
+def _attach(pending: Trace, results: Sequence[Buffer], executor: Executor | Interpreter) -> None:
     if len(results) > 1:
         _mark_shared(results)
     for node in pending.nodes:
@@ -277,7 +298,6 @@ def _complete(
         if node.buffer is None or executor.overwritten:
             node.attach(buffer)
     session.runs[0] += 1
-    return findings
 
 
 def _suspend(pending: Trace, leaves: list[Node], executor: Executor | Interpreter) -> None:

@@ -162,10 +162,12 @@ def _sequence_taking(pending: Trace, known: Known) -> Sequence | None:
     given = {slot for slot, _ in _reused(known.plan)}
     while given:
         steps = sequence(known.plan, session.backend("cpu"), constants, given)
-        taken = set() if steps is None else {~piece for piece in steps.outputs if piece < 0}
-        if taken == given:
-            return steps
-        given &= taken
+        if steps is None:
+            return None
+        leaves = {~piece for piece in steps.outputs if piece < 0}
+        if leaves == steps.taken.keys():
+            return steps if leaves else None
+        given &= leaves
     return None
 
 

@@ -15,7 +15,7 @@ from lazyfuse.ir import form
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
-from lazyfuse.ir.node import Const, Map, Node, Source, Update, View
+from lazyfuse.ir.node import Const, Map, Source, Update, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
 from lazyfuse.ir.storage import Storage
@@ -23,7 +23,6 @@ from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, native_parts, session, trace
 from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, SMALL_HELD
-from lazyfuse.runtime.conditions import are_wanted
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _new = object.__new__
@@ -102,14 +101,8 @@ def objects(recording: Recording) -> dict[str, Any]:
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
         "MEMORY": type(memory()), "MEMORY_BLOCK": type(memory()._block), "READY": session.ready,
-        "WATCH": Watch, "GONE": gone, "WANTED": _are_wanted,
-        "RUNS": session.runs, "FORM_OF": _form_of,
+        "WATCH": Watch, "GONE": gone, "RUNS": session.runs, "FORM_OF": _form_of,
     }  # fmt: skip
-
-
-def _are_wanted(nodes: list[Node], flags: int) -> bool:
-    """Whether somebody may want to hear of the CPU's flags."""
-    return are_wanted(nodes, engine.machines[-1].decoded[flags])
 
 
 #: What is told of arrays of NumPy's whose forms have come before.

@@ -36,7 +36,7 @@ class Step(NamedTuple):
 class Sequence(NamedTuple):
     """`memory`: the bytes of each piece of new memory. `outputs`: the pieces of the results, or
     ~number of the leaf whose memory one takes. `read`, `written`: bytes. `donations`: operands
-    whose memory a result takes."""
+    whose memory a result takes. `taken`: the bytes of leaves that are overwritten."""
 
     steps: tuple[Step, ...]
     memory: tuple[int, ...]
@@ -44,6 +44,7 @@ class Sequence(NamedTuple):
     read: int
     written: int
     donations: int
+    taken: Mapping[int, int]
 
     @property
     def copies(self) -> int:
@@ -74,10 +75,11 @@ def sequence(
 ) -> Sequence | None:
     """The kernels of a plan with the scalars fixed, or as they are (None); None for plans with
     other steps, and for backends that fix no scalars. Waves run step by step where all memory fits
-    in a cache. `taken`: leaves whose memory results may take, as the plan says."""
+    in a cache. `taken`: leaves whose memory may be taken, as the plan says."""
     try:
         found = _Builder(plan, backend, constants, taken, {}).built()
-        if plan.waves and sum(found.memory) > getattr(backend, "band_bytes", 0):
+        written = sum(found.memory) + sum(found.taken.values())
+        if plan.waves and written > getattr(backend, "band_bytes", 0):
             found = _Builder(plan, backend, constants, taken, plan.waves).built()
     except UnknownError:
         return None
@@ -93,6 +95,7 @@ class _Memory:
     def __init__(self, leaves: int, given: Mapping[int, int]) -> None:
         self.places = {slot: slot for slot in range(leaves)}
         self._given = given
+        self.taken: dict[int, int] = {}
         self.sizes: list[int] = []
         self.donations = 0
         self._free: dict[int, list[int]] = defaultdict(list)
@@ -113,8 +116,11 @@ class _Memory:
         return size == nbytes and self._users[place] == 1
 
     def share(self, slot: int, place: int) -> None:
+        """A slot lies there; a leaf is overwritten."""
         self.places[slot] = place
         self._users[place] += 1
+        if place >= 0:
+            self.taken[place] = self._given[place]
 
     def free(self, slots: Items[int]) -> None:
         """Slots that are not read again."""
@@ -160,8 +166,10 @@ class _Builder:
                 memory.free(step.frees)
             done += len(steps)
         outputs = tuple(~memory.places[slot] for slot in self._plan.outputs)
-        sizes, donations = tuple(memory.sizes), memory.donations
-        return Sequence(tuple(self._steps), sizes, outputs, self._read, self._written, donations)
+        return Sequence(
+            tuple(self._steps), tuple(memory.sizes), outputs, self._read, self._written,
+            memory.donations, memory.taken,
+        )  # fmt: skip
 
     def _launch(self, step: Launch) -> None:
         memory, given = self._memory, dict(step.donors)

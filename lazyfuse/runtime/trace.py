@@ -99,6 +99,20 @@ class Trace:
         return Graph(self.outputs)
 
 
+def as_before(
+    nodes: Sequence[Node], sources: Iterable[tuple[Node, ...]], count: int
+) -> list[Node]:
+    """Copies of the nodes of a trace as they were before the first ones had memory, so many:
+    with their operands."""
+    made = {node: node if type(node) is Const else node.with_srcs(()) for node in nodes}
+    for node, srcs in zip(nodes, sources, strict=True):
+        if type(node) is not Const:
+            made[node].srcs = tuple([made.get(src, src) for src in srcs])
+    for node in nodes[:count]:
+        made[node].buffer = None
+    return list(made.values())
+
+
 def trace(
     wanted: Sequence[Node],
     walked: Walk | None = None,

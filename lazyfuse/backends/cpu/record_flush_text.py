@@ -2,11 +2,11 @@
 
 lf_flushed(nodes, device, options)   compute a list of pending nodes, each there once
 
-It gives True when that is done. When conditions were met that somebody wants to hear of, it gives
-what `lf_traced` gives, and after that what was known of the plan, the CPU's flags, the list of
-results, which are attached to nothing so far, and whether they have the memory of leaves. Else it
-gives what `lf_traced` gives, or None where another run was completed meanwhile, by a finalizer or
-a signal handler; and has changed nothing.
+It gives True when that is done. When conditions were met, it gives what `lf_traced` gives, and
+after that what was known of the plan, the CPU's flags, the operands of each node, which those with
+results have no more, and whether these have the memory of leaves. Else it gives what `lf_traced`
+gives, or None where another run was completed meanwhile, by a finalizer or a signal handler; and
+has changed nothing.
 
 What it knows of plans, `runtime/ready.py` has written: by the structure of a trace a tuple whose
 first item is an array of the words READY. Where `perform` is null, `entry` is a Python function
@@ -197,24 +197,29 @@ run:
   ret ptr %result
 }}
 
-; whether somebody may want to hear of the flags that operations have raised: 1, 0, -1 for an
-; exception
-define internal i32 @is_wanted(ptr %nodes, i64 %flags) {{
-  %function = call ptr @object(i64 {WANTED})
-  %number = call ptr @PyLong_FromLong(i64 %flags)
-  %answer = call ptr (ptr, ...)
-    @PyObject_CallFunctionObjArgs(ptr %function, ptr %nodes, ptr %number, ptr null)
-  call void @Py_DecRef(ptr %number)
-  %raised = icmp eq ptr %answer, null
-  br i1 %raised, label %fail, label %look
-fail:
-  ret i32 -1
-look:
-  %true = call ptr @object(i64 {TRUE})
-  %is_true = icmp eq ptr %answer, %true
-  call void @Py_DecRef(ptr %answer)
-  %found = zext i1 %is_true to i32
-  ret i32 %found
+; the operands of each node, as a list of tuples; null with an exception
+define internal ptr @sources(ptr %nodes) {{
+  %count = call i64 @PyList_Size(ptr %nodes)
+  %sources = call ptr @PyList_New(i64 0)
+  %failed = icmp eq ptr %sources, null
+  br i1 %failed, label %done, label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %add ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %add
+add:
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
+  %srcs = call ptr @get(ptr %node, i64 {node_srcs})
+  %status = call i32 @PyList_Append(ptr %sources, ptr %srcs)
+  %after = add i64 %i, 1
+  %is_added = icmp eq i32 %status, 0
+  br i1 %is_added, label %next, label %drop
+drop:
+  call void @Py_DecRef(ptr %sources)
+  br label %done
+done:
+  %found = phi ptr [ null, %0 ], [ %sources, %next ], [ null, %drop ]
+  ret ptr %found
 }}
 
 ; runs a plan on the nodes of a trace, whose reference it takes, while so many runs have been
@@ -248,34 +253,33 @@ anew:
   br label %performed
 performed:
   %met = phi i64 [ %met_there, %perform ], [ %met_anew, %anew ]
-  %unmet = icmp eq i64 %met, 0
-  br i1 %unmet, label %check, label %other
-other:
-  %has_met = icmp sgt i64 %met, 0
-  br i1 %has_met, label %ask, label %leave
-ask:
-  %wanted = call i32 @is_wanted(ptr %nodes, i64 %met)
-  %unasked = icmp slt i32 %wanted, 0
-  br i1 %unasked, label %leave, label %check
+  %failed = icmp slt i64 %met, 0
+  br i1 %failed, label %leave, label %check
 check:
-  %is_wanted = phi i32 [ 0, %performed ], [ %wanted, %ask ]
-  %is_told = icmp eq i32 %is_wanted, 1
   br i1 %takes, label %keep, label %listen
-keep:  ; the operands are gone: these are the results, whatever has happened meanwhile
+keep:  ; the operands are gone, and nothing has run that could have read them
   call void @stop()
   br label %choose
 listen:
-  br i1 %is_told, label %compare, label %hear
-hear:
   call void @hear_signals(ptr %raised)
-  br label %compare
-compare:
   call void @stop()
   %now = call i64 @runs()
   %is_current = icmp eq i64 %now, %started
   br i1 %is_current, label %choose, label %stale
 choose:
-  br i1 %is_told, label %tell, label %finish
+  call void @add_run()
+  %is_quiet = icmp eq i64 %met, 0
+  br i1 %is_quiet, label %say, label %note
+say:
+  call void @see(ptr %nodes)
+  br label %finish
+note:
+  %noted = call ptr @sources(ptr %nodes)
+  %unnoted = icmp eq ptr %noted, null
+  br i1 %unnoted, label %keep_error, label %finish
+keep_error:
+  call void @keep_raised(ptr %raised)
+  br label %finish
 stale:
   call void @resume()
   call void @release(ptr %outputs, i64 %memory_count)
@@ -300,8 +304,7 @@ fail:
   ret ptr null
 
 finish:
-  call void @add_run()
-  call void @see(ptr %nodes)
+  %sources = phi ptr [ null, %say ], [ %noted, %note ], [ null, %keep_error ]
   %sizes = call ptr @address(ptr %words, i64 {ready_sizes})
   br label %next
 next:
@@ -315,8 +318,7 @@ one:
   %own = call ptr @get(ptr %node, i64 {node_buffer})
   %no_own = call ptr @none()
   %is_pending = icmp eq ptr %own, %no_own
-  %is_valid = or i1 %is_pending, %takes
-  br i1 %is_valid, label %attach, label %late
+  br i1 %is_pending, label %attach, label %late
 late:
   call void @let_go(ptr %result)
   br label %more
@@ -327,50 +329,49 @@ more:
   %after = add i64 %i, 1
   br label %next
 done:
+  br i1 %takes, label %hear, label %answer
+hear:
+  call void @hear_signals(ptr %raised)
+  br label %answer
+answer:
+  %answered = call ptr @answer(ptr %traced, ptr %found, i64 %met, ptr %sources, i1 %takes)
   call void @resume()
   %rest = getelementptr ptr, ptr %outputs, i64 %output_count
   %rest_count = sub i64 %memory_count, %output_count
   call void @release(ptr %rest, i64 %rest_count)
   call void @release(ptr %memory, i64 %taken)
   call void @Py_DecRef(ptr %traced)
-  %true = call ptr @object(i64 {TRUE})
-  %has_raised = call i1 @raise_kept(ptr %raised)
-  %answered = select i1 %has_raised, ptr null, ptr %true
-  call void @Py_IncRef(ptr %answered)
-  ret ptr %answered
-
-tell:
-  %results = call ptr @PyList_New(i64 0)
-  %no_results = icmp eq ptr %results, null
-  br i1 %no_results, label %lose, label %each
-each:
-  %j = phi i64 [ 0, %tell ], [ %j_after, %add ]
-  %is_full = icmp sge i64 %j, %output_count
-  br i1 %is_full, label %give, label %add
-add:
-  %item = call ptr @address(ptr %outputs, i64 %j)
-  %added = call i32 @PyList_Append(ptr %results, ptr %item)
-  %j_after = add i64 %j, 1
-  br label %each
+  %kept = load ptr, ptr %raised
+  %is_calm = icmp eq ptr %kept, null
+  br i1 %is_calm, label %give, label %raise
 give:
-  %flags = call ptr @PyLong_FromLong(i64 %met)
+  ret ptr %answered
+raise:
+  call void @Py_DecRef(ptr %answered)
+  %has_raised = call i1 @raise_kept(ptr %raised)
+  ret ptr null
+}}
+
+; what `lf_flushed` gives after a run that has met conditions, the CPU's flags; takes `sources`
+define internal ptr @answer(ptr %traced, ptr %found, i64 %met, ptr %sources, i1 %takes) {{
+  %true = call ptr @object(i64 {TRUE})
+  %is_quiet = icmp eq ptr %sources, null
+  br i1 %is_quiet, label %quiet, label %tell
+quiet:
+  call void @Py_IncRef(ptr %true)
+  ret ptr %true
+tell:
+  %nodes = call ptr @tuple_item(ptr %traced, i64 0)
   %structure = call ptr @tuple_item(ptr %traced, i64 1)
   %plain = call ptr @tuple_item(ptr %traced, i64 2)
-  %true_here = call ptr @object(i64 {TRUE})
+  %flags = call ptr @PyLong_FromLong(i64 %met)
   %false = call ptr @object(i64 {FALSE})
-  %taken_memory = select i1 %takes, ptr %true_here, ptr %false
+  %taken = select i1 %takes, ptr %true, ptr %false
   %answer = call ptr (i64, ...)
     @PyTuple_Pack(i64 7, ptr %nodes, ptr %structure, ptr %plain, ptr %found, ptr %flags,
-                  ptr %results, ptr %taken_memory)
+                  ptr %sources, ptr %taken)
   call void @Py_DecRef(ptr %flags)
-  call void @Py_DecRef(ptr %results)
-  br label %lose
-lose:
-  %given_answer = phi ptr [ null, %tell ], [ %answer, %give ]
-  call void @resume()
-  call void @release(ptr %outputs, i64 %memory_count)
-  call void @release(ptr %memory, i64 %taken)
-  call void @Py_DecRef(ptr %traced)
-  ret ptr %given_answer
+  call void @Py_DecRef(ptr %sources)
+  ret ptr %answer
 }}
 """

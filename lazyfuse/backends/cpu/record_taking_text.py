@@ -5,9 +5,10 @@ dead when no array holds it, and all who read it are computed now or read by nob
 the `watched` nodes of a plan (such leaves, and what is inside) is held, and they have as many
 readers as the trace has for them. Its memory must belong to the engine alone.
 
-Then the operands are gone. So nothing may run between looking and attaching the results: what
-else needs memory has it before, when it is looked once more, and such plans fail before their
-first kernel or not at all. Other threads wait for the lock of a flush.
+Then the operands are gone. So nothing of the user's may run between looking and attaching the
+results: what else needs memory has it before, when it is looked once more, and such plans fail
+before their first kernel or not at all; signals are handled, and conditions told, afterwards.
+Other threads wait for the lock of a flush.
 """
 
 #: The words that `still_may_take` needs.
@@ -24,8 +25,8 @@ watch:
   %places = call ptr @address(ptr %words, i64 {ready_watched})
   br label %next
 next:
-  %i = phi i64 [ 0, %watch ], [ %after, %free ]
-  %readers = phi i64 [ 0, %watch ], [ %readers_now, %free ]
+  %i = phi i64 [ 0, %watch ], [ %after, %look ]
+  %readers = phi i64 [ 0, %watch ], [ %readers_now, %look ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %compare, label %look
 look:
@@ -36,9 +37,7 @@ look:
   %readers_now = add i64 %readers, %number
   %held = call i1 @is_held(ptr %node)
   %after = add i64 %i, 1
-  br i1 %held, label %no, label %free
-free:
-  br label %next
+  br i1 %held, label %no, label %next
 compare:
   %known = call i64 @word(ptr %words, i64 {ready_readers})
   %are_all = icmp eq i64 %readers, %known
