@@ -138,7 +138,8 @@ class Repeats:
             buffers = [leaves[place] if place >= 0 else memory[~place] for place in operands]
             if isinstance(of, Launch):
                 target.launch(launch, buffers, of.scalars_of(constants))
-            elif isinstance(of, Renew):
+            else:
+                assert isinstance(of, Renew), of
                 target.copy_regions(buffers[1], buffers[0], of.dtype, of.kept)
 
 
