@@ -358,11 +358,11 @@ def _check_integer_power(nodes: tuple[Node, ...]) -> None:
     if isinstance(exponent, Const):
         negative = exponent.value < 0  # type: ignore[operator]  # an integer dtype
     else:
+        device, _kept = session.default_device(), None
         if isinstance(exponent, View):  # a view of our own: it goes when the copy is computed
             exponent = View(exponent.srcs[0], exponent.layout)
-        device = session.default_device()
-        # a cast of our own is kept, too, for the power reads it
-        _kept = new(exponent, device) if exponent.handle is None and exponent.srcs else None
+        elif exponent.handle is None and exponent.srcs:  # a cast of our own, which the power reads
+            _kept = new(exponent, device)
         copy = Map(OPS["astype"], (exponent.dtype,), exponent.dtype, exponent.shape,
                    c_strides(exponent.shape), (exponent,))  # fmt: skip
         negative = bool((np.asarray(new(copy, device)) < 0).any())
