@@ -9,21 +9,13 @@ define internal i64 @performed(ptr %words, ptr %memory, ptr %numbers, ptr %outpu
   %entry = call ptr @address(ptr %words, i64 {ready_entry})
   %count = call i64 @word(ptr %words, i64 {ready_memory_count})
   %is_elsewhere = icmp eq ptr %function, null
-  br i1 %is_elsewhere, label %clear, label %kernels
+  br i1 %is_elsewhere, label %call, label %kernels
 kernels:
   %met = call i64 %function(ptr %entry, ptr %memory, ptr %numbers, ptr %outputs, ptr null,
                             ptr null)
   ret i64 %met
-clear:
-  %k = phi i64 [ 0, %0 ], [ %k_after, %empty ]
-  %is_clear = icmp sge i64 %k, %count
-  br i1 %is_clear, label %call, label %empty
-empty:
-  %empty_at = getelementptr ptr, ptr %outputs, i64 %k
-  store ptr null, ptr %empty_at
-  %k_after = add i64 %k, 1
-  br label %clear
 call:
+  call void @forget(ptr %outputs, i64 %count)
   %leaves = call i64 @word(ptr %words, i64 {ready_leaf_count})
   %constants = call i64 @word(ptr %words, i64 {ready_constant_count})
   %given = add i64 %leaves, %constants
