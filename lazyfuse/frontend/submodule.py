@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.forks import unforked
 from lazyfuse.frontend import namespace
 
 
@@ -15,7 +16,8 @@ class Submodule:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._numpy = getattr(np, name)
+        # half of an extension module, which a fork would leave, cannot be imported anew
+        self._numpy = unforked(lambda: getattr(np, name))
         self.names: list[str] = list(self._numpy.__all__)
 
     def lookup(self, name: str) -> Any:

@@ -28,6 +28,8 @@ from lazyfuse.processors import default_threads
 PLANS = 4096
 
 flush_lock = guarded(threading.RLock(), Turn.RUN)
+#: By device.
+backends: dict[str, Backend] = {}
 #: How many runs have given nodes their memory so far, as the only element. Code of the user may
 #: run in the middle of a flush (a finalizer, a handler of a signal) and flush by itself; what the
 #: outer one has found out is of another graph then.
@@ -56,14 +58,12 @@ kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear
 
 @cache
 def backend(device: str) -> Backend:
-    """The backend of a device, one for all threads.
+    """The backend of a device, one for all threads: that of the first that asks.
     Raises DeviceUnavailableError with the reason when it cannot be used here."""
-    with flush_lock:  # which who asks in the middle of a run has
-        return _backend(device)
+    return backends.setdefault(device, _made(device))  # no lock: forks would wait for an import
 
 
-@cache
-def _backend(device: str) -> Backend:
+def _made(device: str) -> Backend:
     if device == "cpu":
         return _cpu()
     if device == "cuda" or device.startswith("cuda:"):

@@ -386,5 +386,5 @@ def ptx_for_cubin(build_ptx: Callable[[str, str], str]) -> Callable[..., tuple[b
 def forget() -> None:
     """Drop the backends and kernels of another machine."""
     session.backend.cache_clear()
-    session._backend.cache_clear()
+    session.backends.clear()
     lf.cache_clear()
