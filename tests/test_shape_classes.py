@@ -198,6 +198,11 @@ def lag_of_its_length(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
     return part.sum(), ((part - part.mean()) ** 2).max()
 
 
+def neighbours(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
+    """Lags that are near each other, or not."""
+    return x[a : a + n] * x[b : b + n] - x[c : c + n]
+
+
 def many_windows(xp: Any, x: Any, n: int, a: int, b: int, c: int) -> Any:
     """Each value is read once, or twice."""
     values = xp.exp(xp.sin(xp.exp(x[:n])))
@@ -214,6 +219,8 @@ RELATED: tuple[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]], ...] = (
     (part_of_rows, ((90, 203, 100, 0), (91, 208, 101, 0), (92, 204, 102, 0))),
     (ramp_from, ((1000, 6, 0, 0), (1001, 7, 0, 0), (1002, 5, 0, 0))),
     (lag_of_its_length, ((65_000, 0, 0, 0), (65_001, 0, 0, 0), (66_000, 0, 0, 0))),
+    (neighbours, ((1000, 70, 72, 90), (1001, 71, 73, 91), (1001, 71, 74, 91))),
+    (neighbours, ((1000, 0, 2, 7), (1001, 0, 5, 9), (1001, 0, 6, 8))),
     (many_windows, ((1100, 300, 100, 0), (1105, 290, 101, 0), (1440, 305, 127, 0))),
 )
 

@@ -100,6 +100,8 @@ FIXED, UNIT, STRIDED = "0", "1", "s"
 
 #: Numbers of elements from lane to lane that a kernel may be made for.
 STEPS = (2, 3, 4)
+#: The most elements that an argument may be after another that it is near.
+NEAR = 4
 #: The longest period of joined axes, in elements.
 PERIOD = 128
 #: The longest row that one lane adds, in elements.
@@ -109,12 +111,14 @@ ROW = 31
 class Arg(NamedTuple):
     """Memory that a kernel touches; `access` has one of FIXED, UNIT, STRIDED per axis,
     outer axes first. `step`: the stride along the lanes, in elements, where the kernel is made for
-    it (one of STEPS, of what is only read); else 0."""
+    it (one of STEPS, of what is only read); else 0. `near`: as a rule it is so many elements, at
+    most NEAR, after another argument, with its strides; empty where nothing is known."""
 
     role: Role
     dtype: str
     access: tuple[str, ...]
     step: int = 0
+    near: tuple[int, int] | tuple[()] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +286,9 @@ def _lines(kernel: Kernel) -> list[str]:
     ]
     for number, arg in enumerate(kernel.args):
         step = f" step {arg.step}" if arg.step else ""
+        near = " near {}+{}".format(*arg.near) if arg.near else ""
         access = ",".join(arg.access)
-        lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{access}]{step}")
+        lines.append(f"arg {number} {arg.role.value} {arg.dtype} [{access}]{step}{near}")
     for number, dtype in enumerate(kernel.scalars):
         lines.append(f"scalar {number} {dtype}")
     number = 0

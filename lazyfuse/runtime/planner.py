@@ -23,6 +23,7 @@ from lazyfuse.lower.canonical import Lowered, canonical
 from lazyfuse.lower.contract import contract
 from lazyfuse.lower.lower import lower
 from lazyfuse.lower.narrow import narrow
+from lazyfuse.lower.neighbours import with_neighbours
 from lazyfuse.lower.steps import with_steps
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.passes import run_passes
@@ -139,7 +140,7 @@ class _Planner:
         if getattr(self.backend, "narrow_index", False):
             lowered = narrow(lowered)
         if getattr(self.backend, "picks_lanes", False):
-            lowered = with_steps(lowered)
+            lowered = with_neighbours(with_steps(lowered))
         unsupported = self._unsupported(lowered.kernel)
         if unsupported:
             self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))

@@ -13,11 +13,12 @@ all traces of a class get the same kernels in the same order (`runtime/alike.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import ceil, prod
 from typing import NamedTuple
 
 from lazyfuse.ir.graph import memory_of, topological
+from lazyfuse.ir.kernel import NEAR
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.region import are_apart
@@ -76,7 +77,7 @@ def shape_class(pending: Trace) -> ShapeClass | None:
         return None
     links = [part for part in pending.structure if type(part) is int]  # who is whose operand
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
-    return ShapeClass((*key, *links, *order, *letters.magnitudes), numbers)
+    return ShapeClass((*key, *links, *order, *letters.magnitudes, *letters.gaps()), numbers)
 
 
 def _plain_map(node: Node) -> object:
@@ -215,7 +216,7 @@ class _Letters:
     def __init__(self, *, is_sum: bool) -> None:
         self.letters: dict[int, int] = {}
         self.magnitudes: list[int] = []
-        self._is_sum = is_sum
+        self._is_sum, self._has_offsets = is_sum, False
         self._measured: set[int] = set()
         self.least = self.most = 1
         self._arrays: dict[tuple[Shape, tuple[int, ...]], object] = {}
@@ -237,10 +238,19 @@ class _Letters:
             self.magnitudes += [_magnitude(product) for product in products]
         return tuple([self._letter(extent) for extent in shape])
 
+    def gaps(self) -> list[int]:
+        """How far numbers are from the next smaller one, where that is near: of offsets it decides
+        what is read with it (`lower/neighbours.py`)."""
+        if not self._has_offsets:
+            return []
+        rising = [0, *sorted(self.letters)]
+        return [min(high - low, NEAR + 1) for low, high in pairwise(rising)]
+
     def offset(self, offset: int) -> int:
-        """No limit of a planner is one of offsets."""
+        """No limit of a planner is one of offsets, but how far apart they are."""
         if self._is_sum or not offset:
             return -offset
+        self._has_offsets = True
         return _OFFSET + self._place(offset)
 
     def count(self, node: Const) -> object:

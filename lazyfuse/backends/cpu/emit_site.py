@@ -39,7 +39,7 @@ Single = Callable[["Site"], object]
 class Site:
     """`cursor`: the address of each argument; `vector`: the position of lane 0, if any;
     `streams`, `past_caches`: see `emit_stream`; `tiles`: arguments at hand as a vector for each
-    index along the last inner axis."""
+    index along the last inner axis; `together`, `neighbours`, `at_hand`: see `emit_neighbours`."""
 
     writer: FunctionWriter
     kernel: Kernel
@@ -52,6 +52,9 @@ class Site:
     streams: str | None = None
     past_caches: bool = False
     tiles: Mapping[int, Tile] = field(default_factory=dict)
+    together: str | None = None
+    neighbours: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    at_hand: Mapping[int, Operand] = field(default_factory=dict)
 
     def enter(self, axis: int, index: str) -> Site:
         """Move to `index` along `axis`."""
@@ -171,6 +174,8 @@ class Site:
         return value
 
     def _load(self, arg: int, dtype: str) -> Operand:
+        if arg in self.at_hand:
+            return self.at_hand[arg]
         if arg in self.tiles:
             return self.tiles[arg].load(self._place_in_row())
         pointer, stride = self.cursor[arg], self._lane_stride(arg)

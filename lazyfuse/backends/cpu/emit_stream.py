@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.chains import size_of
 from lazyfuse.backends.cpu.emit_memory import Tail
+from lazyfuse.backends.cpu.emit_neighbours import each_together, with_neighbours
 from lazyfuse.backends.cpu.emit_params import is_strided
 from lazyfuse.backends.cpu.emit_plan import PhasePlan
 from lazyfuse.backends.cpu.emit_site import Site
@@ -43,6 +44,7 @@ def with_streams(site: Site, plans: Sequence[PhasePlan]) -> Site:
     """The site with `streams`, the condition for storing past the caches; at the entry."""
     if not any(_streamed(site.kernel, plan) for plan in plans):
         return site
+    site = with_neighbours(site)
     writer = site.writer
     moved = "0"
     for arg in site.kernel.args:
@@ -90,6 +92,7 @@ def each_streamed(
         middle = writer.value(f"select i1 {flag}, i64 {full}, i64 {begin}")
         with writer.loop(begin, middle, str(writer.lanes)) as position:
             run(replace(site.at_vector(position, None), past_caches=True))
+        middle = each_together(site, middle, full, run)
         with writer.loop(middle, full, str(writer.lanes)) as position:
             run(site.at_vector(position, None))
         with writer.when(writer.value(f"icmp sgt i64 {rest}, 0")):
