@@ -286,7 +286,7 @@ def test_ever_new_sizes_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPat
     """Making a plan of kernels that are there takes less than writing a file."""
     monkeypatch.setattr(known, "shape_class", lambda pending: None)  # none follows from others
     x = lf.asarray(host.arange(1000.0))
-    for size in range(900, 1000):
+    for size in range(895, 995):  # what is read with its neighbours has other kernels
         lf.materialize(x[:size] * 3 + x[1000 - size :])
     assert lf.stats().plans_built >= 99
     assert sum(is_plan(session.disk_cache(str(folder)).read(name)) for name in stems(folder)) <= 3
