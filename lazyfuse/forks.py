@@ -169,7 +169,7 @@ def _forget_imports() -> None:
                 del sys.modules[name]
 
 
-_OURS = frozenset((__name__.partition(".")[0], "hashlib", "llvmlite", "platformdirs"))
+_OURS = frozenset((__name__.partition(".")[0], "llvmlite", "platformdirs"))
 
 
 if hasattr(os, "register_at_fork"):

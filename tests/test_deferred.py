@@ -28,7 +28,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
-from lazyfuse.backends.cpu.defer_text import MOST_ROWS  # noqa: E402 - when there is an engine
+from lazyfuse.backends.cpu.defer import MOST_ROWS  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import deferred, fused, tapes  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import caller  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred, replays  # noqa: E402 - likewise

@@ -334,7 +334,7 @@ use()
 @pytest.mark.parametrize(
     "module",
     ("lazyfuse.backends.cpu", "lazyfuse.backends.cpu.launch", "lazyfuse.frontend.fused",
-     "lazyfuse.frontend.places", "lazyfuse.random", "hashlib"),
+     "lazyfuse.frontend.places", "lazyfuse.random"),
 )  # fmt: skip
 def test_a_thread_that_imports(module: str, tmp_path: Path) -> None:
     """The child waited for ever for Python's lock of the module, or found half of it."""

@@ -106,9 +106,9 @@ OPTIONAL_PARTS = {
     "backends.reference",
     *("integrations", "observe"),
 }
-#: Those that may be imported in functions; platformdirs and hashlib, because they take long and
-#: are seldom asked.
-OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools"} | {"hashlib"}
+#: Those that may be imported in functions; platformdirs, because it takes long and is seldom
+#: asked.
+OPTIONAL_PACKAGES = set(OUTSIDE) - {"numpy", "cachetools"}
 
 FILE_LINES, TABLE_LINES, FUNCTION_LINES = 400, 600, 60
 TABLES = ("ops/table", "backends/cpu/vecmath/", "frontend/namespace.py")

@@ -100,7 +100,7 @@ def test_programs_by_both(name: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_other_modules_by_both(disk: Path) -> None:
     """Workers, operators of small arrays, recording and replaying."""
-    from lazyfuse.backends.cpu import launch_text, methods, record, replay
+    from lazyfuse.backends.cpu import launch_text, methods_module, record, replay
     from lazyfuse.frontend import native_methods
     from lazyfuse.runtime import recorder
 
@@ -108,7 +108,7 @@ def test_the_other_modules_by_both(disk: Path) -> None:
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     texts = (
         launch_text.text(COMPILER.triple),
-        methods.text(places, COMPILER.triple),
+        methods_module.text(places, COMPILER.triple),
         replay.text(),
     )
     for text in texts:

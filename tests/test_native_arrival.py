@@ -90,7 +90,7 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
         native_methods._compiled(failure)
         ended.set()
 
-    monkeypatch.setattr(native, "_binaries", fail)
+    monkeypatch.setattr(native, "binaries", fail)
     recording = native_methods._recording(lf.LazyArray)
     assert native.compile_aside(recording, told)
     assert ended.wait(60)
@@ -133,7 +133,7 @@ def test_it_is_kept_where_the_caller_keeps_code(
         compilers.append(compiler)
         return native.Binaries(b"", b"")
 
-    monkeypatch.setattr(native, "_binaries", binaries)
+    monkeypatch.setattr(native, "binaries", binaries)
     monkeypatch.setattr(native, "_aside", [])
     with lf.options(disk_cache=False, cache_dir=str(tmp_path)):
         assert native.compile_aside(None, lambda failure: ended.set())  # type: ignore[arg-type]

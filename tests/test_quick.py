@@ -452,7 +452,7 @@ def test_outputs_are_given_back() -> None:
 
 def test_other_processors() -> None:
     """The text is code for them, too."""
-    from lazyfuse.backends.cpu import methods, record
+    from lazyfuse.backends.cpu import methods_module, record
     from lazyfuse.backends.cpu.compiler import Compiler
     from lazyfuse.frontend import native_methods
     from lazyfuse.runtime import recorder
@@ -461,7 +461,7 @@ def test_other_processors() -> None:
     places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
     triple = "aarch64-unknown-linux-gnu"
     compiler = Compiler(cpu="generic", features="", triple=triple)
-    assert compiler.compile(methods.text(places, triple), level=0)[:4] == b"\x7fELF"
+    assert compiler.compile(methods_module.text(places, triple), level=0)[:4] == b"\x7fELF"
 
 
 def test_other_operands() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -79,16 +80,16 @@ def _with_stand_ins(
     function: Callable[..., Any], arguments: Arguments, by: Mapping[Path, Any]
 ) -> Traced | None:
     """The trace with others in place of numbers; None where that fails, for whatever reason."""
-    state = np.random.get_state(legacy=False)
+    state = _random_state()
     try:
         return traced(function, arguments, replaced(arguments.given, by))
     except Exception as error:  # functions that look at types may raise any
-        np.random.set_state(state)
+        _put_back(state)
         if is_interrupt(error):
             raise
         return None
     except Stopped:
-        np.random.set_state(state)
+        _put_back(state)
         raise
 
 
@@ -97,15 +98,15 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     raises."""
     values = [_copied(value) for value in given]
     nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
-    before, state = engine.asked(), np.random.get_state(legacy=False)
+    before, state = engine.asked(), _random_state()
     own, recordings = object(), under_way.recordings
     try:
         recordings[own] = get_ident()
         result = arguments.call(function, values)
     finally:
         recordings.pop(own, None)
-    if pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(state):
-        np.random.set_state(state)  # the call that gives the result draws them
+    if pickle.dumps(_random_state()) != pickle.dumps(state):
+        _put_back(state)  # the call that gives the result draws them
         raise UnfitError("it draws random numbers")
     if engine.asked() != before:
         raise UnfitError("it asks for values while it runs")
@@ -113,6 +114,18 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
            for value, node in zip(values, nodes, strict=True)):  # fmt: skip
         raise UnfitError("it writes into its arguments")
     return Traced(nodes, result)
+
+
+def _random_state() -> Any:
+    """The state of NumPy's global generator; None where nobody has asked for that so far, since it
+    takes long to import."""
+    get_state = getattr(sys.modules.get("numpy.random"), "get_state", None)
+    return None if get_state is None else get_state(legacy=False)
+
+
+def _put_back(state: Any) -> None:
+    if state is not None:
+        np.random.set_state(state)
 
 
 def _copied(value: Any) -> Any:

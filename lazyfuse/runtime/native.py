@@ -26,6 +26,7 @@ from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
+from lazyfuse.runtime.native_binaries import Binaries, binaries
 from lazyfuse.runtime.native_parts import (
     METH_KEYWORDS,
     METH_NOARGS,
@@ -55,13 +56,6 @@ _aside: list[Binaries] = []
 #: Held by the thread that compiles until it has told its end: in a child process there would be no
 #: thread that goes on, and LLVM's own locks would stay taken.
 _compiling = guarded(threading.Lock(), Turn.ASIDE)
-
-
-class Binaries(NamedTuple):
-    """Object code: of the methods, and of `backends/cpu/rows_text.py`, which is optimized."""
-
-    methods: bytes
-    rows: bytes
 
 
 class Sample(NamedTuple):
@@ -137,7 +131,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     compiler = _compiler()
     if not is_possible() or compiler is None:
         return None
-    from lazyfuse.backends.cpu import defer, defer_text, methods, record, rows_text
+    from lazyfuse.backends.cpu import defer, methods, record
     from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
     from lazyfuse.backends.cpu.methods_parts_text import PARTS
 
@@ -155,15 +149,15 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
                "product": type(sample.product)}  # fmt: skip
     owners = {name: holders.get(name, type(wrapper)) for name in specials}
     slow = [_interpreted(owners[name], special) for name, special in specials.items()]
-    functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer_text.FUNCTIONS)
+    functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer.FUNCTIONS)
     try:
-        found = _aside.pop() if _aside else _binaries(compiler, recording, compiles=compiles)
+        found = _aside.pop() if _aside else binaries(compiler, recording, compiles=compiles)
     except LookupError:
         return None
     getters = (f"get_{name}" for name in PARTS)
     names = ("open", "deferral", "put_part", *SLOT_FUNCTIONS, "next", *functions, *getters)
     code = compiler.link(found.methods, [f"lf_{name}" for name in names])
-    rows = compiler.link(found.rows, rows_text.ENTRIES)
+    rows = compiler.link(found.rows, methods.ROWS)
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
@@ -181,15 +175,15 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     ]
     made = {
         name: function_of(name, code.address(f"lf_{name}"))
-        for name in (*record.FUNCTIONS, *defer_text.FUNCTIONS)
+        for name in (*record.FUNCTIONS, *defer.FUNCTIONS)
     }
     parts = parts_of(code, type(wrapper), PARTS, sample.steps)
-    state = _words(code, "lf_deferral", defer_text.STATE_SIZE)
+    state = _words(code, "lf_deferral", defer.STATE_SIZE)
     return Code(
         taken, parts, slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
-        defer_text.STATE, defer.CODES, defer_text.FIRST_ROW, defer_text.CODE_WORDS,
+        defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
-        tuple(rows.address(name) for name in rows_text.ENTRIES),
+        tuple(rows.address(name) for name in methods.ROWS),
     )  # fmt: skip
 
 
@@ -207,18 +201,6 @@ def _interpreted(kind: type, name: str) -> Any:
     if (kind, name) not in _methods:
         _methods[kind, name] = vars(kind)[name]
     return _methods[kind, name]
-
-
-def _binaries(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries:
-    """The object code, from disk or compiled. Raises: LookupError where that is not to be."""
-    from lazyfuse.backends.cpu import methods, record, rows_text
-
-    places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
-    of_methods: bytes = compiler.module(
-        f"methods {places}", lambda: methods.text(places, compiler.triple), compiles=compiles
-    )
-    of_rows: bytes = compiler.module("rows", rows_text.text, compiles=compiles, level=2)
-    return Binaries(of_methods, of_rows)
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
@@ -263,7 +245,7 @@ atexit.register(wait)
 def _made_aside(recording: Recording) -> Binaries:
     """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
     one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
-    return _binaries(_compiler().aside(), recording, compiles=True)
+    return binaries(_compiler().aside(), recording, compiles=True)
 
 
 def _compiler() -> Any:

@@ -1,4 +1,5 @@
-"""Operations that machine code puts off, each with its code; see `defer_text.py`.
+"""Operations that machine code puts off (`defer_text.py`), each with its code, and what Python and
+it tell each other.
 
 They raise nothing, whatever the values. Reductions are along one axis.
 Operators have the names of their methods, ufuncs NumPy's.
@@ -8,16 +9,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu.defer_text import (
-    BINARY,
-    CHOICE,
-    CODE_STEP,
-    OF_BOOLS,
-    REDUCTION,
-    TERNARY,
-    TO_BOOLS,
-    TO_FLOATS,
-)
+from lazyfuse.ops.rules import NOVEL_BITS
+
+#: The most operations and operands on the tape, and places whose heat is counted.
+MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
+#: Words of the state. Python writes the options under which operations are put off (ALLOWED; the
+#: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
+#: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
+#: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
+#: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
+#: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
+#: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it is
+#: being computed, how often it has been emptied, what all of it was recorded under and by which
+#: thread, and where it began; and what is counted. The last are of small arrays: the options under
+#: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
+#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition; of
+#: arrays that do not lie in one piece, what walks over their rows, and along one axis. From HEAT
+#: on, the heat of places.
+_STATE = (
+    "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
+    "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
+    "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
+    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
+    "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
+    "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
+)  # fmt: skip
+STATE = {name: number for number, name in enumerate(_STATE)}
+#: After the places: of lines and sizes, which and how many elements they have computed.
+STATE["NOVEL"] = STATE["HEAT"] + PLACES
+STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
+#: The last bits of a code: what the operands are and the result; and the next, the number of
+#: operands less one.
+TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
+BINARY, TERNARY, REDUCTION = 4, 8, 12
+ARITY = 12
+CODE_STEP = 16
+#: Words of an operation: its code and three operands.
+CODE_WORDS = 4
+#: The number of the first row as an operand.
+FIRST_ROW = MOST_LEAVES
+FUNCTIONS = ("deferred", "settle", "release")
 
 _CLASSES = (
     (

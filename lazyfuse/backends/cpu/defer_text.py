@@ -26,6 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu.defer import (
+    ARITY,
+    CHOICE,
+    CODE_WORDS,
+    FIRST_ROW,
+    MOST_LEAVES,
+    MOST_ROWS,
+    OF_BOOLS,
+    PLACES,
+    REDUCTION,
+    STATE,
+    STATE_SIZE,
+    TO_BOOLS,
+)
 from lazyfuse.backends.cpu.defer_calls_text import CALLS
 from lazyfuse.backends.cpu.defer_operands_text import OPERANDS
 from lazyfuse.backends.cpu.defer_reduce_text import REDUCE
@@ -37,34 +51,8 @@ from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 
-#: The most operations and operands on the tape, and places whose heat is counted.
-MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: Rows of a tape that is settled where a loop begins again.
 LONG = 96
-#: Words of the state. Python writes the options under which operations are put off (ALLOWED; the
-#: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
-#: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
-#: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
-#: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
-#: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
-#: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it is
-#: being computed, how often it has been emptied, what all of it was recorded under and by which
-#: thread, and where it began; and what is counted. The last are of small arrays: the options under
-#: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both; of
-#: kernels, what runs a job (LAUNCH), and the flags of the processor that mean a condition; of
-#: arrays that do not lie in one piece, what walks over their rows, and along one axis. From HEAT
-#: on, the heat of places.
-STATE = numbered(
-    "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
-    "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
-    "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
-    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
-    "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "LAUNCH", "FLAG_MASK",
-    "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
-)  # fmt: skip
-#: After the places: of lines and sizes, which and how many elements they have computed.
-STATE["NOVEL"] = STATE["HEAT"] + PLACES
-STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
 #: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
 #: reach the result, how many references the tape has to it, and whether that array is written in
 #: place by a later row. What has its shape is an array, or of a reduction the row itself: then
@@ -92,18 +80,8 @@ _KIND = {
 }  # fmt: skip
 _KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32, "PROMOTED": 2 | 64,
           "SINGLE_BIT": 128}  # fmt: skip
-#: The last bits of a code: what the operands are and the result; and the next, the number of
-#: operands less one.
-TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
-BINARY, TERNARY, REDUCTION = 4, 8, 12
-ARITY = 12
 #: What a reduction does is above the code: one more than twice the axis, and whether it keeps it.
 REDUCED_SHIFT = 32
-CODE_STEP = 16
-#: Words of an operation: its code and three operands.
-CODE_WORDS = 4
-#: The number of the first row as an operand.
-FIRST_ROW = MOST_LEAVES
 #: Words of NumPy's arrays.
 ARRAY = {
     "REFERENCES": 0,
@@ -115,8 +93,6 @@ ARRAY = {
     "DESCR": 7,
     "ARRAY_FLAGS": 8,
 }
-
-FUNCTIONS = ("deferred", "settle", "release")
 
 
 def text(places: Mapping[str, int]) -> str:

@@ -19,7 +19,6 @@ from lazyfuse.backends.cpu.methods_lines_text import LOOPS
 from lazyfuse.backends.cpu.methods_loops_text import NAMES, ROWS, declarations, loops
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
-ENTRIES = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill")
 #: Axes of a result, and its elements, at most.
 _AXES, _MOST = 8, 1 << 17
 #: Elements of a row that is repeated, and of one that is short enough for that.
