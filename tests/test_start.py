@@ -71,7 +71,8 @@ assert numpy.array_equal(lf.asnumpy(c), h[:100] * 2 + 1)
 is_native = not isinstance(vars(lf.LazyArray)["__add__"], types.FunctionType)
 late = ("llvmlite", "hashlib", "numpy.random", "lazyfuse.backends.cpu.methods_module",
         "lazyfuse.backends.cpu.rows_text", "lazyfuse.backends.cpu.jit",
-        "lazyfuse.backends.cpu.emit", "lazyfuse.backends.cpu.vector", "lazyfuse.backends.cpu.vecmath")
+        "lazyfuse.backends.cpu.emit", "lazyfuse.backends.cpu.vector",
+        "lazyfuse.backends.cpu.vecmath")
 print(lf.stats().kernels_compiled > 0, is_native, [name for name in late if name in sys.modules])
 """
 
