@@ -138,7 +138,7 @@ OBJECTS = (
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("WRITE_OUT", "ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
-    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
+    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
 )
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -188,16 +188,12 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     parts.append(templates.ITEM.format(method=_method("item"), **places))
     parts.append(
         methods_call_text.CALL.format(
-            method=_method("call"),
-            absolute=objects["ABSOLUTE"],
-            list=objects["LIST"],
-            numpys=objects["NUMPYS"],
+            method=_method("call"), absolute=objects["ABSOLUTE"], out=objects["OUT"],
+            list=objects["LIST"], numpys=objects["NUMPYS"],
             defer=_at_once("quick_call") + _put_off(_CALL),
-            rule_none=int(Rule.NONE),
-            rule_spread=int(Rule.SPREAD),
-            **places,
+            rule_none=int(Rule.NONE), rule_spread=int(Rule.SPREAD), **places,
         )
-    )
+    )  # fmt: skip
     parts.append(
         methods_power_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
