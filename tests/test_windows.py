@@ -344,7 +344,7 @@ LARGE: dict[str, Callable[[Any, Any, Any], Any]] = {
     ),
     "tile": lambda xp, column, row: xp.tile(row, 10_000),
     "repeat": lambda xp, column, row: row.repeat(1000),
-    "picked": lambda xp, column, row: column[:, xp.zeros(N, int)],
+    "picked": lambda xp, column, row: column[:, xp.zeros(10 * N, int)],
 }
 
 

@@ -140,7 +140,7 @@ def operate(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 #: What has no arrays inside, and no memory that a result could be.
-_ATOMS = frozenset((bool, int, float, complex, str, type, type(None), GeneratorType))
+_ATOMS = frozenset((bool, int, float, complex, str, type, type(None), range, GeneratorType))
 
 
 def _has_no_arrays(value: Any) -> bool:

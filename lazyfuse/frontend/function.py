@@ -66,7 +66,9 @@ class Function(registry.AtOnce):
         self._code = self._kernels = None
         own_rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
         larger = middling(name) if larger is None else larger
-        self._rule = own_rule if announce else in_one(own_rule, larger)
+        self._rule = in_one(own_rule, larger, is_told=announce is not None)
+        if announce is not None:
+            registry.TOLD[plain] = announce
         own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
         self._engine = beside(own_engine, plain, own_rule, larger, announce)
         if name == "asarray":
@@ -169,8 +171,7 @@ def _of_square(N: Any = 0, M: Any = None, *rest: Any, **options: Any) -> float:
 _SIZES: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full", "indices"), of_shape),
     **dict.fromkeys(("linspace", "logspace", "geomspace"), _of_number),
-    **dict.fromkeys(("eye", "tri"), _of_square),
-    "identity": lambda n=0, *rest, **options: of_shape((n, n)),
+    "tri": _of_square,
     "arange": _of_range,
     **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), of_shape),
     "fromfunction": lambda function, shape, **options: of_shape(shape),

@@ -11,6 +11,7 @@ from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, 
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.registry import NATIVE
 from lazyfuse.ir.order import is_contiguous
 from lazyfuse.runtime.caller import call_as_user
 
@@ -23,6 +24,29 @@ def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     if x is np._NoValue or y is np._NoValue:
         raise ValueError("either both or neither of x and y should be given")
     return elementwise.apply("where", (condition, x, y))
+
+
+def real(val: Any) -> Any:
+    """`np.real` of an array; None for others."""
+    is_array = type(val) is Handle._concrete
+    return val.real if is_array else None
+
+
+def imag(val: Any) -> Any:
+    """`np.imag` of an array; None for others."""
+    is_array = type(val) is Handle._concrete
+    return val.imag if is_array else None
+
+
+def half_clipped(*args: Any, **kwargs: Any) -> Any:
+    """`np.clip` of an array of floats with one bound, a number; None for others."""
+    if kwargs or len(args) != 3 or type(args[0]) is not Handle._concrete:
+        return None
+    array, least, most = args
+    if (least is None) == (most is None) or array._code[0] != "f":
+        return None
+    name, bound = ("minimum", most) if least is None else ("maximum", least)
+    return NATIVE[name](array, bound) if type(bound) in (int, float) else None
 
 
 def nan_to_num(
@@ -46,8 +70,8 @@ def nan_to_num(
         ("equal", -np.inf, least),
         ("not_equal", x, nan),
     ):
-        is_meant = elementwise.apply(name, (x, other))
-        found = elementwise.apply("where", (is_meant, dtype.type(number), found))
+        is_meant = NATIVE[name](x, other)  # by recipes: the long way takes as long as NumPy
+        found = NATIVE["where"](is_meant, dtype.type(number), found)
     return found
 
 

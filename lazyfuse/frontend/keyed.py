@@ -6,12 +6,13 @@ Machine code does the same (`backends/cpu/methods_keys_text.py`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse.frontend.rerecord import ARRAYS
 from lazyfuse.frontend.windows import at_hand
+from lazyfuse.ops.rules import PICKED, PICKED_ROWS, ROW
 from lazyfuse.ops.shapes import size_of
 
 #: What stands for a part of a key that is not at hand, or large.
@@ -31,15 +32,32 @@ def has_arrays(key: Any) -> bool:
 _ARRAYS = frozenset((np.ndarray, list))
 
 
-def for_numpy(key: Any, shape: tuple[int, ...], limit: int) -> tuple[Any, float] | None:
-    """A key as NumPy takes it, and how many elements of an array of this shape it picks:
-    infinitely many for what is not looked into. None where parts of it are not at hand, or have
-    more elements than `limit`."""
+class Picked(NamedTuple):
+    """A key as NumPy takes it; and of an array how many places it picks, infinitely many for what
+    is not looked into, and how many elements at each."""
+
+    where: Any
+    places: float
+    each: int
+
+    @property
+    def size(self) -> float:
+        """The elements of all places."""
+        return self.places * self.each if self.each else 0
+
+    def most(self, least: int) -> int:
+        """The most elements that are picked at once, `least` or more."""
+        return max(least, PICKED_ROWS if self.each >= ROW else PICKED)
+
+
+def for_numpy(key: Any, shape: tuple[int, ...], limit: int) -> Picked | None:
+    """A key as NumPy takes it, and how much of an array of this shape it picks. None where parts
+    of it are not at hand, or have more elements than `limit`."""
     if type(key) is not tuple:
         part = part_of(key, limit)
-        return None if part is UNKNOWN else (part, _count(shape, (part,)))
+        return None if part is UNKNOWN else Picked(part, *_count(shape, (part,)))
     parts = tuple([part_of(item, limit) for item in key])
-    return None if any(part is UNKNOWN for part in parts) else (parts, _count(shape, parts))
+    return None if any(part is UNKNOWN for part in parts) else Picked(parts, *_count(shape, parts))
 
 
 def part_of(item: Any, limit: int) -> Any:
@@ -69,11 +87,11 @@ def _holds_numbers(items: list[Any]) -> bool:
     return _INTEGERS.issuperset(map(type, items))
 
 
-def _count(shape: tuple[int, ...], parts: tuple[Any, ...]) -> float:
-    """How many elements a key picks; infinitely many for what is not looked into."""
+def _count(shape: tuple[int, ...], parts: tuple[Any, ...]) -> tuple[float, int]:
+    """How many places a key picks, and how many elements at each."""
     taken = sum(map(_axes_of, parts))
     if taken > len(shape) or sum(part is ... for part in parts) > 1:
-        return math.inf
+        return math.inf, 1
     arrays: list[tuple[int, ...]] = []
     axis, count = 0, 1
     for part in parts:
@@ -91,10 +109,9 @@ def _count(shape: tuple[int, ...], parts: tuple[Any, ...]) -> float:
             elif part.shape == extents:
                 arrays.append((int(np.count_nonzero(part)),))
             else:
-                return math.inf
+                return math.inf, 1
         axis = stop
-    together = _together(arrays)
-    return together if together == math.inf else count * size_of(shape[axis:]) * together
+    return _together(arrays), count * size_of(shape[axis:])
 
 
 def _axes_of(part: Any) -> int:

@@ -64,7 +64,7 @@ from lazyfuse.frontend.methods import open_bounds
 from lazyfuse.frontend.rehost import Host
 from lazyfuse.frontend.shortcuts import remembered, several
 from lazyfuse.frontend.ufunc import UFUNCS, Product, Ufunc
-from lazyfuse.ops.rules import Rule
+from lazyfuse.ops.rules import Rule, of_numpys
 from lazyfuse.runtime.caller import call_as_user
 
 #: Names of own modules; what NumPy calls the same is the same object.
@@ -131,11 +131,16 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 
 #: Shorter ways for usual calls of some of them; they give None for others.
 _SHORTER: Mapping[str, Any] = {
+    "clip": functions.half_clipped,
+    "diag": views.diag,
     "extract": picking.extract,
+    "flatnonzero": picking.flatnonzero,
+    "imag": functions.imag,
     "linspace": ranges.linspace,
     "nan_to_num": functions.nan_to_num,
     "outer": _outer,
     "pad": moves.pad,
+    "real": functions.real,
 }
 
 #: What NumPy draws, reads or makes: arrays come back as LazyArrays, and nothing is counted.
@@ -349,10 +354,10 @@ def _adapted(name: str, value: Any) -> Any:
     """Our version of NumPy's value, by the tables."""
     match kind(name, value):
         case "composed":
-            engine = _shortened(name, _spared(name, value, at_home(HOST.function(value))))
+            engine = _spared(name, value, at_home(HOST.function(value)))
             if name == "clip":
                 engine = several(engine, choice=open_bounds)
-            return Function(name, engine, value)
+            return Function(name, _shortened(name, engine), value)
         case "numpy's":
             is_writing = fallback.writes_first(value)
             engine = Outside(name, value, fallback.write if is_writing else fallback.run)
@@ -361,7 +366,8 @@ def _adapted(name: str, value: Any) -> Any:
         case "fallback":
             rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
             engine = Outside(name, value, fallback.call)
-            return Function(name, engine, value, rule, partial(fallback.announce, name, "NumPy"))
+            told = partial(fallback.announce, name, "NumPy")
+            return Function(name, engine, value, rule, told, larger=of_numpys(name))
     return value
 
 

@@ -116,7 +116,7 @@ def native_sample() -> native.Sample:
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         under_way.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
-        walking.Steps, walking.leave, MISSING,
+        walking.Steps, walking.leave, registry.TOLD, MISSING,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Opaque
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.rules import MOST
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.caller import call_as_user
 
@@ -169,10 +170,11 @@ def nonzero(a: Any) -> tuple[Any, ...]:
             "`arr[cond]`."
         )
     mask = array if array._code == "b1" else elementwise.apply("not_equal", (array, 0))
-    count, device = picks.count_true(mask), array._storage.device
-    if device == "cpu" and count * array.ndim < (largest() and MOST):  # the mask is computed
+    device = array._storage.device
+    if device == "cpu" and _are_few(mask):
         found: tuple[Any, ...] = lift(look(mask, _listed if array.ndim == 1 else np.nonzero))
         return found
+    count = picks.count_true(mask)
     if array.ndim == 1:
         node = picks.positions(mask)
         places = Map(OPS["astype"], (node.dtype,), "i8", (count,), c_strides((count,)), (node,))
@@ -184,6 +186,18 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     )  # fmt: skip
     owner, step = new(table, device), array.ndim
     return tuple(view(owner, Layout((count,), (step,), axis)) for axis in range(array.ndim))
+
+
+def flatnonzero(a: Any) -> Any:
+    """`np.flatnonzero` of an array of one axis; None for others."""
+    is_row = type(a) is Handle._concrete and a._host is None and len(a._layout.shape) == 1
+    return nonzero(a)[0] if is_row else None
+
+
+def _are_few(mask: Any) -> bool:
+    """Whether the positions of what is true are so few that they are listed at once."""
+    most, shape = largest() and MOST, mask._layout.shape
+    return size_of(shape) * len(shape) < most or picks.count_true(mask) * len(shape) < most
 
 
 def _listed(mask: np.ndarray) -> tuple[np.ndarray]:

@@ -21,7 +21,7 @@ from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
-from lazyfuse.ops.rules import PICKED, PICKED_ROWS
+from lazyfuse.ops.rules import PICKED, PICKED_ROWS, ROW
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
@@ -50,24 +50,20 @@ def picked(array: Any, key: Any) -> Any:
     found = for_numpy(key, shape, most)
     if found is None:
         return None
-    where, size = found
-    if size > most and not is_new(size):
+    size = found.size
+    if size > found.most(most) and not is_new(size):
         return None
     write_out(array, int(size))
     memory = window(array, max(most, size_of(shape)))
     if memory is None:
         return None
     count(_SAVED)
-    return lift(memory[where])
-
-
-#: Elements of rows that are long: NumPy copies each as one piece.
-_ROW = 32
+    return lift(memory[found.where])
 
 
 def _picks_rows(key: Any, array: Any) -> bool:
     """Whether a key with an array picks long rows."""
-    return type(key) is not tuple and size_of(array._layout.shape[1:]) >= _ROW
+    return type(key) is not tuple and size_of(array._layout.shape[1:]) >= ROW
 
 
 def from_small(host: np.ndarray, key: Any) -> Any:
@@ -126,16 +122,16 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
     index = part_of(indices, limit) if type(indices) is list else at_hand(indices, limit)
     if index is None or index is UNKNOWN or np.result_type(index).kind not in "iu":
         return None
-    if np.size(index) * size_of(shape) > limit * shape[axis]:
+    each = size_of(shape) // max(shape[axis], 1)
+    size = np.size(index) * each
+    if size > max(limit, PICKED_ROWS if each >= ROW else 0) or not shape[axis]:
         return None
-    size = np.size(index) * size_of(shape) // max(shape[axis], 1)
     write_out(array, size)
     memory = window(array, max(limit, size_of(shape)))
     if memory is None:
         return None
     count(_SAVED)
-    found = call_as_user(np.take, memory, index, axis, mode=mode)
-    return small_array(found) if type(found) is np.ndarray else found
+    return lift(call_as_user(np.take, memory, index, axis, mode=mode))
 
 
 #: Pending operations under a mask that are looked at.
@@ -223,12 +219,12 @@ def _changed_at(function: Callable[..., None], array: Any, key: Any, value: Any)
     given = _given(array, value)
     if given is None and _picks_rows(key, array) and is_settled(array):
         given = _computed(array, value)
-    where, size = found
+    size = found.size
     is_few = size <= AT_ONCE or is_settled(array)  # which the long way writes at once as well
     if given is None or not size or not is_few or not _settles(array):
         return False
     count(_SAVED)
-    return change(array, array._layout, function, where, given)
+    return change(array, array._layout, function, found.where, given)
 
 
 def _are_chosen(array: Any, mask: Any, value: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise
 from lazyfuse.frontend.handle import new
+from lazyfuse.frontend.registry import NATIVE
 from lazyfuse.ir.node import Const, Fill
 from lazyfuse.runtime import session
 
@@ -41,11 +41,9 @@ def linspace(
         return None
     counted = Fill((num,), "f8", (1,), (Const(0.0, "f8"), Const(1.0, "f8")))
     places = new(counted, session.default_device())
-    found = elementwise.apply("multiply", (places, step))
-    found = elementwise.apply("add", (found, first))
+    found = NATIVE["add"](NATIVE["multiply"](places, step), first)
     if endpoint:
-        is_last = elementwise.apply("equal", (places, float(num - 1)))
-        found = elementwise.apply("where", (is_last, last, found))
+        found = NATIVE["where"](NATIVE["equal"](places, float(num - 1)), last, found)
     return (found, np.float64(step)) if retstep else found
 
 

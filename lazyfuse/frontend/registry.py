@@ -47,6 +47,8 @@ class AtOnce(Itself):
 
 
 NATIVE: dict[str, Any] = {}
+#: Of NumPy's functions that only it has: what is told before one computes large arrays.
+TOLD: dict[Any, Callable[[], None]] = {}
 #: What settles what is put off (`deferred.py`), where there is machine code; whether there was
 #: anything.
 SETTLE: list[Callable[[], bool]] = []

@@ -126,7 +126,7 @@ def several(
 
     @wraps(general)
     def method(*operands: Any, **options: Any) -> Any:
-        if options:
+        if options or len(operands) == 1:  # `where` of a condition alone, which is not recorded
             return general(*operands, **options)
         chosen = choice(operands)
         made = rerecord.recorded(known, operands, chosen)

@@ -64,8 +64,8 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     """`is_only`: no other result of the call may lie in the same memory."""
     if value.dtype not in KNOWN:
         return value
-    first, base = operands[0] if operands else None, value.base
-    if base is not None and type(first) is Handle._concrete and base is first._host:
+    first = operands[0] if operands else None  # and no name for the base: references are counted
+    if type(first) is Handle._concrete and first._host is not None and value.base is first._host:
         return _shared(value, first)  # one of many pieces, say
     memory = root(value)
     for operand in operands:

@@ -10,6 +10,7 @@ import importlib
 import math
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.handle import Handle, new, result
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, outline, record
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.memory import change, is_settled
 from lazyfuse.frontend.views import flip
+from lazyfuse.frontend.windows import largest
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.types import code
@@ -54,9 +57,16 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
 def sort_method(
     self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
-    """Sort in place. Raises: as `sort`, and ValueError for a read-only array."""
+    """Sort in place, at once where that is at hand. Raises: as `sort`, and ValueError for a
+    read-only array."""
     self._check_writeable("sort array")
-    self[...] = sort(self, operator.index(axis), kind, order, stable=stable)
+    place = operator.index(axis)
+    if order is None and 0 not in self._layout.shape and largest() and is_settled(self):
+        if change(
+            self, self._layout, partial(np.ndarray.sort, axis=place, kind=kind, stable=stable)
+        ):
+            return
+    self[...] = sort(self, place, kind, order, stable=stable)
 
 
 def argsort_method(

@@ -189,6 +189,11 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         self._at_once = None if self._short.nin < 0 else _computing(name, ufunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._ufunc.nout == 1:  # no output, as NumPy's own code says it
+            if len(kwargs) == 1 and kwargs.get("out", kwargs) is None:
+                kwargs = {}
+            if len(args) == self._ufunc.nin + 1 and args[-1] is None:
+                args = args[:-1]
         if not kwargs and len(args) == self._short.nin:
             are_numbers = type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS
             if are_numbers and are_numbers_numpys():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from lazyfuse.frontend.handle import WARNS, view
+from lazyfuse.frontend.handle import WARNS, Handle, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
@@ -123,3 +123,10 @@ def _broadcast_view(array: Any, shape: Any) -> Any:
     found = broadcast_to(array, shape)
     found._writeable = array._writeable and WARNS
     return found
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    """`np.diag` of a matrix of the engine; None for others."""
+    if type(v) is not Handle._concrete or v._host is not None or type(k) is not int:
+        return None
+    return diagonal(v, k) if len(v._layout.shape) == 2 else None

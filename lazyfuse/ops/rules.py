@@ -45,7 +45,7 @@ FUNCTIONS = _table(
     "nanargmax nanargmin nancumsum nancumprod average count_nonzero sort argsort round "
     "around diff trace flatnonzero nonzero argwhere copy linalg.norm roll gradient unwrap "
     "ediff1d fix sort_complex trapezoid lexsort array asarray concatenate concat stack "
-    "hstack vstack column_stack dstack fft.fftshift fft.ifftshift linalg.vector_norm "
+    "hstack vstack column_stack dstack triu tril fft.fftshift fft.ifftshift linalg.vector_norm "
     "linalg.matrix_norm linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh "
     "linalg.eigvalsh linalg.cholesky",
     SPREAD="where clip isclose take",
@@ -87,8 +87,8 @@ MOST = 1 << 20
 #: Elements that a key of integers picks at once: more of them fuse with what reads them, in less
 #: time than NumPy takes to pick them.
 PICKED = 1 << 16
-#: The same of whole rows, of which NumPy copies each at once.
-PICKED_ROWS = 1 << 18
+#: The same of rows, columns and the like, of so many elements at least: NumPy walks each at once.
+PICKED_ROWS, ROW = 1 << 18, 32
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 16
 #: Elements of 8 bytes that a line computes at once of arrays of one size, however large: a
@@ -105,15 +105,17 @@ NOVEL_BITS, SPREAD = 12, 0x9E3779B97F4A7C15
 LOOKED_AT = 32
 #: Copies that are fused with what reads them, which is worth more than a call from there on.
 _MOST_MOVED = 1 << 18
+#: The same of those that are joined, 4 MB of doubles: to record them takes 60 us and more.
+_MOST_JOINED = 1 << 19
 #: Compositions of operations that fuse and run on all cores, each of which has to be recorded.
 _MOST_COMPOSED = 1 << 17
 #: Those that end in a few numbers: to record and run them takes 300 us and more.
-_MOST_FOLDED = 1 << 18
+_MOST_FOLDED = 1 << 19
 _MIDDLING: Mapping[str, Middling] = {
     **dict.fromkeys(
         "linalg.norm searchsorted digitize array_equal array_equiv delete insert isin packbits "
         "unpackbits lexsort kron sort argsort unique dot vdot inner nonzero flatnonzero "
-        "argwhere einsum".split(),
+        "argwhere einsum cov corrcoef".split(),
         Middling(MOST),
     ),
     # whose operands NumPy wants to be writeable (NPY_ARRAY_DEFAULT)
@@ -125,23 +127,27 @@ _MIDDLING: Mapping[str, Middling] = {
     ),
     **dict.fromkeys("any all trace count_nonzero".split(), Middling(MOST, alone=True)),
     **dict.fromkeys("argmax argmin".split(), Middling(MOST, alone=True, writes=True)),
-    **dict.fromkeys("max min amax amin nanmax nanmin".split(), Middling(_MOST_MOVED, alone=True)),
+    **dict.fromkeys("max min amax amin".split(), Middling(_MOST_MOVED, alone=True)),
+    **dict.fromkeys("nanmax nanmin".split(), Middling(MOST, alone=True)),
+    **dict.fromkeys("copy flatten array".split(), Middling(_MOST_MOVED)),
     **dict.fromkeys(
-        "copy flatten concatenate concat stack hstack vstack column_stack dstack append "
-        "tile".split(),
-        Middling(_MOST_MOVED),
+        "concatenate concat stack hstack vstack column_stack dstack append".split(),
+        Middling(_MOST_JOINED),
     ),
+    "tile": Middling(_MOST_JOINED, writes=True),  # by `repeat`
     **dict.fromkeys(
-        "nansum nanprod nanmean nanvar nanstd nanargmax nanargmin average cov corrcoef".split(),
+        "nanmean nanvar nanstd nanargmax nanargmin".split(),
         Middling(_MOST_FOLDED),
     ),
+    **dict.fromkeys("nansum nanprod average".split(), Middling(_MOST_MOVED)),
     **dict.fromkeys("gradient cross isclose allclose".split(), Middling(_MOST_COMPOSED)),
     **dict.fromkeys("item tobytes tolist".split(), Middling(MOST)),
     "take": Middling(_MOST_COMPOSED, writes=True),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time
     **dict.fromkeys(
-        "roll pad diff ediff1d empty_like zeros_like ones_like full_like".split(), Middling(MADE)
+        "roll pad diff ediff1d triu tril empty_like zeros_like ones_like full_like".split(),
+        Middling(MADE),
     ),
 }
 #: NumPy wants the places to be writeable (NPY_ARRAY_DEFAULT).
@@ -154,17 +160,22 @@ def middling(name: str) -> Middling:
     return _MIDDLING.get(name, SMALL)
 
 
+def of_numpys(name: str) -> Middling:
+    """The same of a function that only NumPy has: the engine would ask it, too."""
+    return _MIDDLING.get(name, Middling(MOST))
+
+
 def of_ufuncs(name: str) -> Middling:
     """The same of a method of ufuncs."""
     return _OF_UFUNCS.get(name, SMALL)
 
 
-#: A rule and what is middling in one number: the bits of a rule, of `alone` and of `writes`; above
-#: them the size.
-WORDS = {"RULE_MASK": 7, "ALONE_BIT": 8, "WRITES_BIT": 16, "SIZE_SHIFT": 5}
+#: A rule and what is middling in one number: the bits of a rule, of `alone`, of `writes`, and of
+#: functions of which larger operands are announced; above them the size.
+WORDS = {"RULE_MASK": 7, "ALONE_BIT": 8, "WRITES_BIT": 16, "TOLD_BIT": 32, "SIZE_SHIFT": 6}
 
 
-def in_one(rule: Rule, given: Middling) -> int:
+def in_one(rule: Rule, given: Middling, *, is_told: bool = False) -> int:
     """The number, for machine code."""
     flags = WORDS["ALONE_BIT"] * given.alone | WORDS["WRITES_BIT"] * given.writes
-    return rule | flags | given.most << WORDS["SIZE_SHIFT"]
+    return rule | flags | WORDS["TOLD_BIT"] * is_told | given.most << WORDS["SIZE_SHIFT"]

@@ -63,13 +63,12 @@ class Sample(NamedTuple):
     which wraps `np.add` and has `recipes`, and a `_code`. `lift`: what NumPy's result of some
     operands is for the user. `function`: the class of functions, `own_words` the keywords that
     NumPy does not know, `of_shape` what says how large an array of a shape is; `power` the
-    function, `squares` recipes of x ** 2, `product` a ufunc over whole
-    vectors, `enter` gives a copy of a small array, and that as one of the engine's; `recordings`
-    are those under way, `renew` lets the memory of a storage be a new version, `ufuncs` are those
-    of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a part, `adopted`
-    are prototypes of arrays that have NumPy's memory, `steps` is the class of iterators over
-    elements, `leave` has one go on without this code. `slots`: what an array may not have yet,
-    so that `__getattr__` gives it."""
+    function, `squares` recipes of x ** 2, `product` a ufunc over whole vectors, `enter` gives a
+    copy of a small array, and that as one of the engine's; `recordings` are those under way,
+    `ufuncs` are those of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a
+    part, `adopted` are prototypes of arrays that have NumPy's memory, `steps` is the class of
+    iterators over elements, `leave` has one go on without this code, `told` what is told of which
+    functions. `slots`: what an array may not have yet, so that `__getattr__` gives it."""
 
     wrapper: Any
     array: np.ndarray
@@ -91,6 +90,7 @@ class Sample(NamedTuple):
     adopted: dict[Any, Any]
     steps: type
     leave: Callable[[Any], None]
+    told: dict[Any, Callable[[], None]]
     slots: Sequence[str]
 
 
@@ -288,14 +288,13 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "KERNELS": _Place(recorder.offset(sample.function, "_kernels")),
         "EMPTY_LIKE": np.empty_like, "ABSOLUTE": np.absolute,
         "POWER": sample.power, "SQUARES": sample.squares, "OUT": sys.intern("out"),
-        "ALL": Ellipsis,
-        "ENTER": sample.enter,
+        "ALL": Ellipsis, "ENTER": sample.enter, "WEIGHTS": sys.intern("weights"),
         "ENTERED": _Place(recorder.offset(type(sample.wrapper), "_entered")),
         "AXIS": sys.intern("axis"), "KEEPDIMS": sys.intern("keepdims"),
         "LEARNED": _Place(recorder.offset(sample.function, "_learned")),
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
-        "FUNCTION_RULE": _Place(recorder.offset(sample.function, "_rule")),
+        "FUNCTION_RULE": _Place(recorder.offset(sample.function, "_rule")), "TOLD": sample.told,
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,
         "OWN_WORDS": sample.own_words, "OF_SHAPE": sample.of_shape,
         "GET_ITEM": np.ndarray.__getitem__,

@@ -93,7 +93,7 @@ OBJECTS = (
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),
     *("BOOL", "RENEW", "UFUNCS", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("WRITE_OUT", "ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
-    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE"),
+    *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
 )
 #: The functions of `rows_text.py`.
 ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill")

@@ -1,7 +1,8 @@
 """Calls of ufuncs as LLVM text; see `methods.py`."""
 
 CALL = """
-define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+define ptr @lf_call(ptr %self, ptr %args, i64 %count, ptr %given_names) {{
+  %names = call ptr @names_but_no_output(ptr %self, ptr %args, i64 %count, ptr %given_names)
   %may_be_numbers = call i1 @begins_with_float(ptr %args, i64 %count, ptr %names)
   br i1 %may_be_numbers, label %early, label %others
 early:
@@ -162,6 +163,37 @@ copy:
   %method = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
+}}
+
+; the names of keywords, null where there are none but `out=None` of one result, as NumPy's own
+; code says it
+define internal ptr @names_but_no_output(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %has_none = icmp eq ptr %names, null
+  br i1 %has_none, label %none, label %look
+look:
+  %words = call i64 @tuple_size(ptr %names)
+  %is_one = icmp eq i64 %words, 1
+  br i1 %is_one, label %word, label %same
+word:
+  %name = call ptr @tuple_item(ptr %names, i64 0)
+  %out = call ptr @object(i64 {out})
+  %is_out = icmp eq ptr %name, %out
+  %value_at = getelementptr ptr, ptr %args, i64 %count
+  %value = load ptr, ptr %value_at
+  %nothing = call ptr @none()
+  %is_nothing = icmp eq ptr %value, %nothing
+  %is_idle = and i1 %is_out, %is_nothing
+  br i1 %is_idle, label %results, label %same
+results:
+  %ufunc = call ptr @part(ptr %self, i64 {numpys})
+  %nout_at = getelementptr i8, ptr %ufunc, i64 20
+  %nout = load i32, ptr %nout_at
+  %has_one = icmp eq i32 %nout, 1
+  br i1 %has_one, label %none, label %same
+same:
+  ret ptr %names
+none:
+  ret ptr null
 }}
 
 ; whether a call is of the absolute value of complex numbers of ours, whose bits are the kernels'

@@ -126,16 +126,12 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     parts.append(templates.ITEM.format(method=_method("item"), **places))
     parts.append(
         methods_call_text.CALL.format(
-            method=_method("call"),
-            absolute=objects["ABSOLUTE"],
-            list=objects["LIST"],
-            numpys=objects["NUMPYS"],
+            method=_method("call"), absolute=objects["ABSOLUTE"], out=objects["OUT"],
+            list=objects["LIST"], numpys=objects["NUMPYS"],
             defer=_at_once("quick_call") + _put_off(_CALL),
-            rule_none=int(Rule.NONE),
-            rule_spread=int(Rule.SPREAD),
-            **places,
+            rule_none=int(Rule.NONE), rule_spread=int(Rule.SPREAD), **places,
         )
-    )
+    )  # fmt: skip
     parts.append(
         methods_power_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from lazyfuse.ops.rules import PICKED, PICKED_ROWS, ROW
+
 #: The true elements and all elements of a mask of a whole array that NumPy walks in less time than
 #: the engine's own code is called in.
-BOUNDS = {"SPARSE_MOST": 4096, "MASKED_MOST": 1 << 17}
+BOUNDS = {"SPARSE_MOST": 4096, "MASKED_MOST": 1 << 17,
+          "PICKED_MOST": PICKED, "PICKED_ROWS_MOST": PICKED_ROWS, "ROW_LEAST": ROW}  # fmt: skip
 
 PICKED_SIZES = """
 ; whether an array is a mask
@@ -165,8 +168,9 @@ no:
 }
 
 ; how many elements a key of NumPy's picks; -1 for a mask of all axes that picks many, for which
-; there is a shorter way, and for what is not looked into: where it is out of bounds, NumPy says so
-define internal i64 @picked_size(ptr %memory, ptr %key) {
+; there is a shorter way, for what is not looked into (where it is out of bounds, NumPy says so),
+; and for more elements than are picked at once, or so many of small arrays
+define internal i64 @picked_size(ptr %memory, ptr %key, i64 %eager) {
   %together = alloca [MOST_AXES x i64]
   %start_at = alloca i64
   %stop_at = alloca i64
@@ -253,6 +257,12 @@ done:
   %picked = call i64 @product_of(ptr %together, i64 0, i64 MOST_AXES)
   %inside = mul i64 %size, %rest
   %found = mul i64 %inside, %picked
+  %are_rows = icmp sge i64 %inside, ROW_LEAST
+  %most = select i1 %are_rows, i64 PICKED_ROWS_MOST, i64 PICKED_MOST
+  %bound = call i64 @llvm.smax.i64(i64 %eager, i64 %most)
+  %is_small = icmp ule i64 %found, %bound
+  br i1 %is_small, label %give, label %no
+give:
   ret i64 %found
 no:
   ret i64 -1

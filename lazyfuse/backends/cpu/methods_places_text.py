@@ -4,10 +4,9 @@ as LLVM text; see `methods.py`."""
 from __future__ import annotations
 
 from lazyfuse.backends.cpu import methods_keys_text, methods_picked_text
-from lazyfuse.ops.rules import PICKED
 
-#: Elements that are picked or written at most; with the bounds of keys.
-BOUNDS = {"PICKED_MOST": PICKED, **methods_keys_text.BOUNDS, **methods_picked_text.BOUNDS}
+#: The bounds of keys, and of elements that are picked or written.
+BOUNDS = {**methods_keys_text.BOUNDS, **methods_picked_text.BOUNDS}
 
 PLACES = (
     methods_keys_text.KEYS
@@ -35,9 +34,8 @@ open:
   %is_away = icmp eq ptr %memory, null
   br i1 %is_away, label %drop_key, label %count
 count:
-  %size = call i64 @picked_size(ptr %memory, ptr %where)
-  %most = call i64 @llvm.smax.i64(i64 %eager, i64 PICKED_MOST)
-  %is_small = icmp ule i64 %size, %most
+  %size = call i64 @picked_size(ptr %memory, ptr %where, i64 %eager)
+  %is_small = icmp sge i64 %size, 0
   br i1 %is_small, label %pick, label %drop
 pick:
   %value = call ptr @PyObject_GetItem(ptr %memory, ptr %where)
@@ -193,8 +191,8 @@ kind:
   %is_taken = call i1 @is_cast_quietly(ptr %given, ptr %window)
   br i1 %is_taken, label %count, label %drop
 count:
-  %size = call i64 @picked_size(ptr %window, ptr %where)
-  %is_small = icmp ule i64 %size, PICKED_MOST
+  %size = call i64 @picked_size(ptr %window, ptr %where, i64 0)
+  %is_small = icmp sge i64 %size, 0
   br i1 %is_small, label %words, label %drop
 words:
   %is_plain = icmp eq ptr %method, null

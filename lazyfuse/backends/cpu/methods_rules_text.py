@@ -7,13 +7,16 @@ from __future__ import annotations
 OPENS = {"OPENS_OWN": 1, "OPENS_ITEMS": 2, "OPENS_BOTH": 3, "OPENS_WRITES": 4, "OPENS_UNIT": 8}
 
 RULES = """
-; whether an argument may be a part of the engine's memory under a rule, by itself or as an item
-define internal i64 @openings(i64 %rule, i64 %place, i64 %positional) {
+; whether an argument may be a part of the engine's memory under a rule, by itself or as an item;
+; of those by name, weights may be
+define internal i64 @openings(i64 %rule, i64 %place, i64 %positional, ptr %names) {
   %is_positional = icmp slt i64 %place, %positional
   %is_of_two = icmp slt i64 %place, 2
   %is_of_three = icmp slt i64 %place, 3
   %is_at_first = icmp eq i64 %place, 0
   %is_first = and i1 %is_at_first, %is_positional
+  br i1 %is_positional, label %positioned, label %named
+positioned:
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
     i64 RULE_PAIR, label %pair  i64 RULE_TIMES, label %pair  i64 RULE_ANY, label %any ]
 first:
@@ -33,6 +36,49 @@ any:
   ret i64 %of_any
 no:
   ret i64 0
+named:
+  %in_names = sub i64 %place, %positional
+  %name = call ptr @tuple_item(ptr %names, i64 %in_names)
+  %weights = call ptr @object(i64 T_WEIGHTS)
+  %is_read = icmp eq ptr %name, %weights
+  %has_rule = icmp ne i64 %rule, RULE_NONE
+  %is_opened = and i1 %is_read, %has_rule
+  %of_name = select i1 %is_opened, i64 OPENS_OWN, i64 0
+  ret i64 %of_name
+}
+
+; tells of a function that only NumPy has, where arguments are larger than small ones; whether it
+; may compute: an exception says that it may not
+define internal i1 @told(ptr %function, ptr %given, i64 %count, i64 %eager) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %object = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %own = call i64 @size_of_array(ptr %object)
+  %inside = call i64 @joined_size(ptr %object)
+  %size = add i64 %own, %inside
+  %is_large = icmp sgt i64 %size, %eager
+  br i1 %is_large, label %tell, label %next
+tell:
+  %table = call ptr @object(i64 T_TOLD)
+  %teller = call ptr @PyDict_GetItem(ptr %table, ptr %function)
+  %is_unknown = icmp eq ptr %teller, null
+  br i1 %is_unknown, label %yes, label %ask
+ask:
+  %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr null)
+  %is_refused = icmp eq ptr %answer, null
+  br i1 %is_refused, label %no, label %drop
+drop:
+  call void @Py_DecRef(ptr %answer)
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; as `host_or_window`, with a window of at most so many elements where that is more than those of a

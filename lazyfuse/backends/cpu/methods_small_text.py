@@ -73,7 +73,7 @@ undo_all:
   br label %no
 look:
   %object = get ptr %objects[%i]
-  %opened = call i64 @openings(i64 %rule, i64 %i, i64 %positional)
+  %opened = call i64 @openings(i64 %rule, i64 %i, i64 %positional, ptr %names)
   %opens = or i64 %opened, %size_opened
   %low = call ptr @lowered(ptr %object, i64 %eager, i64 3, i64 %opens)
   %is_large = icmp eq ptr %low, null
@@ -98,6 +98,13 @@ lowered:
   %limit_now = phi i64 [ %limit, %keep ], [ %larger, %measure ]
   br label %next
 run:
+  %told_bit = and i64 %sized_rule, TOLD_BIT
+  %is_untold = icmp eq i64 %told_bit, 0
+  br i1 %is_untold, label %compute, label %tell
+tell:
+  %is_fine = call i1 @told(ptr %function, ptr %given, i64 %total, i64 %eager)
+  br i1 %is_fine, label %compute, label %undo_all
+compute:
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
   %made = call ptr
     @result(ptr %value, ptr %objects, ptr %given, i64 %total, i64 %limit, i64 %positional)
