@@ -121,3 +121,11 @@ def test_names_of_the_module_itself() -> None:
     """`dir(lazyfuse)` had no `__version__` and the like."""
     own = {name for name in dir(host) if name.startswith("__")} & vars(oracle.lf).keys()
     assert {"__version__", "__name__", "__doc__"} <= own <= {*dir(oracle.lf)}
+
+
+def test_bools_that_are_clipped_nowhere() -> None:
+    """They gave a copy in the engine; NumPy's `positive` has no loop of bools."""
+    for size in (3, 1000):
+        x = host.ones(size, "?")
+        oracle.check(lambda np, x: x.clip(), x)
+        oracle.check(lambda np, x: np.clip(x, None, None), x)

@@ -337,6 +337,17 @@ def test_classes() -> None:
     assert len(set(keys)) == len(keys)
 
 
+def test_only_offsets_are_near_each_other() -> None:
+    """Extents that are near offsets, or other extents, make no classes of their own."""
+    x = row(3000)
+    assert key_of(x[998 : 998 + 990] * 2.0) == key_of(x[1000 : 1000 + 970] * 2.0)
+    assert key_of(row(1003) * row(1001)[5:, None]) == key_of(row(1013) * row(1002)[7:, None])
+    for a in (0, 70):
+        pairs = [x[a : a + 1000] * x[a + b : a + b + 1000] for b in (1, 2, 4, 5, 9)]
+        keys = [key_of(pair) for pair in pairs]
+        assert len(set(keys)) == 4 and keys[3] == keys[4]
+
+
 def test_equal_numbers_are_one_letter() -> None:
     one = row(300)[:, None] * row(300)[None, :]
     two = row(300)[:, None] * row(301)[None, :]

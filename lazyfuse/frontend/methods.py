@@ -114,7 +114,7 @@ def clip_method(
     if opened is not None:
         min, max = (None if opened[0] else min), (None if opened[1] else max)
     if min is None and max is None:
-        return apply("positive" if self._code != "b1" else "astype", (self,), out=out)
+        return apply("positive", (self,), out=out)
     given = options if out is None else {**options, "out": out}
     if min is None:
         return call("minimum", np.minimum, (self, max), given)

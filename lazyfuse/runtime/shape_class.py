@@ -216,7 +216,8 @@ class _Letters:
     def __init__(self, *, is_sum: bool) -> None:
         self.letters: dict[int, int] = {}
         self.magnitudes: list[int] = []
-        self._is_sum, self._has_offsets = is_sum, False
+        self._is_sum = is_sum
+        self._offsets = {0}
         self._measured: set[int] = set()
         self.least = self.most = 1
         self._arrays: dict[tuple[Shape, tuple[int, ...]], object] = {}
@@ -239,18 +240,15 @@ class _Letters:
         return tuple([self._letter(extent) for extent in shape])
 
     def gaps(self) -> list[int]:
-        """How far numbers are from the next smaller one, where that is near: of offsets it decides
-        what is read with it (`lower/neighbours.py`)."""
-        if not self._has_offsets:
-            return []
-        rising = [0, *sorted(self.letters)]
-        return [min(high - low, NEAR + 1) for low, high in pairwise(rising)]
+        """How far offsets are from the next smaller one, where that is near: it decides what is
+        read with it (`lower/neighbours.py`). Extents that are near offsets decide nothing."""
+        return [min(high - low, NEAR + 1) for low, high in pairwise(sorted(self._offsets))]
 
     def offset(self, offset: int) -> int:
         """No limit of a planner is one of offsets, but how far apart they are."""
         if self._is_sum or not offset:
             return -offset
-        self._has_offsets = True
+        self._offsets.add(offset)
         return _OFFSET + self._place(offset)
 
     def count(self, node: Const) -> object:
