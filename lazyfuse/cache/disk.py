@@ -1,6 +1,6 @@
 """Compiled kernels and plans on disk: one file per key, checked when read, written whole or not.
 
-A file is a header line (magic and the sha256 of key and binary) and the binary. It is written
+A file is a header line (magic and the digest of key and binary) and the binary. It is written
 beside its place under a name of its own and renamed over it, so readers in other processes see the
 old file, the new one, or none. A file that does not match its header, or lies in a folder that
 others may write to, is not used. The folder is created for the user alone (mode 0700); code on

@@ -9,5 +9,5 @@ from lazyfuse.ops.table import table_digest
 
 
 def kernel_key(kernel: Kernel, fingerprint: str) -> str:
-    """sha256 over that of the kernel text, the backend's fingerprint and the op table."""
+    """A digest of that of the kernel text, the backend's fingerprint and the op table."""
     return digest("\n".join((kernel.digest, fingerprint, table_digest())))
