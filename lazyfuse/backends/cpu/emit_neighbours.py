@@ -14,7 +14,7 @@ vector is left to others, so nothing outside an array is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from lazyfuse.backends.cpu.emit_memory import load_vector
@@ -24,12 +24,11 @@ from lazyfuse.ir.kernel import STRIDED, UNIT
 
 #: Bytes of a register from which arguments are loaded together.
 LEAST_WIDTH = 64
-#: Of an argument, those that lie after it and how many elements.
-Neighbours = Mapping[int, Mapping[int, int]]
 
 
 def with_neighbours(site: Site) -> Site:
-    """The site with `together`, the condition for loading once; at the entry."""
+    """The site with `together`, the condition for loading once, and `neighbours`: of an argument,
+    those that lie after it and how many elements; at the entry."""
     kernel, writer = site.kernel, site.writer
     found: dict[int, dict[int, int]] = {}
     for number, arg in enumerate(kernel.args):
