@@ -26,7 +26,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
-from lazyfuse.frontend.piecewise import write_out
+from lazyfuse.frontend.piecewise import is_touched, write_out
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -106,6 +106,9 @@ def _element(array: Any, layout: Layout) -> Any:
     current = array._storage.current()  # asked once: another thread may write meanwhile
     if isinstance(current, Fill) and windows.largest():
         write_out(array, 1)
+        current = array._storage.current()
+    if current.buffer is None and is_touched(current) and windows.largest():
+        array._flush()
         current = array._storage.current()
     if current.buffer is not None and array._storage.device == "cpu":
         return export.element(current, array._reading, layout.offset)

@@ -14,11 +14,11 @@ from lazyfuse.runtime import session
 _LEAST = 4096
 
 
-def filtered(values: np.ndarray, mask: np.ndarray, count: int) -> np.ndarray:
-    """values[mask], for a mask of the same shape with so many true elements."""
+def filtered(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """values[mask], for a mask of the same shape: new memory."""
     packs = _packs(values, mask)
     if packs is not None:
-        out = np.empty(count, values.dtype)
+        out = np.empty(np.count_nonzero(mask), values.dtype)
         if packs.pick(values, mask, out):
             return out
     if values.flags.c_contiguous and mask.flags.c_contiguous:  # a quarter of NumPy's time by masks

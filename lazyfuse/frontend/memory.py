@@ -51,13 +51,13 @@ def is_settled(array: Handle) -> bool:
     if array._host is not None:
         return True
     storage = array._storage
-    node = storage.current()
+    buffer = storage.current().buffer
     return (
-        node.buffer is not None
-        and not storage.is_shared
-        and node.users == 0
-        and node.buffer.exclusive
+        buffer is not None
+        and buffer.exclusive
         and storage.device == "cpu"
+        and not storage.is_shared
+        and not storage.has_readers()
     )
 
 

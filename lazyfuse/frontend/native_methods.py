@@ -13,7 +13,8 @@ from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.pieces import AT_ONCE
+from lazyfuse.frontend.masks import filtered
+from lazyfuse.frontend.pieces import AT_ONCE, compute_mask
 from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
@@ -115,7 +116,8 @@ def native_sample() -> native.Sample:
     return native.Sample(
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
-        under_way.recordings, Storage, _elementwise(), write_out, PROTOTYPES,
+        under_way.recordings, Storage, _elementwise(), write_out, compute_mask, filtered,
+        PROTOTYPES,
         walking.Steps, walking.leave, registry.TOLD, MISSING,
     )  # fmt: skip
 

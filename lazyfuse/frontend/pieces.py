@@ -26,6 +26,7 @@ from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
+from lazyfuse.runtime.shared import is_free
 
 #: Elements up to which a write of what is at hand happens at once: recording one costs as much.
 AT_ONCE = 1 << 16
@@ -81,32 +82,41 @@ def from_small(host: np.ndarray, key: Any) -> Any:
     if not is_small or not host.ndim:
         return None
     key._flush()
-    where = window(key, size_of(shape))
+    where = window(key, max(size_of(shape), 1))
     return None if where is None else small_array(call_as_user(host.__getitem__, where))
 
 
 def _filtered(array: Any, mask: Any, limit: int) -> Any:
     """The elements where a mask of the engine is true, where these are few: how many has to be
-    known at once anyway. An array that is pending, and that the mask is computed from, is stored
-    with it."""
-    shape, node = array._layout.shape, array._storage.node
-    if mask._layout.shape != shape or array._storage.device != mask._storage.device:
+    known at once anyway."""
+    if mask._layout.shape != array._layout.shape:
         return None
-    if node.buffer is None:
-        if not _is_read(node, mask._storage.node):
-            return None
-        engine.flush([mask._storage.node, node], array._storage.device)
-    memory = window(array, size_of(shape))
-    if memory is None:
-        return None
-    mask._flush()
-    values = window(mask, size_of(shape))
+    compute_mask(array, mask)
+    whole = size_of(array._layout.shape)
+    memory = window(array, whole)
+    values = None if memory is None else window(mask, whole)
     if values is None:
         return None
-    count = int(np.count_nonzero(values))
-    if count > max(limit, _MOST_FILTERED) and not is_new(count):
-        return None
-    return to_array(filtered(memory, values, count), owned=True)
+    if whole > max(limit, _MOST_FILTERED):
+        count = int(np.count_nonzero(values))
+        if count > max(limit, _MOST_FILTERED) and not is_new(count):
+            return None
+    return to_array(filtered(memory, values), owned=True)
+
+
+def compute_mask(array: Any, mask: Any) -> None:
+    """Have a mask of the engine computed by which elements of an array of its shape are picked,
+    and the array: with the mask where the mask is computed from it, and by itself where it is not
+    large. Nothing happens while something is recorded."""
+    device, whole = array._storage.device, size_of(array._layout.shape)
+    is_other = mask._layout.shape != array._layout.shape or mask._storage.device != device
+    if is_other or not largest():
+        return
+    node, asked, is_small = array._storage.node, mask._storage.node, whole <= _MOST_FILTERED
+    if asked.buffer is None:
+        engine.flush([asked, *_stored_with(asked, node, all_of_them=is_small)], device)
+    if array._storage.node.buffer is None and is_small and not is_filled(array):
+        array._flush()
 
 
 #: The most elements that a mask picks at once: to record more costs no more than to store them.
@@ -138,17 +148,21 @@ def taken(array: Any, indices: Any, axis: int, mode: Any) -> Any:
 _MOST_LOOKED_AT = 100
 
 
-def _is_read(node: Node, by: Node) -> bool:
-    """Whether a pending node is among the operands of another one, or of those."""
-    nodes, seen = [by], {by}
+def _stored_with(mask: Node, node: Node, *, all_of_them: bool) -> list[Node]:
+    """The pending operations under a mask that are stored as well: that of an array that it picks
+    from and, with `all_of_them`, those of its shape that the program still has, for a loop that
+    goes on with what a mask leaves filters them all."""
+    nodes, seen, found = [mask], {mask}, []
     for each in nodes:  # which grows
         for src in each.srcs:
-            if src is node:
-                return True
-            if src.buffer is None and src not in seen and len(nodes) < _MOST_LOOKED_AT:
-                seen.add(src)
-                nodes.append(src)
-    return False
+            if src.buffer is not None or src in seen or len(nodes) >= _MOST_LOOKED_AT:
+                continue
+            seen.add(src)
+            nodes.append(src)
+            is_one = all_of_them and src.shape == mask.shape and src.is_held and not is_free(src)
+            if src is node or is_one:
+                found.append(src)
+    return found
 
 
 def assigned(array: Any, key: Any, value: Any) -> bool:

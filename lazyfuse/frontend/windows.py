@@ -72,11 +72,14 @@ def _is_typed(array: Handle) -> bool:
 
 def window(array: Handle, limit: int) -> Any:
     """The elements of an array of the engine, for NumPy to read; a scalar's value. None where they
-    are pending, on another device, none, or more than `limit`. A part of zeros, ones or a range
-    has them written."""
+    are pending, on another device, or more than `limit`. A part of zeros, ones or a range has them
+    written; of no elements, nothing has to be known."""
     storage, layout = array._storage, array._layout
-    if not 0 < size_of(layout.shape) <= limit:
+    size = size_of(layout.shape)
+    if size > limit:
         return None
+    if not size and limit and storage.device == "cpu":
+        return _without_elements(array)
     write_out(array)
     if storage.node.buffer is None or storage.device != "cpu":
         return None
@@ -85,6 +88,12 @@ def window(array: Handle, limit: int) -> Any:
         return None
     found = readable(array, node)
     return found[()] if array._is_scalar else found
+
+
+def _without_elements(array: Handle) -> np.ndarray:
+    values = np.empty(array._layout.shape, array._code)
+    values.flags.writeable = False
+    return values
 
 
 def at_hand(value: Any, limit: int) -> Any:

@@ -73,6 +73,13 @@ class Storage:
         if old.buffer is not None:
             orphaned(old)
 
+    def has_readers(self) -> bool:
+        """Whether an operation may read the current version. Those that have gone before they
+        were computed, as an element does that a loop asks for and drops, are forgotten."""
+        if not self._is_shared and self.node.users and _holders(self) == _ALONE:
+            self.node.users = 0
+        return self.node.users != 0
+
     def renew(self) -> None:
         """Make the memory a new version, for a change in place: what is known of the current one
         will hold no more. No operation has been recorded on that; where nobody else has it, and

@@ -66,7 +66,7 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole vectors, `enter` gives a
     copy of a small array, and that as one of the engine's; `recordings` are those under way,
     `ufuncs` are those of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a
-    part, `adopted` are prototypes of arrays that have NumPy's memory, `steps` is the class of
+    part, `compute_mask` an array and a mask computed, `filtered` picks, `adopted` are prototypes of arrays that have NumPy's memory, `steps` is the class of
     iterators over elements, `leave` has one go on without this code, `told` what is told of which
     functions. `slots`: what an array may not have yet, so that `__getattr__` gives it."""
 
@@ -87,6 +87,8 @@ class Sample(NamedTuple):
     storage: Any
     ufuncs: Mapping[Any, Any]
     write_out: Callable[[Any], None]
+    compute_mask: Callable[[Any, Any], None]
+    filtered: Callable[[np.ndarray, np.ndarray], np.ndarray]
     adopted: dict[Any, Any]
     steps: type
     leave: Callable[[Any], None]
@@ -302,6 +304,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
         "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
         "WRITE_OUT": sample.write_out,
+        "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
         "STEPS": sample.steps, "LEAVE": sample.leave,
         "STEPS_ARRAY": _Place(recorder.offset(sample.steps, "array")),

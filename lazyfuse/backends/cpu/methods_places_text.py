@@ -24,7 +24,10 @@ define internal ptr @gathered(ptr %self, ptr %key) {
 sizes:
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
-  br i1 %are_any, label %take_key, label %no
+  br i1 %are_any, label %compute, label %no
+compute:
+  %is_computed = call i1 @mask_computed(ptr %self, ptr %key)
+  br i1 %is_computed, label %take_key, label %no
 take_key:
   %where = call ptr @key_of_arrays(ptr %key)
   %has_none = icmp eq ptr %where, null
@@ -36,7 +39,17 @@ open:
 count:
   %size = call i64 @picked_size(ptr %memory, ptr %where, i64 %eager)
   %is_small = icmp sge i64 %size, 0
-  br i1 %is_small, label %pick, label %drop
+  br i1 %is_small, label %pick, label %many
+many:
+  %filtered = call ptr @filtered(ptr %memory, ptr %where)
+  %is_other = icmp eq ptr %filtered, null
+  br i1 %is_other, label %drop, label %give
+give:
+  call void @Py_DecRef(ptr %memory)
+  call void @Py_DecRef(ptr %where)
+  %picked = call i64 @elements(ptr %filtered)
+  %given = call ptr @picked_for_user(ptr %filtered, i64 %picked, ptr %objects)
+  ret ptr %given
 pick:
   %value = call ptr @PyObject_GetItem(ptr %memory, ptr %where)
   call void @Py_DecRef(ptr %memory)
@@ -49,6 +62,63 @@ drop:
 drop_key:
   call void @Py_DecRef(ptr %where)
   br label %no
+no:
+  ret ptr null
+}
+
+; has a mask that is pending, or what it picks from, computed where that is worth it
+; (`frontend/pieces.py`); false with an exception
+define internal i1 @mask_computed(ptr %self, ptr %key) {
+  %is_engines = call i1 @is_engines(ptr %key)
+  %is_large = call i1 @is_engines(ptr %self)
+  %are_both = and i1 %is_engines, %is_large
+  br i1 %are_both, label %look, label %yes
+look:
+  %node = call ptr @memory(ptr %key)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %letter = call i32 @PyUnicode_ReadChar(ptr %code, i64 0)
+  %is_mask = icmp eq i32 %letter, 98
+  br i1 %is_mask, label %ask, label %yes
+ask:
+  %own = call ptr @memory(ptr %self)
+  %mask_memory = call ptr @get(ptr %node, i64 NODE_BUFFER)
+  %own_memory = call ptr @get(ptr %own, i64 NODE_BUFFER)
+  %none = call ptr @none()
+  %is_mask_pending = icmp eq ptr %mask_memory, %none
+  %is_own_pending = icmp eq ptr %own_memory, %none
+  %is_any_pending = or i1 %is_mask_pending, %is_own_pending
+  br i1 %is_any_pending, label %compute, label %yes
+compute:
+  %function = call ptr @object(i64 T_COMPUTE_MASK)
+  %done = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %self, ptr %key, ptr null)
+  %failed = icmp eq ptr %done, null
+  br i1 %failed, label %no, label %drop
+drop:
+  call void @Py_DecRef(ptr %done)
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; what a mask of all elements picks, of memory that is not large; null for other keys, and for an
+; exception
+define internal ptr @filtered(ptr %memory, ptr %mask) {
+  %is_whole = call i1 @is_whole_mask(ptr %memory, ptr %mask)
+  br i1 %is_whole, label %look, label %no
+look:
+  %all = call i64 @elements(ptr %memory)
+  %are_few = icmp sle i64 %all, MASKED_MOST
+  %is_alike = call i1 @alike(ptr %memory, ptr %mask)
+  %may = and i1 %are_few, %is_alike
+  br i1 %may, label %run, label %no
+run:
+  %function = call ptr @object(i64 T_FILTERED)
+  %found = call ptr (ptr, ...)
+    @PyObject_CallFunctionObjArgs(ptr %function, ptr %memory, ptr %mask, ptr null)
+  ret ptr %found
 no:
   ret ptr null
 }

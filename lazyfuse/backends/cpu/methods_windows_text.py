@@ -81,7 +81,7 @@ define internal ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes) {
 }
 
 ; a read-only array of NumPy's of the elements of an array of the engine, with a reference; null
-; where these are not at hand, none or more than so many, and for an exception
+; where these are not at hand or more than so many, and for an exception
 define internal ptr @window(ptr %array, i64 %most) {
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %look, label %no
@@ -123,7 +123,7 @@ no:
 }
 
 ; an array of NumPy's of the elements of an array of the engine, at most so many of them, in memory
-; whose reference it takes; null where there are more or none, and for an exception
+; whose reference it takes; null where there are more, and for an exception
 define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags) {
   %extents = alloca [MOST_AXES x i64]
   %steps = alloca [MOST_AXES x i64]
@@ -151,8 +151,7 @@ axis:
   %after = add i64 %i, 1
   br label %next
 counted:
-  %less = sub i64 %count, 1
-  %is_small = icmp ult i64 %less, %most
+  %is_small = icmp ule i64 %count, %most
   br i1 %is_small, label %make, label %drop
 make:
   %dtype = call ptr @dtype_of(ptr %code)
