@@ -162,3 +162,97 @@ def test_edges_stay_pending_where_nothing_is_small() -> None:
         relaxed(lf, there, 1)
         assert there._storage.node.buffer is None
         host.testing.assert_array_equal(lf.asnumpy(there), relaxed(host, values.copy(), 1))
+
+
+TOUCHES: dict[str, Callable[[Any, Any, int], Any]] = {
+    "an element is read and dropped": lambda xp, a, i: (a.__setitem__((i, 3), 2.0), a[i, 3]),
+    "elements from slices": lambda xp, a, i: in_place(a, (i, i), -xp.dot(a[i, :i], a[i - 1, :i])),
+    "elements from an empty slice": lambda xp, a, i: in_place(a, (i, 0), -(a[i, :0] @ a[:0, i])),
+}
+
+
+@pytest.mark.cpu("writes at once")
+@pytest.mark.parametrize("name", TOUCHES)
+@pytest.mark.parametrize("is_pending", [False, True])
+@pytest.mark.parametrize("is_held", [False, True])
+def test_elements_are_read_between_writes(name: str, is_pending: bool, is_held: bool) -> None:
+    """Nothing is copied after the first turns: reads that nobody waits for are forgotten."""
+    values = host.random.default_rng(4).random((N, N)) / N
+    there = lf.array(values)
+    if is_pending:
+        values, there = pending(values)
+    seen = host.asarray(there) if is_held else None
+    kept = values.copy()
+    for i in range(10, 60):
+        TOUCHES[name](host, values, i)
+        TOUCHES[name](lf, there, i)
+        if i == 18:
+            lf.reset_stats()
+    assert there._storage.node.buffer is not None
+    assert (lf.stats().copies, lf.stats().kernels_launched) == (0, 0)
+    host.testing.assert_allclose(lf.asnumpy(there), values, rtol=1e-14)
+    if seen is not None:
+        host.testing.assert_array_equal(seen, kept)
+
+
+@pytest.mark.cpu("writes at once")
+def test_reads_that_are_waited_for_keep_their_values() -> None:
+    """Of readers that live, none is forgotten."""
+    values, there = pending(host.random.default_rng(5).random((N, N)))
+    elements = []
+    for i in range(20):
+        elements.append((there[i, 1], values[i, 1]))
+        there[i, 1] = values[i, 1] = 7.0
+        rows = there[i] * 2.0, values[i] * 2.0
+        there[i] = values[i] = float(i)
+        host.testing.assert_array_equal(lf.asnumpy(rows[0]), rows[1])
+    for own, wanted in elements:
+        assert float(own) == wanted
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+def fields(xp: Any, u: Any, v: Any, steps: int) -> tuple[Any, Any]:
+    """Two fields that step in turn, with an edge that is written first."""
+    for step in range(steps):
+        u[0, :] = float(step)
+        u[1:, :] -= 0.5 * (v[1:, :] - v[:-1, :])
+        v[:-1, :] -= 0.7 * (u[1:, :] - u[:-1, :])
+    return u, v
+
+
+@pytest.mark.cpu("writes at once")
+def test_edges_of_fields_that_others_read() -> None:
+    """No field is computed twice for the edge of another one."""
+    random = host.random.default_rng(6)
+    values = random.random((N, N)), random.random((N, N))
+    wanted = fields(host, *[each.copy() for each in values], 12)
+    there = [lf.array(each) for each in values]
+    lf.reset_stats()
+    found = [lf.asnumpy(each) for each in fields(lf, *there, 12)]
+    assert lf.stats().kernels_launched <= 12 * 3
+    for own, each in zip(found, wanted, strict=True):
+        host.testing.assert_array_equal(own, each)
+
+
+def columns(xp: Any, c: Any, d: Any, w: Any) -> tuple[Any, Any]:
+    """A loop over slices of arrays that read each other, as of the columns of an atmosphere."""
+    for k in range(1, c.shape[2]):
+        c[:, :, k] = 0.25 * (w[:, :, k] + w[:, :, k - 1])
+        divided = 1.0 / (3.0 - c[:, :, k - 1] * w[:, :, k])
+        c[:, :, k] = c[:, :, k] * divided
+        d[:, :, k] = (d[:, :, k] - d[:, :, k - 1] * w[:, :, k]) * divided
+    return c, d
+
+
+@pytest.mark.cpu("counts copies")
+def test_arrays_that_are_written_slice_by_slice_are_not_copied() -> None:
+    """What is pending keeps no memory alive that it is to write into."""
+    random = host.random.default_rng(7)
+    values = [random.random((90, 90, 100)) for _ in range(3)]
+    wanted = columns(host, *[each.copy() for each in values])
+    there = [lf.array(each) for each in values]
+    lf.reset_stats()
+    found = [lf.asnumpy(each) for each in columns(lf, *there)]
+    assert lf.stats().copies <= 4
+    for own, each in zip(found, wanted, strict=True):
+        host.testing.assert_allclose(own, each, rtol=1e-14)

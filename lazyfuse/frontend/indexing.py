@@ -26,7 +26,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
-from lazyfuse.frontend.piecewise import is_touched, write_out
+from lazyfuse.frontend.piecewise import PIECES, is_touched, write_out
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -145,6 +145,8 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     if is_element and _has_axes(value):
         _write(array, (), value, layout)  # NumPy takes it for bools only
         return
+    if PIECES * size <= size_of(array._layout.shape) and windows.largest():
+        write_out(array, size)
     assign(view(array, layout), value)
 
 

@@ -33,6 +33,11 @@ from lazyfuse.ir.orphans import orphaned, watched
 untrack = ctypes.pythonapi.PyObject_GC_UnTrack
 untrack.argtypes, untrack.restype = [ctypes.py_object], None
 
+#: Arrays that have got a pending version, by their handles; the last ones, at most so many.
+#: Machine code adds to them.
+WRITTEN: dict[weakref.ref[Any], None] = {}
+MOST_WRITTEN = 32
+
 
 class Storage:
     """See the module. `device` is where its memory lies or will lie."""
@@ -61,6 +66,11 @@ class Storage:
         """Whether several threads have touched it: one may have the current version in hand."""
         return self._is_shared
 
+    @property
+    def is_own(self) -> bool:
+        """Whether no other thread than this one has touched it."""
+        return not self._is_shared and self._thread == get_ident()
+
     def replace(self, node: Node) -> None:
         """Make `node` the current version."""
         old = self.node
@@ -69,7 +79,13 @@ class Storage:
         self.node = node
         if self._is_shared:  # asked after the exchange: whoever has the old one has set it before
             old.users += 1
-        node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
+        if node.buffer is None:
+            node.handle = weakref.ref(self)
+            if len(WRITTEN) >= MOST_WRITTEN:
+                WRITTEN.clear()
+            WRITTEN[node.handle] = None
+        else:
+            node.handle = watched(self, node)
         if old.buffer is not None:
             orphaned(old)
 

@@ -11,8 +11,9 @@ import threading
 
 from lazyfuse.config import Options
 from lazyfuse.ir.form import UNKNOWN
-from lazyfuse.ir.node import Node
+from lazyfuse.ir.node import Node, Update
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.shared import is_free
 from lazyfuse.runtime.under_way import is_recording
 
@@ -91,6 +92,10 @@ def asked_again(node: Node) -> list[Node]:
 SMALL_HELD = 3 << 20
 #: Dead inputs, in units of the result, that pending operations may keep alive.
 _HELD_RESULTS = 3
+#: Parts of an array that are not written as a whole, as time steps write theirs. What loops write
+#: part by part is computed before long: each turn has another plan, which is like that of the last
+#: one if it is short.
+_PIECES = 4
 #: Nodes looked at in one question.
 _HELD_WALK = 1024
 #: Nodes that each recorded operation may add to the questions, on average: a program of stencils
@@ -120,17 +125,21 @@ def holds_too_much(node: Node, limit: int) -> bool:
     _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
     if _credit.nodes < 0:
         return False
-    dead, stack = 0, [node]
-    seen: set[Node] = set()
+    stack, seen = [node], {node}
+    leaves: list[Node] = []
+    written: set[Node] = set()  # what changes most of this memory stays in it
     while stack and len(seen) < _HELD_WALK:
         current = stack.pop()
-        if current in seen:
-            continue
-        seen.add(current)
         if current.buffer is not None:
-            dead += 0 if current.is_held else current.nbytes
-        else:
-            stack.extend(current.srcs)
+            leaves.append(current)
+            continue
+        if type(current) is Update and _PIECES * size_of(current.layout.shape) > size_of(
+            current.shape
+        ):
+            written.add(current.srcs[0])
+        stack += [src for src in current.srcs if src not in seen]
+        seen.update(current.srcs)
+    dead = sum(leaf.nbytes for leaf in leaves if not leaf.is_held and leaf not in written)
     _credit.nodes -= len(seen)
     node.held = dead
     return dead >= allowed

@@ -35,6 +35,7 @@ from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, Walk, as_before, kept, pending_of, trace
+from lazyfuse.runtime.written import written_with
 
 
 def origin() -> Origin | None:
@@ -94,7 +95,7 @@ def enforce_budget(storage: Storage) -> None:
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
-        flush([node], storage.device, asked_again)
+        flush([node], storage.device, lambda node: [*asked_again(node), *written_with(storage)])
 
 
 def flush(

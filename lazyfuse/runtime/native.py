@@ -22,7 +22,6 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.forks import Turn, guarded
-from lazyfuse.ir.node import Fill
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
@@ -66,9 +65,9 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole vectors, `enter` gives a
     copy of a small array, and that as one of the engine's; `recordings` are those under way,
     `ufuncs` are those of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a
-    part, `compute_mask` an array and a mask computed, `filtered` picks, `adopted` are prototypes of arrays that have NumPy's memory, `steps` is the class of
-    iterators over elements, `leave` has one go on without this code, `told` what is told of which
-    functions. `slots`: what an array may not have yet, so that `__getattr__` gives it."""
+    part, `compute_mask` an array and a mask computed, `filtered` picks; `adopted` are prototypes of
+    arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave` has
+    one go on without this code, `told` what is told of which functions. `slots`: what an array may not have yet, so that `__getattr__` gives it."""
 
     wrapper: Any
     array: np.ndarray
@@ -302,7 +301,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
-        "BOOL": bool, "RENEW": sample.storage.renew, "FILL": Fill,
+        "BOOL": bool, "RENEW": sample.storage.renew,
         "WRITE_OUT": sample.write_out,
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,

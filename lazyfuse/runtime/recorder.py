@@ -15,10 +15,10 @@ from lazyfuse.ir import form
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.mapkind import MapKind
-from lazyfuse.ir.node import Const, Map, Source, Update, View
+from lazyfuse.ir.node import Const, Fill, Map, Source, Update, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
-from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.storage import MOST_WRITTEN, WRITTEN, Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, native_parts, session, trace
@@ -65,6 +65,7 @@ def places(
     found["immediate"] = ErrorModes._fields.index("is_immediate")
     found["small_held"], found["small_floats"] = SMALL_HELD, len(recording.floats)
     found["few_bytes"], found["most_on_few"] = FEW_BYTES, MOST_ON_FEW
+    found["most_written"] = MOST_WRITTEN
     found["deep"] = trace.DEEP
     found |= {"tuple_items": tuple.__basicsize__, "list_items": native_parts.LIST_ITEMS}
     found["weak_object"] = native_parts.WEAK_OBJECT
@@ -102,6 +103,7 @@ def objects(recording: Recording) -> dict[str, Any]:
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
         "MEMORY": type(memory()), "MEMORY_BLOCK": type(memory()._block), "READY": session.ready,
         "WATCH": Watch, "GONE": gone, "RUNS": session.runs, "FORM_OF": _form_of,
+        "WRITTEN": WRITTEN, "FILL": Fill,
     }  # fmt: skip
 
 

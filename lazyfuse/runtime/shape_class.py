@@ -36,7 +36,7 @@ LARGE = 1 << 30
 #: stored for being repeated is stored by then (`schedule/cost.py`).
 _MANY = 1 + ceil(cost.STORE_COST / min(cost.BROADCAST_COST, cost.RESULT_COST))
 #: Axes of an array, and letters, up to which there are classes.
-_MOST_AXES, _MOST_LETTERS = 4, 8
+_MOST_AXES, _MOST_LETTERS = 4, 12
 #: What stands for letters, which small numbers are not; and for those of offsets.
 _LETTER, _OFFSET = 1 << 10, 1 << 12
 

@@ -31,6 +31,8 @@ from lazyfuse.ops.shapes import size_of
 ROWS_PER_LAG = 4
 #: Launches of a wave: memory is moved so much less often that more would not show.
 MOST_LAUNCHES = 64
+#: Parts of an array of which a wave writes more than one: it may copy what it leaves.
+PIECES = 8
 
 
 def find_waves(steps: Sequence[Step], most_bytes: int) -> dict[int, Wave]:
@@ -183,7 +185,8 @@ def _touches(launch: Launch, memory: dict[int, int]) -> Touches:
 
 
 def _is_plain(renew: Renew, launch: Launch) -> bool:
-    """Whether a write is elementwise, into a region whose rows follow each other in memory."""
+    """Whether a write is elementwise, into a region whose rows follow each other in memory, and
+    that is no small part of its array."""
     kernel, node = launch.kernel, renew.node
     return (
         isinstance(node, Update)
@@ -193,7 +196,7 @@ def _is_plain(renew: Renew, launch: Launch) -> bool:
         and kernel.joined == 1
         and all(arg.role is not Role.SCRATCH for arg in kernel.args)
         and bool(launch.extents)
-        and size_of(launch.extents) > 0
+        and size_of(node.shape) < PIECES * size_of(launch.extents)
         and all(step > 0 for step in _store(launch).strides)
         and _store(launch).slot == renew.target
     )

@@ -7,7 +7,6 @@ The functions of NumPy's C interface are those of its table (numpy/_core/code_ge
 from __future__ import annotations
 
 WINDOWS = """
-declare i64 @PyDict_Size(ptr)
 declare i64 @PyObject_Size(ptr)
 
 ; the memory of an array of the engine where it is computed, on the CPU and this thread's alone,

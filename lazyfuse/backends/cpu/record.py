@@ -15,7 +15,7 @@ OBJECTS = (
     *("CONST", "VIEW", "STORAGE", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "UPDATE", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),
     *("OPTIONS", "ORPHAN_BYTES", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
-    *("MEMORY", "READY", "WATCH", "GONE", "RUNS", "FORM_OF"),
+    *("MEMORY", "READY", "WATCH", "GONE", "RUNS", "FORM_OF", "WRITTEN", "FILL"),
 )
 #: Attributes of which the text has to know the place, by the class that has them.
 ATTRIBUTES: Mapping[str, str] = {

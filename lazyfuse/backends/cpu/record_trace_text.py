@@ -10,6 +10,8 @@ FEW_NODES = 32
 
 TRACE = """
 declare ptr @PyDict_New()
+declare i64 @PyDict_Size(ptr)
+declare void @PyDict_Clear(ptr)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_Append(ptr, ptr)

@@ -1,0 +1,51 @@
+"""What is computed with a value because a loop writes it: arrays that read each other.
+
+    for k in range(n):
+        b = 1 - w[:, k]                     when b is too much to wait for, c and d are computed
+        d[:, k] = d[:, k - 1] * b           with it
+        c[:, k] = c[:, k - 1] + d[:, k]
+
+An array that is left pending keeps memory alive that the run writes into, which has to be copied,
+and what is inside is computed again. So does a small value that the program still has.
+"""
+
+from __future__ import annotations
+
+from lazyfuse.ir.graph import topological
+from lazyfuse.ir.node import Node
+from lazyfuse.ir.storage import WRITTEN, Storage
+from lazyfuse.runtime import under_way
+from lazyfuse.runtime.shared import is_free
+
+#: How many times larger an array is than values that are stored for it.
+_TIMES = 4
+
+
+def written_with(storage: Storage) -> list[Node]:
+    """The pending versions of other arrays that have been written, and what is under them and
+    held, where that is small beside them; none while something is recorded."""
+    if under_way.recordings:
+        return []
+    arrays = _arrays(storage)
+    if not arrays:
+        return []
+    most = max(array.nbytes for array in arrays) // _TIMES
+    inside = [
+        node
+        for node in topological([storage.node, *arrays])
+        if node.buffer is None and node.nbytes <= most and node.is_held and not is_free(node)
+    ]
+    return [node for node in dict.fromkeys([*arrays, *inside]) if node is not storage.node]
+
+
+def _arrays(storage: Storage) -> list[Node]:
+    """Those that this thread has written on the device of another one; those that are computed are
+    forgotten."""
+    found = []
+    for handle in list(WRITTEN):
+        other: Storage | None = handle()
+        if other is None or other.node.buffer is not None:
+            WRITTEN.pop(handle, None)
+        elif other is not storage and other.device == storage.device and other.is_own:
+            found.append(other.node)
+    return found
