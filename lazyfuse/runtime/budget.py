@@ -7,12 +7,15 @@ of its turns. So chains of such operations are short, and what comes behind is c
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections.abc import Callable
 
 from lazyfuse.config import Options
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime.shared import is_free
 from lazyfuse.runtime.under_way import is_recording
 
@@ -30,7 +33,7 @@ def is_over_budget(node: Node, options: Options) -> bool:
         return True
     if node.depth > MOST_ON_FEW and node.shape and node.form.nbytes <= FEW_BYTES:
         return True
-    return _may_hold_much(node, options)
+    return _may_hold_much(node, options) or is_pressed(options)
 
 
 def _may_hold_much(node: Node, options: Options) -> bool:
@@ -120,6 +123,15 @@ def holds_too_much(node: Node, limit: int) -> bool:
     _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
     if _credit.nodes < 0:
         return False
+    dead, walked = _dead_under(node)
+    _credit.nodes -= walked
+    node.held = dead
+    return dead >= allowed
+
+
+def _dead_under(node: Node) -> tuple[int, int]:
+    """The bytes of inputs that pending operations alone keep alive, and how many nodes were
+    looked at."""
     dead, stack = 0, [node]
     seen: set[Node] = set()
     while stack and len(seen) < _HELD_WALK:
@@ -131,6 +143,46 @@ def holds_too_much(node: Node, limit: int) -> bool:
             dead += 0 if current.is_held else current.nbytes
         else:
             stack.extend(current.srcs)
-    _credit.nodes -= len(seen)
-    node.held = dead
-    return dead >= allowed
+    return dead, len(seen)
+
+
+#: The dead bytes that were left when it was last asked who keeps them; 0 where those may be.
+_left = [0]
+
+
+def is_pressed(options: Options) -> bool:
+    """Whether all that is pending keeps more dead bytes alive than may be, and so many more than
+    when it was last asked who does. Inputs may die long after the operations on them were
+    recorded: of a list of sums each holds an array then, and of what a program writes at each
+    step and never reads, the inputs of all steps."""
+    limit = max(options.max_pending_bytes, SMALL_HELD)
+    if BYTES[0] <= limit:
+        return False
+    _left[0] = min(_left[0], BYTES[0])
+    return BYTES[0] - _left[0] > limit and not is_recording()
+
+
+def relieve(options: Options, run: Callable[[Storage], object]) -> None:
+    """Run the pending arrays that keep many dead bytes alive, those with most first, until there
+    are half as many as may be."""
+    _left[0] = BYTES[0]  # code of the user that hears warnings may record
+    for storage in _hoarders():
+        if BYTES[0] <= options.max_pending_bytes // 2:
+            break
+        run(storage)
+    _left[0] = BYTES[0] if BYTES[0] > options.max_pending_bytes else 0
+
+
+def _hoarders() -> list[Storage]:
+    """The pending arrays that keep many dead bytes alive, those with most first."""
+    found: list[tuple[int, Storage]] = []
+    for item in gc.get_objects():  # no node knows who reads it
+        if issubclass(type(item), Node):
+            handle = getattr(item, "handle", None)  # templates have none
+            storage = None if handle is None else handle()
+            if storage is not None and storage.node is item and item.buffer is None:
+                dead, _ = _dead_under(item)
+                if dead > max(SMALL_HELD, _HELD_RESULTS * item.nbytes):
+                    found.append((dead, storage))
+    found.sort(key=lambda pair: -pair[0])
+    return [storage for _, storage in found]

@@ -55,7 +55,10 @@ limits:
   %is_chain = icmp sgt i64 %depth, {most_on_few}
   %is_few = and i1 %is_small, %is_array
   %is_long = and i1 %is_few, %is_chain
-  %is_much = or i1 %deep, %dead
+  %limit = select i1 %narrow, i64 {small_held}, i64 %bytes
+  %pressed = icmp sgt i64 %orphan_bytes, %limit
+  %is_dead = or i1 %dead, %pressed
+  %is_much = or i1 %deep, %is_dead
   %ask = or i1 %is_much, %is_long
   br i1 %ask, label %enforce, label %fine
 enforce:
