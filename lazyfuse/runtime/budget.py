@@ -146,6 +146,8 @@ def _dead_under(node: Node) -> tuple[int, int]:
     return dead, len(seen)
 
 
+#: How many times what one pending array may keep alive all may.
+_ALL = 2
 #: The dead bytes that were left when it was last asked who keeps them; 0 where those may be.
 _left = [0]
 
@@ -155,7 +157,7 @@ def is_pressed(options: Options) -> bool:
     when it was last asked who does. Inputs may die long after the operations on them were
     recorded: of a list of sums each holds an array then, and of what a program writes at each
     step and never reads, the inputs of all steps."""
-    limit = max(options.max_pending_bytes, SMALL_HELD)
+    limit = _ALL * max(options.max_pending_bytes, SMALL_HELD)
     if BYTES[0] <= limit:
         return False
     _left[0] = min(_left[0], BYTES[0])
@@ -167,22 +169,22 @@ def relieve(options: Options, run: Callable[[Storage], object]) -> None:
     are half as many as may be."""
     _left[0] = BYTES[0]  # code of the user that hears warnings may record
     for storage in _hoarders():
-        if BYTES[0] <= options.max_pending_bytes // 2:
+        if BYTES[0] <= options.max_pending_bytes:
             break
         run(storage)
-    _left[0] = BYTES[0] if BYTES[0] > options.max_pending_bytes else 0
+    _left[0] = BYTES[0] if BYTES[0] > _ALL * options.max_pending_bytes else 0
 
 
 def _hoarders() -> list[Storage]:
     """The pending arrays that keep many dead bytes alive, those with most first."""
     found: list[tuple[int, Storage]] = []
-    for item in gc.get_objects():  # no node knows who reads it
-        if issubclass(type(item), Node):
-            handle = getattr(item, "handle", None)  # templates have none
-            storage = None if handle is None else handle()
-            if storage is not None and storage.node is item and item.buffer is None:
-                dead, _ = _dead_under(item)
-                if dead > max(SMALL_HELD, _HELD_RESULTS * item.nbytes):
-                    found.append((dead, storage))
+    nodes = [item for item in gc.get_objects() if issubclass(type(item), Node)]
+    for node in nodes:  # no node knows who reads it
+        handle = getattr(node, "handle", None)  # templates have none
+        storage = None if handle is None else handle()
+        if storage is not None and storage.node is node and node.buffer is None:
+            dead, _ = _dead_under(node)
+            if dead > max(SMALL_HELD, _HELD_RESULTS * node.nbytes):
+                found.append((dead, storage))
     found.sort(key=lambda pair: -pair[0])
     return [storage for _, storage in found]

@@ -56,7 +56,8 @@ limits:
   %is_few = and i1 %is_small, %is_array
   %is_long = and i1 %is_few, %is_chain
   %limit = select i1 %narrow, i64 {small_held}, i64 %bytes
-  %pressed = icmp sgt i64 %orphan_bytes, %limit
+  %half = ashr i64 %orphan_bytes, 1
+  %pressed = icmp sge i64 %half, %limit
   %is_dead = or i1 %dead, %pressed
   %is_much = or i1 %deep, %is_dead
   %ask = or i1 %is_much, %is_long
