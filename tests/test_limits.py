@@ -15,6 +15,7 @@ from typing import Any
 import numpy as host
 import pytest
 
+from lazyfuse.ir.orphans import BYTES
 from tests import oracle
 
 pytestmark = pytest.mark.engine
@@ -203,6 +204,31 @@ def test_pending_bytes_are_bounded() -> None:
         print((after - before) // 1024)
     """
     assert _megabytes(script) < 120
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+@pytest.mark.parametrize("program", ["sums", "state"])
+def test_inputs_that_die_later(program: str) -> None:
+    """Each of a list of sums kept an array alive, without a bound, and so did each step of what is
+    written again and again but never read, where its inputs were computed after it was
+    recorded."""
+    gc.collect()
+    before, size = BYTES[0], 500_000
+    results, state, wanted = [], lf.zeros(size), 0.0
+    with oracle.options(max_pending_bytes=8 << 20):
+        for number in range(30):
+            if program == "sums":
+                x = lf.array(host.full(size, float(number)))
+                results.append((x * 2.0 + 1.0).sum())
+            else:
+                x = lf.full(size, float(number)) * 2.0
+                state, wanted = (state + x) * 0.5, (wanted + number * 2.0) * 0.5
+                lf.materialize(x)
+            assert BYTES[0] - before <= 24 << 20
+    assert [float(each) for each in results] == [
+        size * (number * 2.0 + 1.0) for number in range(len(results))
+    ]
+    assert (lf.asnumpy(state) == wanted).all()
 
 
 def test_in_place_needs_no_second_array() -> None:

@@ -488,6 +488,20 @@ def test_budget() -> None:
     assert float(total[0, 0]) == 4950.0
 
 
+def test_inputs_that_die_later() -> None:
+    """Machine code asks, too, where all that is pending keeps too much alive."""
+    gc.collect()
+    before, zeros, wanted = BYTES[0], lf.zeros(500_000), 0.0
+    state = zeros * 1.0
+    with lf.options(max_pending_bytes=8 << 20):
+        for number in range(30):
+            array = zeros + float(number)
+            state, wanted = (state + array) * 0.5, (wanted + number) * 0.5
+            lf.materialize(array)
+            assert BYTES[0] - before <= 24 << 20
+    assert (lf.asnumpy(state) == wanted).all()
+
+
 def test_bytes_that_no_machine_word_counts() -> None:
     """What a node holds counts every path to it: it doubles with each step here."""
     with lf.options(max_pending_bytes=10**30, max_pending_nodes=10**25):

@@ -79,6 +79,19 @@ def test_reads_of_other_places_are_in_place(program: Callable[..., Any], kernels
     assert stats.bytes_written <= 8 * SIDE * (SIDE + 4)
 
 
+def test_what_lies_between_columns_is_copied_with_them() -> None:
+    """Copying half a million pieces of two elements took four times as long as all of it."""
+
+    def levels(np: Any, x: Any) -> Any:
+        y = x.copy()
+        y[:, :, 1] = x[:, :, 0] * 2.0
+        return y
+
+    array = host.random.default_rng(23).random((60, 70, 3))
+    stats = run(levels, array)
+    assert (stats.copies, stats.bytes_written) == (1, array.nbytes + array.nbytes // 3)
+
+
 def test_a_flat_view_leaves_the_first_element() -> None:
     """A region that is none of the array's axes is one of its memory: `u.ravel()[1:]`."""
 

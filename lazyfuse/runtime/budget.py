@@ -7,12 +7,15 @@ of its turns. So chains of such operations are short, and what comes behind is c
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections.abc import Callable
 
 from lazyfuse.config import Options
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.node import Node, Update
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.shared import is_free
 from lazyfuse.runtime.under_way import is_recording
@@ -31,7 +34,7 @@ def is_over_budget(node: Node, options: Options) -> bool:
         return True
     if node.depth > MOST_ON_FEW and node.shape and node.form.nbytes <= FEW_BYTES:
         return True
-    return _may_hold_much(node, options)
+    return _may_hold_much(node, options) or is_pressed(options)
 
 
 def _may_hold_much(node: Node, options: Options) -> bool:
@@ -125,21 +128,75 @@ def holds_too_much(node: Node, limit: int) -> bool:
     _credit.nodes = min(_credit.nodes + _HELD_WALK_EACH, _HELD_WALK_EACH)
     if _credit.nodes < 0:
         return False
+    dead, walked = _dead_under(node)
+    _credit.nodes -= walked
+    node.held = dead
+    return dead >= allowed
+
+
+def _dead_under(node: Node) -> tuple[int, int]:
+    """The bytes of inputs that pending operations alone keep alive, and how many nodes were
+    looked at."""
     stack, seen = [node], {node}
     leaves: list[Node] = []
-    written: set[Node] = set()  # what changes most of this memory stays in it
+    written: set[Node] = set()
     while stack and len(seen) < _HELD_WALK:
         current = stack.pop()
         if current.buffer is not None:
             leaves.append(current)
             continue
-        if type(current) is Update and _PIECES * size_of(current.layout.shape) > size_of(
-            current.shape
-        ):
+        if type(current) is Update and _stays(current):
             written.add(current.srcs[0])
         stack += [src for src in current.srcs if src not in seen]
         seen.update(current.srcs)
     dead = sum(leaf.nbytes for leaf in leaves if not leaf.is_held and leaf not in written)
-    _credit.nodes -= len(seen)
-    node.held = dead
-    return dead >= allowed
+    return dead, len(seen)
+
+
+def _stays(write: Update) -> bool:
+    """Whether a write changes most of the memory that it is to stay in."""
+    return _PIECES * size_of(write.layout.shape) > size_of(write.shape)
+
+
+#: How many times what one pending array may keep alive all may.
+_ALL = 2
+#: The dead bytes that were left when it was last asked who keeps them; 0 where those may be.
+_left = [0]
+
+
+def is_pressed(options: Options) -> bool:
+    """Whether all that is pending keeps more dead bytes alive than may be, and so many more than
+    when it was last asked who does. Inputs may die long after the operations on them were
+    recorded: of a list of sums each holds an array then, and of what a program writes at each
+    step and never reads, the inputs of all steps."""
+    limit = _ALL * max(options.max_pending_bytes, SMALL_HELD)
+    if BYTES[0] <= limit:
+        return False
+    _left[0] = min(_left[0], BYTES[0])
+    return BYTES[0] - _left[0] > limit and not is_recording()
+
+
+def relieve(options: Options, run: Callable[[Storage], object]) -> None:
+    """Run the pending arrays that keep many dead bytes alive, those with most first, until there
+    are half as many as may be."""
+    _left[0] = BYTES[0]  # code of the user that hears warnings may record
+    for storage in _hoarders():
+        if BYTES[0] <= options.max_pending_bytes:
+            break
+        run(storage)
+    _left[0] = BYTES[0] if BYTES[0] > _ALL * options.max_pending_bytes else 0
+
+
+def _hoarders() -> list[Storage]:
+    """The pending arrays that keep many dead bytes alive, those with most first."""
+    found: list[tuple[int, Storage]] = []
+    nodes = [item for item in gc.get_objects() if issubclass(type(item), Node)]
+    for node in nodes:  # no node knows who reads it
+        handle = getattr(node, "handle", None)  # templates have none
+        storage = None if handle is None else handle()
+        if storage is not None and storage.node is node and node.buffer is None:
+            dead, _ = _dead_under(node)
+            if dead > max(SMALL_HELD, _HELD_RESULTS * node.nbytes):
+                found.append((dead, storage))
+    found.sort(key=lambda pair: -pair[0])
+    return [storage for _, storage in found]

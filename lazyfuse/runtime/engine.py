@@ -23,7 +23,13 @@ from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, under_way, unfinished
-from lazyfuse.runtime.budget import asked_again, is_over_budget, is_too_much
+from lazyfuse.runtime.budget import (
+    asked_again,
+    is_over_budget,
+    is_pressed,
+    is_too_much,
+    relieve,
+)
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, OvertakenError
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
@@ -94,6 +100,8 @@ def enforce_budget(storage: Storage) -> None:
     too much dead memory alive."""
     node = storage.node
     options = config.current()
+    if is_pressed(options):
+        relieve(options, lambda each: flush([each.node], each.device))
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
         flush([node], storage.device, lambda node: [*asked_again(node), *written_with(storage)])
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from lazyfuse.ir.kernel import Kernel, Phase, Role
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Update
@@ -82,11 +84,31 @@ def donors(launch: Launch) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
+#: Copying a piece of memory takes the time of copying so many bytes besides: some 5 ns.
+_PIECE_BYTES = 64
+
+
 def kept_by(node: Update) -> tuple[Layout, ...]:
-    """What a write leaves of its base."""
+    """What a write leaves of its base; all of it where that is in pieces so short that copying
+    them takes longer, as those between the elements of `x[..., 1]`."""
+    whole = (Layout(node.shape, node.strides, 0),)
     if node.index is not None:
-        return (Layout(node.shape, node.strides, 0),)
-    return tuple(left_by(node.layout, node.shape, node.strides))
+        return whole
+    kept = tuple(left_by(node.layout, node.shape, node.strides))
+    size = np.dtype(node.dtype).itemsize
+    cost = sum(_pieces(part) * _PIECE_BYTES + size_of(part.shape) * size for part in kept)
+    return whole if cost > node.nbytes else kept
+
+
+def _pieces(layout: Layout) -> int:
+    """How many pieces of memory a layout has."""
+    length = 1
+    for stride, extent in sorted(zip(layout.strides, layout.shape, strict=True)):
+        if extent != 1:
+            if stride != length:
+                break
+            length *= extent
+    return size_of(layout.shape) // length if length else 0
 
 
 def traffic(

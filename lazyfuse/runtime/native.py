@@ -65,9 +65,10 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole vectors, `enter` gives a
     copy of a small array, and that as one of the engine's; `recordings` are those under way,
     `ufuncs` are those of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a
-    part, `compute_mask` an array and a mask computed, `filtered` picks; `adopted` are prototypes of
-    arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave` has
-    one go on without this code, `told` what is told of which functions. `slots`: what an array may not have yet, so that `__getattr__` gives it."""
+    part, `compute_mask` an array and a mask computed, `filtered` picks; `adopted` are prototypes
+    of arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave`
+    has one go on without this code, `told` what is told of which functions. `slots`: what an array
+    may not have yet, so that `__getattr__` gives it."""
 
     wrapper: Any
     array: np.ndarray

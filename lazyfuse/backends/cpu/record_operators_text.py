@@ -110,6 +110,50 @@ no:
   ret i1 false
 }}
 
+; whether an array is a small part of zeros, ones or a range, or a key may pick one: they have
+; memory before parts of them are written (`frontend/piecewise.py`)
+define internal i1 @is_unwritten(ptr %array, ptr %storage, ptr %key) {{
+  %node = call ptr @get(ptr %storage, i64 {storage_node})
+  %kind = call ptr @kind(ptr %node)
+  %fill = call ptr @object(i64 {FILL})
+  %is_fill = icmp eq ptr %kind, %fill
+  br i1 %is_fill, label %measure, label %no
+measure:
+  %layout = call ptr @get(ptr %array, i64 {handle_layout})
+  %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %shape = call ptr @get(ptr %node, i64 {node_shape})
+  %own = call i64 @count_in(ptr %own_shape)
+  %all = call i64 @count_in(ptr %shape)
+  %pieces = mul i64 %own, {least_pieces}
+  %is_small = icmp sle i64 %pieces, %all
+  %has_key = icmp ne ptr %key, null
+  %is_part = or i1 %is_small, %has_key
+  ret i1 %is_part
+no:
+  ret i1 false
+}}
+
+; keeps the handle of an array that has got a pending version (`ir/storage.py`)
+define internal void @note_written(ptr %handle) {{
+  %written = call ptr @object(i64 {WRITTEN})
+  %none = call ptr @none()
+  %count = call i64 @PyDict_Size(ptr %written)
+  %are_many = icmp sge i64 %count, {most_written}
+  br i1 %are_many, label %clear, label %add
+clear:
+  call void @PyDict_Clear(ptr %written)
+  br label %add
+add:
+  %failed = call i32 @PyDict_SetItem(ptr %written, ptr %handle, ptr %none)
+  %is_kept = icmp eq i32 %failed, 0
+  br i1 %is_kept, label %done, label %forget
+forget:
+  call void @PyErr_Clear()
+  br label %done
+done:
+  ret void
+}}
+
 ; an in-place operator of a small array: at once by NumPy's C function where the other operand
 ; is in memory of the engine, else by its method
 define internal ptr @small_write(i64 %recipes, i64 %method, ptr %self, ptr %other, ptr %function,
