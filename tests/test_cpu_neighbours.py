@@ -15,6 +15,7 @@ from lazyfuse.backends.cpu.emit import emit
 from lazyfuse.backends.cpu.features import stream_bytes
 from lazyfuse.ir.kernel import NEAR, Kernel
 from lazyfuse.ops.body import Body, Value
+from lazyfuse.runtime import session
 from tests import corpus, oracle
 from tests.kernel_runner import Memory, elementwise, load, same, values
 from tests.test_cpu_steps import ON_CPU, Guarded, kernel_of
@@ -93,7 +94,24 @@ def test_large_results() -> None:
     oracle.check(lambda np, x: x[2:] - x[:-2] * x[1:-1], host.arange(float(n)))
 
 
+@pytest.fixture
+def loads_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever processor this is."""
+    monkeypatch.setattr(session.backend("cpu"), "loads_together", True)
+
+
 @ON_CPU
+def test_kernels_of_others_know_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be kernels of their own for nothing."""
+    backend = CpuBackend()
+    assert backend.loads_together is ("avx512f" in backend.compiler.features)
+    monkeypatch.setattr(session.backend("cpu"), "loads_together", False)
+    x = lf.asarray(taken("f8", 21, 201))
+    assert nears(x[:, 1:-1] * x[:, 2:] + x[:, :-2]) == set()
+
+
+@ON_CPU
+@pytest.mark.usefixtures("loads_together")
 def test_kernels_that_tell_of_it() -> None:
     """What is read with others of one memory, along the lanes, and no reductions."""
     x = lf.asarray(taken("f8", 20, 200))

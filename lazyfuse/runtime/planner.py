@@ -140,7 +140,9 @@ class _Planner:
         if getattr(self.backend, "narrow_index", False):
             lowered = narrow(lowered)
         if getattr(self.backend, "picks_lanes", False):
-            lowered = with_neighbours(with_steps(lowered))
+            lowered = with_steps(lowered)
+        if getattr(self.backend, "loads_together", False):
+            lowered = with_neighbours(lowered)
         unsupported = self._unsupported(lowered.kernel)
         if unsupported:
             self.refusals.append(Refusal(first, first, WhyNot.UNSUPPORTED, unsupported))

@@ -28,7 +28,7 @@ from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
 from lazyfuse.backends.cpu.emit_params import is_staged
 from lazyfuse.backends.cpu.emit_plan import exports, plan_phases
-from lazyfuse.backends.cpu.features import stream_bytes, supports
+from lazyfuse.backends.cpu.features import loads_together, stream_bytes, supports
 from lazyfuse.backends.cpu.host import Kept, not_kept
 from lazyfuse.backends.cpu.launch import Launch, Program
 from lazyfuse.backends.cpu.launch_bands import BAND_BYTES, Bands
@@ -107,6 +107,11 @@ class CpuBackend:
         self.memory = BufferPool()
         self.workers = Workers(self.compiler)
         self.masks = Masks(self.compiler)
+
+    @cached_property
+    def loads_together(self) -> bool:
+        """Whether kernels know which arguments lie beside each other (`emit_neighbours.py`)."""
+        return loads_together(self.compiler.features)
 
     @cached_property
     def fingerprint(self) -> str:

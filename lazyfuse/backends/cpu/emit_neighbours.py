@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from lazyfuse.backends.cpu.emit_memory import load_vector
 from lazyfuse.backends.cpu.emit_site import Site
+from lazyfuse.backends.cpu.features import loads_together
 from lazyfuse.backends.cpu.vector import Operand, vector_type
 from lazyfuse.ir.kernel import STRIDED, UNIT
 
@@ -35,7 +36,7 @@ def with_neighbours(site: Site) -> Site:
         if arg.near and writer.lanes * int(arg.dtype[1:]) >= LEAST_WIDTH:
             first, distance = arg.near
             found.setdefault(first, {})[number] = distance
-    if not found or "avx512f" not in writer.features:
+    if not found or not loads_together(writer.features):
         return site
     pairs = [(first, *each) for first, others in found.items() for each in others.items()]
     flag = "true"

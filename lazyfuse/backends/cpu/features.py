@@ -21,6 +21,12 @@ def supports(dtype: str, features: frozenset[str]) -> bool:
     return dtype != "f2" or bool(features & _HALF_FEATURES)
 
 
+def loads_together(features: frozenset[str]) -> bool:
+    """Whether vectors that lie beside each other are worth loading once (`emit_neighbours.py`):
+    where they have whole lines."""
+    return "avx512f" in features
+
+
 @cache
 def stream_bytes() -> int:
     """Bytes that a kernel moves from which its results are stored past the caches: three quarters
