@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -256,3 +257,36 @@ def test_arrays_that_are_written_slice_by_slice_are_not_copied() -> None:
     assert lf.stats().copies <= 4
     for own, each in zip(found, wanted, strict=True):
         host.testing.assert_allclose(own, each, rtol=1e-14)
+
+
+def factored(xp: Any, a: Any, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        for j in range(3):
+            a[i, j] = (a[i, j] - xp.dot(a[i, :j], a[j, :j])) / a[j, j]
+
+
+@pytest.mark.cpu("writes at once")
+def test_elements_of_a_large_copy() -> None:
+    """Each element that is read was computed by itself, from all that was written before."""
+    values = host.random.default_rng(8).random((800, 800)) + 1.0
+    wanted, there = values.copy(), lf.array(values).copy()
+    factored(host, wanted, 3, 10)
+    factored(lf, there, 3, 10)
+    lf.reset_stats()
+    factored(host, wanted, 10, 60)
+    factored(lf, there, 10, 60)
+    assert lf.stats().kernels_launched == 0
+    host.testing.assert_allclose(lf.asnumpy(there), wanted, rtol=1e-12)
+
+
+@pytest.mark.cpu("writes at once")
+def test_writes_make_no_versions() -> None:
+    """Of memory that only its array has, which was written while it was pending."""
+    there = lf.array(host.ones((N, N)))
+    there[7] = there[8] * 2.0
+    lf.materialize(there)
+    there[1, 1] = 2.0
+    version = weakref.ref(there._storage.node)
+    for i in range(5):
+        there[1, i] = 3.0
+    assert version() is not None

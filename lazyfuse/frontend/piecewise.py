@@ -16,7 +16,7 @@ from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import MANY, give_zeros, is_filled, look
 from lazyfuse.frontend.shortcuts import FEW
-from lazyfuse.ir.node import Const, Node, Update
+from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import under_way
 
@@ -51,14 +51,17 @@ def is_written_piecewise(array: Any, size: int) -> bool:
 
 
 def is_touched(node: Node) -> bool:
-    """Whether a pending value is one of memory but for a few elements, which are known: a loop
-    that reads elements between its writes, of which none follows another one. It has memory of
-    its own once it is computed, in which they are written at once."""
-    if not isinstance(node, Update) or len(node.srcs) != 2:
-        return False
-    base, value = node.srcs
-    is_known = isinstance(value, Const) or value.buffer is not None
-    return is_known and base.buffer is not None and size_of(node.layout.shape) <= FEW
+    """Whether a pending value is one of memory but for a few elements: a loop that reads elements
+    between its writes, of which few follow each other. It has memory of its own once it is
+    computed, in which they are written at once."""
+    for _ in range(_IN_A_ROW):
+        srcs = node.srcs  # asked once: another thread may compute meanwhile
+        if not isinstance(node, Update) or len(srcs) != 2 or size_of(node.layout.shape) > FEW:
+            return False
+        node = srcs[0]
+        if node.buffer is not None:
+            return True
+    return False
 
 
 def _is_interior(node: Node) -> bool:

@@ -100,6 +100,8 @@ class Storage:
         """Make the memory a new version, for a change in place: what is known of the current one
         will hold no more. No operation has been recorded on that; where nobody else has it, and
         nothing is known of this storage, it stays."""
+        if getweakrefcount(self) > 1:
+            WRITTEN.pop(weakref.ref(self), None)  # it is computed
         if _holders(self) == _ALONE and getweakrefcount(self) == 1 and not self._is_shared:
             return  # the one reference is its own node's
         node = _again(self.node)
