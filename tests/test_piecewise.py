@@ -282,8 +282,8 @@ def test_elements_of_a_large_copy() -> None:
 @pytest.mark.cpu("writes at once")
 def test_writes_make_no_versions() -> None:
     """Of memory that only its array has, which was written while it was pending."""
-    there = lf.array(host.ones((N, N)))
-    there[7] = there[8] * 2.0
+    _, there = pending(host.ones((N, N)))
+    there[:] = there * 2.0
     lf.materialize(there)
     there[1, 1] = 2.0
     version = weakref.ref(there._storage.node)

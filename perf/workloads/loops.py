@@ -1,5 +1,5 @@
-"""Loops over elements, slices and masks of arrays, as programs of numbers and grids have them: work
-for a compiler, at which a library has to keep up with NumPy."""
+"""Loops over elements, slices and masks of arrays, as programs of numbers and grids have them:
+work for a compiler, at which a library has to keep up with NumPy."""
 
 from __future__ import annotations
 
