@@ -833,3 +833,15 @@ def test_dtypes_that_are_not_ours_are_not_set() -> None:
             with pytest.raises(TypeError, match="cannot set the dtype"):
                 array.dtype = dtype
             assert array.dtype == host.float64
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000])
+def test_parts_of_nothing(size: int) -> None:
+    """Arrays without elements are at hand where others are, and nowhere else."""
+
+    def program(xp: Any, a: Any) -> Any:
+        a[:] = a[..., 1:2]
+        return [a + a[..., :1], a.sum(), a @ xp.ones(3), xp.concatenate([a, a[:0]])]
+
+    with lf.options(eager_size=size):
+        oracle.check(program, host.empty((0, 3)))

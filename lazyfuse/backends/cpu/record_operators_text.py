@@ -110,24 +110,27 @@ no:
   ret i1 false
 }}
 
-; whether an array is a small part of zeros, ones or a range, or a key may pick one: they have
-; memory before parts of them are written (`frontend/piecewise.py`)
-define internal i1 @is_unwritten(ptr %array, ptr %storage, ptr %key) {{
+; whether a write is the first one to zeros, ones or a range, and of a small part: they have memory
+; before that is recorded (`frontend/piecewise.py`)
+define internal i1 @is_unwritten(ptr %write, ptr %storage) {{
   %node = call ptr @get(ptr %storage, i64 {storage_node})
   %kind = call ptr @kind(ptr %node)
   %fill = call ptr @object(i64 {FILL})
   %is_fill = icmp eq ptr %kind, %fill
-  br i1 %is_fill, label %measure, label %no
+  br i1 %is_fill, label %look, label %no
+look:
+  %made = call ptr @kind(ptr %write)
+  %update = call ptr @object(i64 {UPDATE})
+  %is_update = icmp eq ptr %made, %update
+  br i1 %is_update, label %measure, label %no
 measure:
-  %layout = call ptr @get(ptr %array, i64 {handle_layout})
+  %layout = call ptr @get(ptr %write, i64 {update_layout})
   %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
   %shape = call ptr @get(ptr %node, i64 {node_shape})
   %own = call i64 @count_in(ptr %own_shape)
   %all = call i64 @count_in(ptr %shape)
   %pieces = mul i64 %own, {least_pieces}
-  %is_small = icmp sle i64 %pieces, %all
-  %has_key = icmp ne ptr %key, null
-  %is_part = or i1 %is_small, %has_key
+  %is_part = icmp sle i64 %pieces, %all
   ret i1 %is_part
 no:
   ret i1 false

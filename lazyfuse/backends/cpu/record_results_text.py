@@ -256,10 +256,7 @@ state:
   %false = call ptr @object(i64 {FALSE})
   %alone = icmp eq ptr %shared, %false
   %fine = and i1 %free, %alone
-  br i1 %fine, label %begun, label %no
-begun:
-  %is_new = call i1 @is_unwritten(ptr %target, ptr %storage, ptr %extra)
-  br i1 %is_new, label %no, label %marks
+  br i1 %fine, label %marks, label %no
 marks:
   %key = call ptr @key(ptr %operands, i64 %count, ptr %extra, i64 2)
   %no_key = icmp eq ptr %key, null
@@ -308,7 +305,13 @@ build:
   %new = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
                          ptr %origin)
   %no_node = icmp eq ptr %new, null
-  br i1 %no_node, label %unlock, label %replace
+  br i1 %no_node, label %unlock, label %begun
+begun:
+  %is_first = call i1 @is_unwritten(ptr %new, ptr %storage)
+  br i1 %is_first, label %discard, label %replace
+discard:
+  call void @Py_DecRef(ptr %new)
+  br label %unlock
 replace:
   %old = call ptr @get(ptr %storage, i64 {storage_node})
   %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
@@ -318,7 +321,7 @@ replace:
   call void @forsake(ptr %old, ptr %raised_at)
   br label %unlock
 unlock:
-  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
+  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 0, %discard ], [ 1, %replace ]
   %release = call ptr @object(i64 {RELEASE})
   %unlocked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
   call void @Py_DecRef(ptr %unlocked)
