@@ -78,8 +78,8 @@ def window(array: Handle, limit: int) -> Any:
     size = size_of(layout.shape)
     if size > limit:
         return None
-    if not size and limit and storage.device == "cpu":
-        return _without_elements(array)
+    if not size:  # whose layout may lie outside its memory
+        return _without_elements(array) if limit and storage.device == "cpu" else None
     write_out(array)
     if storage.node.buffer is None or storage.device != "cpu":
         return None
