@@ -23,6 +23,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "map": "_mapkind is_costly",
     "mapkind": "form",
     "view": "layout",
+    "update": "layout",
     "const": "value from_shape",
     "storage": "node device _thread _is_shared",
     "handle": "_storage _layout _writeable _owner _cast _host",

@@ -256,10 +256,7 @@ state:
   %false = call ptr @object(i64 {FALSE})
   %alone = icmp eq ptr %shared, %false
   %fine = and i1 %free, %alone
-  br i1 %fine, label %begun, label %no
-begun:
-  %is_new = call i1 @is_unwritten(ptr %target, ptr %storage, ptr %extra)
-  br i1 %is_new, label %no, label %marks
+  br i1 %fine, label %marks, label %no
 marks:
   %key = call ptr @key(ptr %operands, i64 %count, ptr %extra, i64 2)
   %no_key = icmp eq ptr %key, null
@@ -281,6 +278,9 @@ where:
   br i1 %unknown, label %drop_key, label %origins
 origins:
   call void @Py_IncRef(ptr %recipe)
+  %is_new = call i1 @is_unwritten(ptr %storage, ptr %recipe)
+  br i1 %is_new, label %drop_recipe, label %begun
+begun:
   %origin = call ptr @origin()
   %no_origin = icmp eq ptr %origin, null
   br i1 %no_origin, label %drop_recipe, label %prepare
@@ -331,7 +331,7 @@ drop_origin:
   call void @Py_DecRef(ptr %origin)
   br label %drop_recipe
 drop_recipe:
-  %from_recipe = phi i32 [ 0, %origins ], [ %from_origin, %drop_origin ]
+  %from_recipe = phi i32 [ 0, %origins ], [ 0, %begun ], [ %from_origin, %drop_origin ]
   call void @Py_DecRef(ptr %recipe)
   br label %drop_key
 drop_key:
