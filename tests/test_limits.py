@@ -15,7 +15,10 @@ from typing import Any
 import numpy as host
 import pytest
 
+from lazyfuse.ir.layout import Layout
+from lazyfuse.ir.node import Source, Update, View
 from lazyfuse.ir.orphans import BYTES
+from lazyfuse.runtime.budget import _dead_under
 from tests import oracle
 
 pytestmark = pytest.mark.engine
@@ -229,6 +232,34 @@ def test_inputs_that_die_later(program: str) -> None:
         size * (number * 2.0 + 1.0) for number in range(len(results))
     ]
     assert (lf.asnumpy(state) == wanted).all()
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+def test_little_that_many_keep_alive() -> None:
+    """Results that keep less than 3 MB alive each were never run, however many there were; and
+    what had once been kept alive was not forgotten when it had gone, so that twice as much was
+    allowed."""
+    gc.collect()
+    before, size = BYTES[0], 70_000
+    with oracle.options(max_pending_bytes=8 << 20):
+        for _ in range(3):
+            results = []
+            for number in range(60):
+                x = lf.array(host.full(size, float(number)))
+                results.append((x * 2.0 + 1.0).sum())
+                assert BYTES[0] - before <= 18 << 20
+            assert [float(each) for each in results] == [
+                size * (number * 2.0 + 1.0) for number in range(len(results))
+            ]
+
+
+def test_operations_that_let_go_while_their_readers_are_walked() -> None:
+    """Another thread may compute meanwhile."""
+    source = Source((4,), "f8", (1,), object())
+    write = Update(source, Layout((4,), (1,), 0), source)
+    reader = View(write, Layout((4,), (1,), 0))
+    write.srcs = ()
+    assert _dead_under(reader) == (0, 2)
 
 
 def test_in_place_needs_no_second_array() -> None:

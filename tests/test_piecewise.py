@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -280,13 +281,31 @@ def test_elements_of_a_large_copy() -> None:
 
 
 @pytest.mark.cpu("writes at once")
-def test_writes_make_no_versions() -> None:
-    """Of memory that only its array has, which was written while it was pending."""
-    _, there = pending(host.ones((N, N)))
-    there[:] = there * 2.0
+def test_versions_stay_where_nobody_else_knows_them() -> None:
+    """What has been written while it was pending is known only until it is written at once: each
+    write made a version of it, and took ten times as long."""
+    values, there = pending(host.random.default_rng(8).random((N, N)))
+    there[5:200] = there[5:200] * 2.0
     lf.materialize(there)
-    there[1, 1] = 2.0
+    there[3, 3] = 1.0
     version = weakref.ref(there._storage.node)
-    for i in range(5):
-        there[1, i] = 3.0
-    assert version() is not None
+    there[4, 4] = 2.0
+    assert there._storage.node is version()
+
+
+@pytest.mark.parametrize("eager_size", [0, 1000])
+@pytest.mark.parametrize("shape", [(N, N), (0, 5)])
+def test_places_of_no_elements(shape: tuple[int, ...], eager_size: int) -> None:
+    """With nothing done at once, NumPy was asked for elements behind the memory."""
+
+    def program(xp: Any, x: Any) -> Any:
+        x, length = x.reshape(shape), shape[0]
+        for part in (slice(length, None), slice(0, 0), (slice(length, None), slice(3, None, -3))):
+            x[part] += 1.0
+            x[part] = x[part] * 2.0
+            x[part] = x[part]
+            x[part] = 5.0
+        return x[length:] + x[:0], xp.exp(x[length:])
+
+    with lf.options(eager_size=eager_size, cold_size=eager_size):
+        oracle.check(program, host.random.default_rng(9).random(math.prod(shape)))

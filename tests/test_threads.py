@@ -14,6 +14,7 @@ from typing import Any
 import numpy as host
 import pytest
 
+from lazyfuse.ir import storage
 from tests import corpus, oracle, programs
 
 pytestmark = pytest.mark.engine
@@ -104,6 +105,25 @@ def test_own_writes() -> None:
             own[1:] += own[:-1]
             own *= 0.5 + index / 100
         assert (result == own).all()
+
+
+def test_readers_that_come_while_they_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No reader of another thread is taken for one that has gone."""
+    x = lf.array(host.arange(50_000.0))
+    own, holders, made = x._storage, storage._holders, []
+    dropped = x * 2.0
+    del dropped
+    before = own.node.users
+
+    def counted(each: Any) -> int:
+        found = holders(each)
+        in_threads(lambda _: made.append(x * 3.0), 1)
+        return found
+
+    monkeypatch.setattr(storage, "_holders", counted)
+    own.has_readers()
+    monkeypatch.undo()
+    assert own.node.users == before + len(made) == before + 1
 
 
 def test_disjoint_writes_to_one_array() -> None:

@@ -76,10 +76,10 @@ def window(array: Handle, limit: int) -> Any:
     written; of no elements, nothing has to be known."""
     storage, layout = array._storage, array._layout
     size = size_of(layout.shape)
-    if size > limit or not limit:
+    if size > limit:
         return None
-    if not size and storage.device == "cpu":
-        return _without_elements(array)
+    if not size:  # whose layout may lie outside its memory
+        return _without_elements(array) if limit and storage.device == "cpu" else None
     write_out(array)
     if storage.node.buffer is None or storage.device != "cpu":
         return None

@@ -17,6 +17,8 @@ from typing import Any
 
 #: The bytes of all orphans, as the only element; threads may make it a little wrong for a while.
 BYTES = [0]
+#: The fewest that there have been since somebody set this.
+FEWEST = [0]
 
 
 class _Orphan(weakref.ref[Any]):
@@ -54,9 +56,16 @@ def orphaned(node: Any) -> None:
         BYTES[0] += found.nbytes
 
 
-def _forget(orphan: Any, orphans: set[_Orphan] = _orphans, total: list[int] = BYTES) -> None:
+def _forget(
+    orphan: Any,
+    orphans: set[_Orphan] = _orphans,
+    total: list[int] = BYTES,
+    fewest: list[int] = FEWEST,
+) -> None:
     orphans.discard(orphan)
-    total[0] = total[0] - orphan.nbytes if orphans else 0
+    total[0] = left = total[0] - orphan.nbytes if orphans else 0
+    if left < fewest[0]:
+        fewest[0] = left
 
 
 class Watch(weakref.ref[Any]):

@@ -91,19 +91,17 @@ class Storage:
 
     def has_readers(self) -> bool:
         """Whether an operation may read the current version. Those that have gone before they
-        were computed, as an element does that a loop asks for and drops, are forgotten."""
-        if not self._is_shared and self.node.users and _holders(self) == _ALONE:
-            self.node.users = 0
-        return self.node.users != 0
+        were computed, as an element does that a loop asks for and drops, do not count."""
+        return self.node.users != 0 and (self._is_shared or _holders(self) != _ALONE)
 
     def renew(self) -> None:
         """Make the memory a new version, for a change in place: what is known of the current one
-        will hold no more. No operation has been recorded on that; where nobody else has it, and
+        will hold no more. No operation reads that; where none ever has, nobody else has it, and
         nothing is known of this storage, it stays."""
-        if getweakrefcount(self) > 1:
-            WRITTEN.pop(weakref.ref(self), None)  # it is computed
-        if _holders(self) == _ALONE and getweakrefcount(self) == 1 and not self._is_shared:
+        is_alone = _holders(self) == _ALONE and getweakrefcount(self) == 1
+        if is_alone and not self._is_shared and not self.node.users:
             return  # the one reference is its own node's
+        WRITTEN.pop(self.node.handle, None)  # type: ignore[arg-type]  # it is computed
         node = _again(self.node)
         if self._is_shared:
             self.node.users += 1

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from lazyfuse.config import Options
 from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.node import Node, Update
-from lazyfuse.ir.orphans import BYTES
+from lazyfuse.ir.orphans import BYTES, FEWEST
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.shared import is_free
@@ -142,13 +142,14 @@ def _dead_under(node: Node) -> tuple[int, int]:
     written: set[Node] = set()
     while stack and len(seen) < _HELD_WALK:
         current = stack.pop()
+        srcs = current.srcs  # asked once, first: another thread may compute meanwhile
         if current.buffer is not None:
             leaves.append(current)
             continue
-        if type(current) is Update and _stays(current):
-            written.add(current.srcs[0])
-        stack += [src for src in current.srcs if src not in seen]
-        seen.update(current.srcs)
+        if srcs and type(current) is Update and _stays(current):
+            written.add(srcs[0])
+        stack += [src for src in srcs if src not in seen]
+        seen.update(srcs)
     dead = sum(leaf.nbytes for leaf in leaves if not leaf.is_held and leaf not in written)
     return dead, len(seen)
 
@@ -160,31 +161,26 @@ def _stays(write: Update) -> bool:
 
 #: How many times what one pending array may keep alive all may.
 _ALL = 2
-#: The dead bytes that were left when it was last asked who keeps them; 0 where those may be.
-_left = [0]
 
 
 def is_pressed(options: Options) -> bool:
     """Whether all that is pending keeps more dead bytes alive than may be, and so many more than
-    when it was last asked who does. Inputs may die long after the operations on them were
-    recorded: of a list of sums each holds an array then, and of what a program writes at each
-    step and never reads, the inputs of all steps."""
+    have been left since it was last asked who does. Inputs may die long after the operations on
+    them were recorded: of a list of sums each holds an array then, and of what a program writes at
+    each step and never reads, the inputs of all steps."""
     limit = _ALL * max(options.max_pending_bytes, SMALL_HELD)
-    if BYTES[0] <= limit:
-        return False
-    _left[0] = min(_left[0], BYTES[0])
-    return BYTES[0] - _left[0] > limit and not is_recording()
+    return BYTES[0] - FEWEST[0] > limit and not is_recording()
 
 
 def relieve(options: Options, run: Callable[[Storage], object]) -> None:
     """Run the pending arrays that keep many dead bytes alive, those with most first, until there
     are half as many as may be."""
-    _left[0] = BYTES[0]  # code of the user that hears warnings may record
+    FEWEST[0] = BYTES[0]  # code of the user that hears warnings may record
     for storage in _hoarders():
         if BYTES[0] <= options.max_pending_bytes:
             break
         run(storage)
-    _left[0] = BYTES[0] if BYTES[0] > _ALL * options.max_pending_bytes else 0
+    FEWEST[0] = BYTES[0] if BYTES[0] > _ALL * options.max_pending_bytes else 0
 
 
 def _hoarders() -> list[Storage]:
@@ -196,7 +192,7 @@ def _hoarders() -> list[Storage]:
         storage = None if handle is None else handle()
         if storage is not None and storage.node is node and node.buffer is None:
             dead, _ = _dead_under(node)
-            if dead > max(SMALL_HELD, _HELD_RESULTS * node.nbytes):
+            if dead > _HELD_RESULTS * node.nbytes:
                 found.append((dead, storage))
     found.sort(key=lambda pair: -pair[0])
     return [storage for _, storage in found]

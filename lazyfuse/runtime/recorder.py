@@ -50,8 +50,8 @@ def places(
 ) -> dict[str, int]:
     """Where objects keep their attributes, in bytes, and how many words they have."""
     classes: dict[str, type] = {
-        "node": Source, "view": View, "update": Update, "const": Const, "map": Map, "mapkind": MapKind,
-        "storage": Storage,
+        "node": Source, "view": View, "const": Const, "map": Map, "mapkind": MapKind,
+        "update": Update, "storage": Storage,
         "handle": recording.array, "form": Form, "modes": type(error_modes._known),
         "options": config.Options, "watch": Watch, "buffer": type(memory()),
     }  # fmt: skip

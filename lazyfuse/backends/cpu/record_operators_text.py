@@ -110,28 +110,33 @@ no:
   ret i1 false
 }}
 
-; whether a write is the first one to zeros, ones or a range, and of a small part: they have memory
-; before that is recorded (`frontend/piecewise.py`)
-define internal i1 @is_unwritten(ptr %write, ptr %storage) {{
+; whether a recipe writes a small part of zeros, ones or a range: they have memory before
+; (`frontend/piecewise.py`)
+define internal i1 @is_unwritten(ptr %storage, ptr %recipe) {{
   %node = call ptr @get(ptr %storage, i64 {storage_node})
   %kind = call ptr @kind(ptr %node)
   %fill = call ptr @object(i64 {FILL})
   %is_fill = icmp eq ptr %kind, %fill
   br i1 %is_fill, label %look, label %no
 look:
-  %made = call ptr @kind(ptr %write)
+  %steps = call ptr @tuple_item(ptr %recipe, i64 1)
+  %count = call i64 @tuple_size(ptr %steps)
+  %number = sub i64 %count, 1
+  %last = call ptr @tuple_item(ptr %steps, i64 %number)
+  %prototype = call ptr @tuple_item(ptr %last, i64 0)
+  %written = call ptr @kind(ptr %prototype)
   %update = call ptr @object(i64 {UPDATE})
-  %is_update = icmp eq ptr %made, %update
+  %is_update = icmp eq ptr %written, %update
   br i1 %is_update, label %measure, label %no
 measure:
-  %layout = call ptr @get(ptr %write, i64 {update_layout})
-  %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %layout = call ptr @get(ptr %prototype, i64 {update_layout})
+  %region = call ptr @tuple_item(ptr %layout, i64 0)
   %shape = call ptr @get(ptr %node, i64 {node_shape})
-  %own = call i64 @count_in(ptr %own_shape)
+  %own = call i64 @count_in(ptr %region)
   %all = call i64 @count_in(ptr %shape)
   %pieces = mul i64 %own, {least_pieces}
-  %is_part = icmp sle i64 %pieces, %all
-  ret i1 %is_part
+  %is_small = icmp sle i64 %pieces, %all
+  ret i1 %is_small
 no:
   ret i1 false
 }}

@@ -278,6 +278,9 @@ where:
   br i1 %unknown, label %drop_key, label %origins
 origins:
   call void @Py_IncRef(ptr %recipe)
+  %is_new = call i1 @is_unwritten(ptr %storage, ptr %recipe)
+  br i1 %is_new, label %drop_recipe, label %begun
+begun:
   %origin = call ptr @origin()
   %no_origin = icmp eq ptr %origin, null
   br i1 %no_origin, label %drop_recipe, label %prepare
@@ -305,13 +308,7 @@ build:
   %new = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
                          ptr %origin)
   %no_node = icmp eq ptr %new, null
-  br i1 %no_node, label %unlock, label %begun
-begun:
-  %is_first = call i1 @is_unwritten(ptr %new, ptr %storage)
-  br i1 %is_first, label %discard, label %replace
-discard:
-  call void @Py_DecRef(ptr %new)
-  br label %unlock
+  br i1 %no_node, label %unlock, label %replace
 replace:
   %old = call ptr @get(ptr %storage, i64 {storage_node})
   %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
@@ -321,7 +318,7 @@ replace:
   call void @forsake(ptr %old, ptr %raised_at)
   br label %unlock
 unlock:
-  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 0, %discard ], [ 1, %replace ]
+  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
   %release = call ptr @object(i64 {RELEASE})
   %unlocked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
   call void @Py_DecRef(ptr %unlocked)
@@ -334,7 +331,7 @@ drop_origin:
   call void @Py_DecRef(ptr %origin)
   br label %drop_recipe
 drop_recipe:
-  %from_recipe = phi i32 [ 0, %origins ], [ %from_origin, %drop_origin ]
+  %from_recipe = phi i32 [ 0, %origins ], [ 0, %begun ], [ %from_origin, %drop_origin ]
   call void @Py_DecRef(ptr %recipe)
   br label %drop_key
 drop_key:
