@@ -261,6 +261,19 @@ def test_arrays_that_are_written_slice_by_slice_are_not_copied() -> None:
 
 
 @pytest.mark.cpu("writes at once")
+def test_readers_that_are_gone_do_not_count() -> None:
+    """What is recorded and dropped leaves the memory to the next write."""
+    values = host.random.default_rng(10).random((N, N))
+    there = lf.array(values)
+    for i in range(20):
+        there * 2.0
+        there[i, 3] = values[i, 3] = 7.0
+        assert there._storage.node.buffer is not None
+        assert there._storage.node.users == 0
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+@pytest.mark.cpu("writes at once")
 def test_versions_stay_where_nobody_else_knows_them() -> None:
     """What has been written while it was pending is known only until it is written at once: each
     write made a version of it, and took ten times as long."""
