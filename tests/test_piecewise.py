@@ -280,6 +280,54 @@ def test_elements_of_a_large_copy() -> None:
     host.testing.assert_allclose(lf.asnumpy(there), wanted, rtol=1e-12)
 
 
+@pytest.mark.cpu("counts kernels")
+def test_arrays_that_are_written_slice_by_slice_are_computed_together() -> None:
+    """By itself, each is computed with what it reads of the others, and they once more."""
+    random = host.random.default_rng(7)
+    values = [random.random((300, 300, 20)) for _ in range(3)]
+    wanted = columns(host, *[each.copy() for each in values])
+    with lf.options(cold_size=0):
+        there = [lf.array(each) for each in values]
+        lf.reset_stats()
+        found = [lf.asnumpy(each) for each in columns(lf, *there)]
+    assert lf.stats().kernels_launched <= 100
+    for own, each in zip(found, wanted, strict=True):
+        host.testing.assert_allclose(own, each, rtol=1e-14)
+
+
+@pytest.mark.cpu("writes at once")
+def test_readers_that_are_gone_do_not_count() -> None:
+    """What is recorded and dropped leaves the memory to the next write."""
+    values = host.random.default_rng(10).random((N, N))
+    there = lf.array(values)
+    for i in range(20):
+        there * 2.0
+        there[i, 3] = values[i, 3] = 7.0
+        assert there._storage.node.buffer is not None
+        assert there._storage.node.users == 0
+    host.testing.assert_array_equal(lf.asnumpy(there), values)
+
+
+@pytest.mark.cpu("writes at once")
+@pytest.mark.parametrize("times", [1, 5])
+def test_new_arrays_have_memory_before_small_parts_are_written(times: int) -> None:
+    """As a whole they are recorded, by machine code as well."""
+    values = host.random.default_rng(11).random((N, N))
+    with lf.options(cold_size=0):
+        given = lf.array(values)
+        for _ in range(times):
+            small, large = lf.zeros((N, N)), lf.zeros((N, N))
+            small[5:25] = given[5:25] * 3.0
+            large[1:-1] = given[1:-1] * 3.0
+            bases = [each._storage.node.srcs[0] for each in (small, large)]
+            assert [each.buffer is not None for each in bases] == [True, False]
+            wanted = host.zeros((N, N))
+            wanted[5:25] = values[5:25] * 3.0
+            host.testing.assert_array_equal(lf.asnumpy(small), wanted)
+            wanted[1:-1] = values[1:-1] * 3.0
+            host.testing.assert_array_equal(lf.asnumpy(large), wanted)
+
+
 @pytest.mark.cpu("writes at once")
 def test_versions_stay_where_nobody_else_knows_them() -> None:
     """What has been written while it was pending is known only until it is written at once: each

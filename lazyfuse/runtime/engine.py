@@ -100,10 +100,10 @@ def enforce_budget(storage: Storage) -> None:
     too much dead memory alive."""
     node = storage.node
     options = config.current()
-    if is_pressed(options):
-        relieve(options, lambda each: flush([each.node], each.device))
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
         flush([node], storage.device, lambda node: [*asked_again(node), *written_with(storage)])
+    if is_pressed(options):  # asked last: who keeps what is not known at a glance
+        relieve(options, lambda each: flush([each.node], each.device))
 
 
 def flush(
