@@ -129,3 +129,13 @@ def test_bools_that_are_clipped_nowhere() -> None:
         x = host.ones(size, "?")
         oracle.check(lambda np, x: x.clip(), x)
         oracle.check(lambda np, x: np.clip(x, None, None), x)
+
+
+@pytest.mark.parametrize("size", [3, 50_000])
+def test_no_output_and_one(size: int) -> None:
+    """`np.add(x, 2, None, out=y)` names the output twice."""
+
+    def program(xp: Any, x: Any, y: Any) -> Any:
+        return xp.add(x, 2.0, None, out=y)
+
+    oracle.check(program, host.ones(size), host.zeros(size))

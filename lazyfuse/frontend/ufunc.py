@@ -192,7 +192,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         if self._ufunc.nout == 1:  # no output, as NumPy's own code says it
             if len(kwargs) == 1 and kwargs.get("out", kwargs) is None:
                 kwargs = {}
-            if len(args) == self._ufunc.nin + 1 and args[-1] is None:
+            if len(args) == self._ufunc.nin + 1 and args[-1] is None and "out" not in kwargs:
                 args = args[:-1]
         if not kwargs and len(args) == self._short.nin:
             are_numbers = type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS
