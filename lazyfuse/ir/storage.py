@@ -36,7 +36,7 @@ untrack.argtypes, untrack.restype = [ctypes.py_object], None
 #: Arrays that have got a pending version, by their handles; the last ones, at most so many.
 #: Machine code adds to them.
 WRITTEN: dict[weakref.ref[Any], None] = {}
-MOST_WRITTEN = 32
+MOST_WRITTEN = 16
 
 
 class Storage:

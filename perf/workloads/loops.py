@@ -41,7 +41,7 @@ def fields(xp: Any, data: Data) -> Any:
     return ex, ey, hz
 
 
-def levels(xp: Any, data: Data) -> Any:
+def fluxes(xp: Any, data: Data) -> Any:
     """Fluxes between the levels of an atmosphere, from the ground up and down again."""
     wind, heat = data["wind"], data["heat"].copy()
     weight = xp.empty(heat.shape)
@@ -140,7 +140,7 @@ WORKLOADS = tuple(
         (factor, matrix_inputs, 1e-12),
         (substitution, matrix_inputs, 1e-9),
         (fields, fields_inputs, 0.0),
-        (levels, levels_inputs, 0.0),
+        (fluxes, levels_inputs, 0.0),
         (escapes, points_inputs, 0.0),
         (rings, rings_inputs, 1e-12),
         (sparse_rows, sparse_inputs, 1e-12),
