@@ -26,7 +26,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
-from lazyfuse.frontend.piecewise import PIECES, is_touched, write_out
+from lazyfuse.frontend.piecewise import is_touched, write_out
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -44,6 +44,7 @@ from lazyfuse.ir.order import copy_strides
 from lazyfuse.ops.shapes import broadcast, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime import engine
+from lazyfuse.runtime.budget import PIECES
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a view or an element (`rerecord.count`).

@@ -15,12 +15,13 @@ from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.pieces import AT_ONCE, compute_mask
-from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, PIECES, write_out
+from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import native, ready, session, trace, under_way
+from lazyfuse.runtime.budget import PIECES
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,

@@ -19,12 +19,10 @@ from lazyfuse.frontend.shortcuts import FEW
 from lazyfuse.ir.node import Node, Update
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import under_way
+from lazyfuse.runtime.budget import PIECES
 
 #: Recorded writes in a row after which an array is computed: of few elements, and of more.
 _IN_A_ROW, MANY_IN_A_ROW = 4, 8
-#: Pieces, at least, of which an array consists: what is larger is the step of a computation that
-#: fuses with others.
-PIECES = 4
 #: Edges, at least, of which an array consists, as a grid of so many rows does.
 _EDGES = 64
 

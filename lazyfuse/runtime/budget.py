@@ -95,10 +95,10 @@ def asked_again(node: Node) -> list[Node]:
 SMALL_HELD = 3 << 20
 #: Dead inputs, in units of the result, that pending operations may keep alive.
 _HELD_RESULTS = 3
-#: Parts of an array that are not written as a whole, as time steps write theirs. What loops write
-#: part by part is computed before long: each turn has another plan, which is like that of the last
-#: one if it is short.
-_PIECES = 4
+#: Pieces, at least, of which an array consists that a loop writes piece by piece; what is larger
+#: is the step of a computation that fuses with others, as time steps write theirs. Pieces are
+#: computed before long: each turn has another plan, which is like the last one if it is short.
+PIECES = 4
 #: Nodes looked at in one question.
 _HELD_WALK = 1024
 #: Nodes that each recorded operation may add to the questions, on average: a program of stencils
@@ -156,7 +156,7 @@ def _dead_under(node: Node) -> tuple[int, int]:
 
 def _stays(write: Update) -> bool:
     """Whether a write changes most of the memory that it is to stay in."""
-    return _PIECES * size_of(write.layout.shape) > size_of(write.shape)
+    return PIECES * size_of(write.layout.shape) > size_of(write.shape)
 
 
 #: How many times what one pending array may keep alive all may.

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from lazyfuse.ir.kernel import Kernel, Phase, Role
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Update
@@ -95,7 +93,7 @@ def kept_by(node: Update) -> tuple[Layout, ...]:
     if node.index is not None:
         return whole
     kept = tuple(left_by(node.layout, node.shape, node.strides))
-    size = np.dtype(node.dtype).itemsize
+    size = int(node.dtype[1:])
     cost = sum(_pieces(part) * _PIECE_BYTES + size_of(part.shape) * size for part in kept)
     return whole if cost > node.nbytes else kept
 
