@@ -4,8 +4,10 @@ The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
 from lazyfuse.forks import guarded
@@ -61,6 +63,17 @@ def add(**amounts: int | float) -> None:
             setattr(_TOTAL, name, getattr(_TOTAL, name) + amount)
 
 
+def alike_plans() -> int:
+    """How many plans followed from others."""
+    return _TOTAL.plans_alike
+
+
+def unknown_runs() -> int:
+    """How many runs there were whose plan was not known by their structure."""
+    total = _TOTAL
+    return total.plans_built + total.plans_loaded + total.plans_alike + total.cold_runs
+
+
 def add_plan_hit() -> None:
     """Count a run whose plan was known."""
     with _LOCK:
@@ -77,6 +90,14 @@ def collect() -> None:
     """Add what others have counted by themselves so far."""
     for counted in _ELSEWHERE:
         add(**counted())
+
+
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Count a kernel that is compiled meanwhile."""
+    started = time.perf_counter()
+    yield
+    add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
 
 
 def add_launch(read: int, written: int) -> None:

@@ -155,9 +155,9 @@ class Worker:
 
 def settle_compiler() -> None:
     """Wait for what lazyfuse compiles in a thread of its own."""
-    native = sys.modules.get("lazyfuse.runtime.native")
-    if native is not None:
-        native.wait()
+    aside = sys.modules.get("lazyfuse.runtime.aside")
+    if aside is not None:
+        aside.wait()
 
 
 def save(folder: Path, results: tuple[np.ndarray, ...]) -> None:

@@ -24,7 +24,7 @@ PROGRAMS = [*VIEWS, *WRITES]
 def cold() -> Iterator[None]:
     """Nothing has been met."""
     lf.cache_clear()
-    with lf.options(cold_size=100_000, eager_size=0, device="cpu"):
+    with lf.options(cold_size=100_000, eager_size=0, device="cpu", threads=1):
         yield
 
 
@@ -287,6 +287,44 @@ def test_other_shapes_are_planned_sooner() -> None:
             lf.asnumpy(found), (values[:size] * 3 + 1) / (values[:size] + 5)
         )
     assert max(runs[1:]) < runs[0] / 2
+
+
+def test_structures_that_come_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once as much has been interpreted as a plan costs one is planned; and from then on each, as
+    long as their plans follow from others. They were interpreted for ever."""
+    monkeypatch.setattr(met, "PLAN_NS", 1e6)
+    values = host.arange(3000.0)
+    x = lf.asarray(values)
+    lf.reset_stats()
+    with lf.options(check=False):
+        for lag in range(1, 300):
+            found = (x[lag:] * 3 + 1) / (x[:-lag] + 5)
+            wanted = (values[lag:] * 3 + 1) / (values[:-lag] + 5)
+            host.testing.assert_array_equal(lf.asnumpy(found), wanted)
+    stats = lf.stats()
+    assert stats.cold_runs < 100 and stats.plans_alike > 150 and stats.plans_built < 20
+
+
+def test_structures_that_come_once_each_and_have_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few are tried, not more: to plan each takes longer than to interpret it."""
+    monkeypatch.setattr(met, "PLAN_NS", 1e6)
+    x = lf.asarray(host.arange(3000.0))
+    lf.reset_stats()
+    for lag in range(1, 200):
+        lf.materialize((x[lag:] * 3 + 1).reshape(-1, 1, 1, 1, 1) + 5)
+    assert lf.stats().plans_built <= met._MOST_VAIN and lf.stats().cold_runs > 150
+
+
+def test_parts_of_large_arrays() -> None:
+    """How large an array is of which parts are read does not matter."""
+    values = host.arange(500_000.0)
+    x = lf.asarray(values)
+    lf.reset_stats()
+    found = lf.asnumpy(x[5:1005] * 2.0 + x[7:1007])
+    assert found.tobytes() == (values[5:1005] * 2.0 + values[7:1007]).tobytes()
+    assert lf.stats().cold_runs == 1 and not lf.stats().plans_built
+    lf.materialize(x.max() + 1.0)
+    assert lf.stats().cold_runs == 1 and lf.stats().plans_built
 
 
 def test_what_had_to_be_compiled_is_planned_later() -> None:

@@ -70,14 +70,14 @@ HELD = """
 computes(1)
 from lazyfuse import events
 from lazyfuse.frontend import deferred, rehost
-from lazyfuse.runtime import executor, native, replay, replay_code, tallies
+from lazyfuse.runtime import aside, executor, native, replay, replay_code, tallies
 from llvmlite.binding import ffi
 backend = session.backend("cpu")
 locks = {
     "LLVM": ffi.lib._lock._lock, "compiler": backend.compiler._lock,
     "code generator": backend.compiler._jit._lock, "run": session.flush_lock,
     "kernels": session.kernels._lock, "launches": backend.compiler._calls_lock,
-    "methods": native._compiling, "memory": backend.memory._lock, "masks": backend.masks._lock,
+    "methods": aside.compiling, "memory": backend.memory._lock, "masks": backend.masks._lock,
     "counters": events._LOCK, "warnings": executor._LOCK, "entries": replay._adding,
     "replay": replay_code._lock, "tallies": tallies._lock, "sizes": deferred._telling,
 }

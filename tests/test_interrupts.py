@@ -265,7 +265,7 @@ def test_installing_that_is_interrupted(where: tuple[str, str, str]) -> None:
 COMPILING = """
 import os, random, signal, sys, threading, time
 import numpy, lazyfuse as lf
-from lazyfuse.runtime import native
+from lazyfuse.runtime import aside, native
 
 lf.asarray([1.0]) + 1
 native._made_aside = lambda recording: time.sleep(0.0003) or b""
@@ -292,9 +292,9 @@ for turn in range(int(sys.argv[1])):
     is_expected = False
     end = time.monotonic() + 1.0  # a thread whose start was interrupted may begin yet
     time.sleep(0.001)
-    while native._compiling.locked() and time.monotonic() < end:
+    while aside.compiling.locked() and time.monotonic() < end:
         time.sleep(0.0005)
-    assert not native._compiling.locked(), turn
+    assert not aside.compiling.locked(), turn
 assert caught and not failures, (caught, failures)
 """
 

@@ -21,7 +21,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import native, session  # noqa: E402 - likewise
+from lazyfuse.runtime import aside, native, session  # noqa: E402 - likewise
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,7 +94,7 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
     recording = native_methods._recording(lf.LazyArray)
     assert native.compile_aside(recording, told)
     assert ended.wait(60)
-    with native._compiling:
+    with aside.compiling:
         pass
     hot(monkeypatch)
     monkeypatch.setattr(native_methods, "make_native", fail)

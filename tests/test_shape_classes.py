@@ -106,8 +106,17 @@ def halves(xp: Any, x: Any, lag: int) -> Any:
     return values
 
 
+def taps(xp: Any, x: Any, lag: int) -> Any:
+    """Many parts of an array: there is a letter for where each begins."""
+    count = x.size - 300
+    total = x[lag : lag + count] * 1.0
+    for place in range(30):
+        total = total + x[lag + 3 * place : lag + 3 * place + count]
+    return total
+
+
 PROGRAMS: tuple[Callable[..., Any], ...] = (
-    lagged, moments, rows, running, outer, ramp, eliminated, halves,
+    lagged, moments, rows, running, outer, ramp, eliminated, halves, taps,
 )  # fmt: skip
 
 
@@ -275,7 +284,7 @@ def test_numbers_of_a_plan() -> None:
 def test_a_plan_follows_where_all_that_is_possible_agrees() -> None:
     """One plan tells nothing of another length; two do, unless a letter was the same in both."""
     plans = {(n, lag): plan_of(row(n)[lag:] * 2.0) for n in (1000, 1001) for lag in (7, 8, 9)}
-    alike = Alike(plans[1000, 7], (1000, 993, 7))
+    alike = Alike(plans[1000, 7], (1000, 993, 7), (0, 1))
     assert alike.plan((1001, 993, 8)) is None
     alike.add(plans[1000, 8], (1000, 992, 8))
     found = alike.plan((1000, 991, 9))
@@ -289,7 +298,7 @@ def test_a_plan_follows_where_all_that_is_possible_agrees() -> None:
 
 
 def test_plans_of_other_kernels_are_not_alike() -> None:
-    alike = Alike(plan_of(row(1000) * 2.0), (1000,))
+    alike = Alike(plan_of(row(1000) * 2.0), (1000,), (0,))
     alike.add(plan_of(row(1001) + 2.0), (1001,))
     assert alike.plan((1002,)) is None
     alike.add(plan_of(row(1003) * 2.0), (1003,))
@@ -299,13 +308,13 @@ def test_plans_of_other_kernels_are_not_alike() -> None:
 def test_a_plan_that_is_added_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by the handler of a signal, which computes."""
     plans = {size: plan_of(row(size) * 2.0) for size in range(1000, 1005)}
-    alike = Alike(plans[1000], (1000,))
+    alike = Alike(plans[1000], (1000,), (0,))
     whole, left = alike_module._explained, [1002, 1003]
 
-    def explained(samples: Any) -> Any:
+    def explained(samples: Any, sizes: Any) -> Any:
         if left:
             alike.add(plans[left[0]], (left.pop(0),))
-        return whole(samples)
+        return whole(samples, sizes)
 
     monkeypatch.setattr(alike_module, "_explained", explained)
     alike.add(plans[1001], (1001,))
@@ -327,6 +336,7 @@ def test_classes() -> None:
     """Two traces are of one class where they differ by numbers that no planner tells apart."""
     x = row(3000)
     assert class_of(x[7:] * 2.0).numbers == class_of(x[7:] * 5.0).numbers == (2993, 7, 3000)
+    assert class_of(x[7:] * 2.0).sizes == (0, 2)
     assert key_of(x[7:] * 2.0) == key_of(x[7:-8] * 2.0) == key_of(row(3001)[80:] * 2.0)
     others = [
         x * 2.0, x[7:] + 2.0, x[7:] * x[7:], x[7::2] * 2.0, x[7:].astype("f4") * 2.0,

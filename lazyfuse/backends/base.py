@@ -141,9 +141,25 @@ class Compilers(Protocol):
         would raise."""
 
 
+class Coder(Protocol):
+    """Compiles, and shares no lock with others who do."""
+
+    def code(self, kernel: Kernel) -> bytes:
+        """What `load` takes. Raises: Unsupported."""
+
+
+@runtime_checkable
+class Aside(Protocol):
+    """What a backend offers, if kernels can be compiled while it runs others."""
+
+    def aside(self) -> Coder:
+        """What compiles for it, for a thread that nobody waits for."""
+
+
 class Backend(Protocol):
     """One device kind. One with libraries of its own is also Libraries, one that can launch much
-    at once Captures, one that can compile several kernels at once Compilers."""
+    at once Captures, one that can compile several kernels at once Compilers, one that can do so
+    while others run Aside."""
 
     name: str
     device: str

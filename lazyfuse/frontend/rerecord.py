@@ -22,7 +22,7 @@ from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.origin import Origin
-from lazyfuse.ir.storage import Storage, untrack
+from lazyfuse.ir.storage import Storage, remember, untrack
 from lazyfuse.runtime import session
 from lazyfuse.runtime.budget import is_over_budget
 from lazyfuse.runtime.caller import OURS, is_users, user_frame
@@ -276,8 +276,10 @@ def _stored(node: Node, device: str, thread: int) -> Storage:
     storage.node, storage.device = node, device
     storage._thread, storage._is_shared = thread, False
     node.handle = _ref(storage)
-    if node.depth > 1 and is_over_budget(node, _options()):
-        enforce_budget(storage)
+    if node.depth > 1:
+        remember(node)
+        if is_over_budget(node, _options()):
+            enforce_budget(storage)
     return storage
 
 

@@ -19,6 +19,7 @@ been computed refers to nothing that could be.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import weakref
 from sys import getrefcount
 from threading import get_ident
@@ -37,6 +38,15 @@ untrack.argtypes, untrack.restype = [ctypes.py_object], None
 #: Machine code adds to them.
 WRITTEN: dict[weakref.ref[Any], None] = {}
 MOST_WRITTEN = 16
+#: The last arrays that have been made of pending ones, by their handles, in a ring whose length is
+#: a power of two. Machine code adds to them, at its own place.
+RECENT: list[weakref.ref[Any] | None] = [None] * 64
+_made = itertools.count()
+
+
+def remember(node: Node) -> None:
+    """Keep the handle of a new array whose value is a node."""
+    RECENT[next(_made) % len(RECENT)] = node.handle
 
 
 class Storage:

@@ -47,9 +47,11 @@ class _Term(NamedTuple):
 
 
 class Alike:
-    """The plans of a shape class, each with what the letters of the class stood for."""
+    """The plans of a shape class, each with what the letters of the class stood for. `sizes`: the
+    places of letters of which there are products; others are offsets."""
 
-    def __init__(self, plan: Plan, letters: Letters) -> None:
+    def __init__(self, plan: Plan, letters: Letters, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
         #: The first plan as long as there is no other.
         self._first: tuple[Plan, Letters] | None = (plan, letters)
         self._whole: Numbered | None = None
@@ -73,7 +75,7 @@ class Alike:
             self._whole = None  # they are not alike
             return
         samples = (*samples, (letters, whole.numbers))
-        self._explained = _explained(samples)
+        self._explained = _explained(samples, self._sizes)
         self._samples = samples
 
     def plan(self, letters: Letters) -> Plan | None:
@@ -116,23 +118,33 @@ def _distinct(plan: Plan) -> list[tuple[int, int]]:
     ]
 
 
-def _explained(samples: Sequence[_Sample]) -> tuple[list[int], list[list[_Term]]]:
+def _explained(
+    samples: Sequence[_Sample], sizes: Sequence[int]
+) -> tuple[list[int], list[list[_Term]]]:
     """Find what each number may be."""
     seen: dict[tuple[int, ...], int] = {}
     rows = zip(*[numbers for _, numbers in samples], strict=True)
     columns = [seen.setdefault(row, len(seen)) for row in rows]
-    return columns, [_terms_of(row, [letters for letters, _ in samples]) for row in seen]
+    given = [letters for letters, _ in samples]
+    offsets = [(place,) for place in range(len(given[0])) if place not in sizes]
+    products = [
+        places
+        for count in range(1, _MOST_FACTORS + 1)
+        for places in combinations_with_replacement(sizes, count)
+    ]
+    return columns, [_terms_of(row, given, [*offsets, *products]) for row in seen]
 
 
-def _terms_of(row: Sequence[int], given: Sequence[Letters]) -> list[_Term]:
+def _terms_of(
+    row: Sequence[int], given: Sequence[Letters], products: Sequence[tuple[int, ...]]
+) -> list[_Term]:
     """What gives the numbers of a row where the letters stand for those of the samples."""
     letters, number = given[0], row[0]
     terms = [_Term(number, ())]
-    for count in range(1, _MOST_FACTORS + 1):
-        for places in combinations_with_replacement(range(len(letters)), count):
-            times, left = divmod(number, prod([letters[place] for place in places]))
-            if not left and 0 < abs(times) <= _MOST_TIMES:
-                terms.append(_Term(times, places))
+    for places in products:
+        times, left = divmod(number, prod([letters[place] for place in places]))
+        if not left and 0 < abs(times) <= _MOST_TIMES:
+            terms.append(_Term(times, places))
     pairs = list(zip(given, row, strict=True))
     return [t for t in terms if all(t.value(letters) == value for letters, value in pairs)]
 

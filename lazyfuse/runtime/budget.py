@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lazyfuse.config import Options
 from lazyfuse.ir.form import UNKNOWN
@@ -18,6 +18,7 @@ from lazyfuse.ir.orphans import BYTES, FEWEST
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.shared import is_free
+from lazyfuse.runtime.turns import DEPTH, is_turn
 from lazyfuse.runtime.under_way import is_recording
 
 #: Operations on at most so many bytes are on few elements; and how many of them may be pending,
@@ -30,7 +31,7 @@ def is_over_budget(node: Node, options: Options) -> bool:
     """Whether what is pending under a node may be too much, at a glance."""
     if node.depth < 2:
         return False
-    if node.depth > options.max_pending_nodes:
+    if node.depth > min(options.max_pending_nodes, DEPTH[0]):
         return True
     if node.depth > MOST_ON_FEW and node.shape and node.form.nbytes <= FEW_BYTES:
         return True
@@ -46,6 +47,7 @@ def is_too_much(node: Node, options: Options, device: str) -> bool:
     """Whether what is pending under a node is too much."""
     return (
         node.depth > options.max_pending_nodes
+        or (node.depth > DEPTH[0] and is_turn(node, options, device))
         or (device == "cpu" and _is_long_for_few(node, options))
         or (_may_hold_much(node, options) and holds_too_much(node, options.max_pending_bytes))
     )
@@ -69,13 +71,11 @@ def _is_long_for_few(node: Node, options: Options) -> bool:
     return True
 
 
-def asked_again(node: Node) -> list[Node]:
-    """What is on few elements under a node that is, and an array holds or others read: computed
-    with it, or they would compute it anew, and what it is computed from, perhaps from many."""
-    if node.nbytes > FEW_BYTES:
-        return []
-    readers: dict[Node, int] = {node: 0}
-    walked = [node]
+def asked_again(nodes: Sequence[Node]) -> list[Node]:
+    """What is on few elements under nodes that are, and an array holds or others read: computed
+    with them, or they would compute it anew, and what it is computed from, perhaps from many."""
+    walked = [node for node in nodes if node.nbytes <= FEW_BYTES]
+    readers = dict.fromkeys(walked, 0)
     for current in walked:  # which grows
         for src in current.srcs:
             if src.buffer is not None or not src.srcs or src.nbytes > FEW_BYTES:
@@ -83,11 +83,10 @@ def asked_again(node: Node) -> list[Node]:
             if src not in readers and len(walked) < _MOST_WALKED:
                 walked.append(src)
             readers[src] = readers.get(src, 0) + 1
-    del readers[node]
     return [
         each
         for each, count in readers.items()
-        if (each.is_held or each.users > count) and not is_free(each)
+        if each not in nodes and (each.is_held or each.users > count) and not is_free(each)
     ]
 
 

@@ -20,11 +20,10 @@ from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.plan import Plan
-from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.storage import Storage, remember
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, under_way, unfinished
 from lazyfuse.runtime.budget import (
-    asked_again,
     is_over_budget,
     is_pressed,
     is_too_much,
@@ -41,7 +40,8 @@ from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, Walk, as_before, kept, pending_of, trace
-from lazyfuse.runtime.written import written_with
+from lazyfuse.runtime.turns import learn
+from lazyfuse.runtime.written import beside
 
 
 def origin() -> Origin | None:
@@ -58,14 +58,14 @@ _INNER_FRAMES = 4
 
 
 def new_storage(node: Node, device: str) -> Storage:
-    """A new array whose first version is `node`;
-    runs it when the pending trace is over its budget."""
+    """A new array whose value is `node`; runs it when what is pending is over its budget."""
     storage = Storage(node, device)
     if node.buffer is None:
         node.origin = place = origin()
         if place is not None and place[2].is_immediate and _says_something(node):
             flush([node], device)
         else:
+            remember(node)
             enforce_budget(storage)
     return storage
 
@@ -101,16 +101,18 @@ def enforce_budget(storage: Storage) -> None:
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
-        flush([node], storage.device, lambda node: [*asked_again(node), *written_with(storage)])
+        before = events.unknown_runs()
+        flush([node], storage.device, lambda: beside(storage))
+        learn(node, is_known=events.unknown_runs() == before)
     if is_pressed(options):  # asked last: who keeps what is not known at a glance
         relieve(options, lambda each: flush([each.node], each.device))
 
 
 def flush(
-    nodes: Sequence[Node], device: str, beside: Callable[[Node], list[Node]] | None = None
+    nodes: Sequence[Node], device: str, others: Callable[[], list[Node]] | None = None
 ) -> None:
     """Compute nodes: afterwards each has its buffer.
-    Nodes that live on and are dear are stored as well, and what `beside` gives for the first.
+    Nodes that live on and are dear are stored as well, and what `others` gives.
 
     Raises MemoryError when there is no memory; the trace is kept then. Gives the warnings of
     floating point conditions that operations met, at the lines that recorded them, or raises
@@ -125,8 +127,8 @@ def flush(
         else:
             wanted = [node for node in dict.fromkeys(nodes) if node.buffer is None]
         asked = len(wanted)
-        if wanted and beside is not None:  # under the lock: what it gives stays pending
-            wanted = [*wanted, *beside(wanted[0])]
+        if wanted and others is not None:  # under the lock: what it gives stays pending
+            wanted = [*wanted, *others()]
         nested[0] += 1
         try:
             findings = _flushed(wanted, device, asked) if wanted else ()
@@ -211,7 +213,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
         events.add_plan_hit()
         return _launched(pending, known, options)
     found = met(pending, key)
-    if found is not None and found.is_cold(pending, options, device):
+    if found is not None and found.is_interpreted(pending, key):
         leaves = [node for node in pending.nodes if node.buffer is not None]
         interpreter = Interpreter(pending, session.backend(device), options, found)
         with found.counted():
@@ -220,7 +222,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
             except OvertakenError:
                 return _again(pending, device)
     with nullcontext() if found is None else found.family.counted():
-        known = planned(pending, key)
+        known = planned(pending, key) if found is None else found.plan(pending, key)
         session.met.pop(key, None)
         return _again(pending, device) if known is None else _launched(pending, known, options)
 

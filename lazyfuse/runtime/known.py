@@ -61,11 +61,11 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
     own = shape_class(pending)
     if own is None:
         made = _made(pending, options, device)
-        return None if made is None else _kept(made, key)
+        return None if made is None else kept(made, key)
     relatives = _relatives(own, options, device)
     found = relatives.known(own)
     if found is not None and not options.check:
-        return _kept(found, key) if relatives.is_second(structure) else found
+        return kept(found, key) if relatives.is_second(structure) else found
     made = _made(pending, options, device)
     if made is None:
         return None
@@ -73,10 +73,11 @@ def planned(pending: Trace, key: tuple[object, Options, str]) -> Known | None:
         relatives.add(made, own)
     else:
         verify_alike(found.plan, made.plan)
-    return _kept(made, key)
+    return kept(made, key)
 
 
-def _kept(found: Known, key: tuple[object, Options, str]) -> Known:
+def kept(found: Known, key: tuple[object, Options, str]) -> Known:
+    """Keep a plan under a key."""
     if len(session.plans) >= session.PLANS:
         session.plans.clear()
         session.ready.clear()
@@ -128,7 +129,7 @@ class _Relatives:
     def add(self, made: Known, own: ShapeClass) -> None:
         """A plan of the class has been made."""
         if self._alike is None:
-            self._first, self._alike = made, Alike(made.plan, own.numbers)
+            self._first, self._alike = made, Alike(made.plan, own.numbers, own.sizes)
         else:
             self._alike.add(made.plan, own.numbers)
 

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from time import thread_time_ns
 from typing import Any, TypeGuard
 
+from lazyfuse import events
+from lazyfuse.backends.base import Aside, Backend
 from lazyfuse.config import Options
-from lazyfuse.ir.node import Map, Node
+from lazyfuse.ir.node import Map, Node, View
+from lazyfuse.ir.plan import Launch
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import session
+from lazyfuse.runtime.aside import Compilation, compile_aside, compiling, is_worth
+from lazyfuse.runtime.known import Known, kept, planned
 from lazyfuse.runtime.op_kernels import op_kernel
 from lazyfuse.runtime.plans import is_on_disk
 from lazyfuse.runtime.trace import Trace
@@ -21,6 +26,9 @@ PLAN_NS = 20e6
 #: The same for the second structure of a family, whose kernels may be there, and for a plan on
 #: disk; and the least.
 _NEXT_NS, _LEAST_NS = 2e6, 1e6
+#: Plans of a family from which it is not tried again whether they follow from one another: what
+#: their numbers follow from is seen in two or three.
+_MOST_VAIN = 5
 #: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
 #: transcendental function's.
 _RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
@@ -30,9 +38,28 @@ _RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
 class Family:
     """Structures of the same operations, whatever their shapes: kernels of one serve others. After
     so many nanoseconds of interpreting one it is planned: as many as that has taken the last time.
+
+    Structures that come once each are planned as well, one after as much interpreting, since their
+    plans may follow from one another; no more of them where several did not. spent: nanoseconds of
+    interpreting since; vain: how many did not. alike: whether the last one did. awaited: kernels
+    that are compiled aside.
     """
 
     bound: float | None = None
+    spent: float = 0.0
+    vain: int = 0
+    alike: bool = False
+    awaited: Compilation | None = None
+
+    def is_awaited(self) -> bool:
+        """Whether kernels of the family are being compiled. Once they are there the next structure
+        is planned."""
+        if self.awaited is None:
+            return False
+        if not self.awaited.is_over:
+            return True
+        self.awaited, self.spent = None, PLAN_NS
+        return False
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -42,17 +69,70 @@ class Family:
         took = max(thread_time_ns() - start, _LEAST_NS)
         self.bound = _NEXT_NS if self.bound is None else took
 
+    def planned(self, pending: Trace, key: tuple[object, Options, str]) -> Known | None:
+        """The plan of a structure of the family; see `known.planned`."""
+        before = events.alike_plans()
+        found = planned(pending, key)
+        self.alike = events.alike_plans() > before
+        self.vain = 0 if self.alike else self.vain + 1
+        self.spent = 0.0
+        return found
+
+    def is_due(self) -> bool:
+        """Whether one more structure of the family is worth a plan, whatever it is."""
+        if self.alike:
+            return True
+        bound = PLAN_NS if self.bound is None else min(PLAN_NS, self.bound)
+        return self.vain < _MOST_VAIN and self.spent >= bound
+
 
 @dataclass(slots=True)
 class Met:
     """A structure that is interpreted: the nanoseconds that went into it, those of a run, and what
-    a run does, known from the first one on. `is_asked`: whether it has been looked for on disk."""
+    a run does, known from the first one on. `is_asked`: whether it has been looked for on disk.
+    known: its plan, whose kernels are compiled aside once that `is_begun`."""
 
     cost: float
     family: Family
     spent: float = 0.0
     steps: list[Any] | None = None
     is_asked: bool = False
+    known: Known | None = None
+    is_begun: bool = False
+
+    def is_interpreted(self, pending: Trace, key: tuple[object, Options, str]) -> bool:
+        """Whether to interpret it once more: while that costs less than a plan, and while kernels
+        are compiled for it by another processor."""
+        _, options, device = key
+        if self.family.is_awaited() or self.is_cold(pending, options, device):
+            return True
+        target = session.backend(device)
+        if self.is_begun or not is_worth(options, target):
+            return False
+        if self.known is None:
+            self.known = self.family.planned(pending, key)
+        return self.known is not None and self._waits(self.known, key, target)
+
+    def _waits(self, known: Known, key: object, target: Backend) -> bool:
+        """Have the kernels of a plan compiled aside, once, if there are any to be compiled: a plan
+        that is not kept is not used."""
+        launches = [step for step in known.plan.steps if isinstance(step, Launch)]
+        wanted = session.missing([step.kernel for step in launches], target)
+        if not wanted or not isinstance(target, Aside):
+            return False
+        self.family.awaited = compile_aside(wanted, target)
+        self.is_begun = self.family.awaited is not None
+        if self.is_begun or compiling.locked():
+            session.plans.pop(key, None)
+            return True
+        return False
+
+    def plan(self, pending: Trace, key: tuple[object, Options, str]) -> Known | None:
+        """The plan to be used from now on; None for a trace that is stale."""
+        if self.known is None:
+            return self.family.planned(pending, key)
+        is_made = self.known.plan.seconds > 0
+        return kept(self.known, key) if is_made else self.known
 
     def is_cold(self, pending: Trace, options: Options, device: str) -> bool:
         """Whether interpreting it once more costs less than planning it, or reading a plan that
@@ -61,7 +141,8 @@ class Met:
             self.is_asked = True
             self.family.bound = _NEXT_NS if is_on_disk(pending, options, device) else None
         bound = self.family.bound
-        return self.spent < (PLAN_NS if bound is None else min(PLAN_NS, bound))
+        is_paid = self.spent >= (PLAN_NS if bound is None else min(PLAN_NS, bound))
+        return not is_paid and not self.family.is_due()
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -69,9 +150,12 @@ class Met:
         (memory comes from the system page by page), but for the first one, which makes kernels."""
         is_first, start = self.steps is None, thread_time_ns()
         self.spent += self.cost
+        self.family.spent += self.cost
         yield
         if not is_first:
-            self.spent += max(thread_time_ns() - start - self.cost, 0.0)
+            more = max(thread_time_ns() - start - self.cost, 0.0)
+            self.spent += more
+            self.family.spent += more
 
 
 def met(pending: Trace, key: tuple[object, Options, str]) -> Met | None:
@@ -90,14 +174,15 @@ def _first_met(pending: Trace, options: Options, device: str) -> Met | None:
     if not limit or device != "cpu":
         return None
     is_fine = all(
-        size_of(node.shape) <= limit
+        _elements(node) <= limit
         and (not has_own_bits(node) or op_kernel(node, device) is not None)
         for node in pending.nodes
+        if node.buffer is None
     )
     if not is_fine:
         return None
     met = Met(_cost_ns(pending), _family(pending))
-    if _was_computed(pending, options):
+    if met.family.vain < _MOST_VAIN and _was_computed(pending, options):
         met.spent = PLAN_NS - _NEXT_NS
     return met
 
@@ -136,7 +221,8 @@ def _cost_ns(pending: Trace) -> float:
 
 def _elements(node: Node) -> int:
     """How many elements an operation computes or reads."""
-    return max(size_of(each.shape) for each in (node, *node.srcs))
+    operands = () if isinstance(node, View) else node.srcs
+    return max(size_of(each.shape) for each in (node, *operands))
 
 
 def has_own_bits(node: Node) -> TypeGuard[Map]:

@@ -7,12 +7,8 @@ kernels are, and needs no LLVM then.
 
 from __future__ import annotations
 
-import _thread
-import atexit
-import contextvars
 import ctypes
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import EllipsisType, NoneType
@@ -21,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
-from lazyfuse.forks import Turn, guarded
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
+from lazyfuse.runtime.aside import begin
 from lazyfuse.runtime.native_binaries import Binaries, binaries
 from lazyfuse.runtime.native_parts import (
     METH_KEYWORDS,
@@ -52,9 +48,6 @@ LAST = "__add__"
 _methods: dict[tuple[type, str], Any] = {}
 #: The object code that was compiled aside, last of all, until it is loaded.
 _aside: list[Binaries] = []
-#: Held by the thread that compiles until it has told its end: in a child process there would be no
-#: thread that goes on, and LLVM's own locks would stay taken.
-_compiling = guarded(threading.Lock(), Turn.ASIDE)
 
 
 class Sample(NamedTuple):
@@ -210,38 +203,16 @@ def compile_aside(recording: Recording, done: Callable[[BaseException | None], N
     if there is one; False where another thread does so or forks. The program waits for the thread
     when it ends or forks. The options are those of the caller. Raises: RuntimeError where there
     can be no thread."""
-    context, beginning, is_possible = contextvars.copy_context(), threading.Lock(), []
 
     def work() -> None:
-        """All that has to come in pairs, since interrupts come to the main thread."""
-        if not _compiling.acquire(blocking=False):
-            beginning.release()
-            return
+        failure: BaseException | None = None
         try:
-            is_possible.append(True)
-            beginning.release()
-            failure: BaseException | None = None
-            try:
-                _aside[:] = [context.run(_made_aside, recording)]
-            except BaseException as error:  # any failure of a compiler: told to the caller
-                failure = error.with_traceback(None)
-            done(failure)
-        finally:
-            _compiling.release()
+            _aside[:] = [_made_aside(recording)]
+        except BaseException as error:  # any failure of a compiler: told to the caller
+            failure = error.with_traceback(None)
+        done(failure)
 
-    beginning.acquire()
-    _thread.start_new_thread(work, ())  # an interrupt in `Thread.start` can block both for ever
-    beginning.acquire()
-    return bool(is_possible)
-
-
-def wait() -> None:
-    """Wait for what is compiled aside."""
-    with _compiling:
-        pass
-
-
-atexit.register(wait)
+    return begin(work)
 
 
 def _made_aside(recording: Recording) -> Binaries:

@@ -18,11 +18,12 @@ from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Fill, Map, Source, Update, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import BYTES, Watch, gone, orphaned
-from lazyfuse.ir.storage import MOST_WRITTEN, WRITTEN, Storage
+from lazyfuse.ir.storage import MOST_WRITTEN, RECENT, WRITTEN, Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, native_parts, session, trace
 from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, SMALL_HELD
+from lazyfuse.runtime.turns import DEPTH
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _new = object.__new__
@@ -65,7 +66,7 @@ def places(
     found["immediate"] = ErrorModes._fields.index("is_immediate")
     found["small_held"], found["small_floats"] = SMALL_HELD, len(recording.floats)
     found["few_bytes"], found["most_on_few"] = FEW_BYTES, MOST_ON_FEW
-    found["most_written"] = MOST_WRITTEN
+    found["most_written"], found["recent_mask"] = MOST_WRITTEN, len(RECENT) - 1
     found["deep"] = trace.DEEP
     found |= {"tuple_items": tuple.__basicsize__, "list_items": native_parts.LIST_ITEMS}
     found["weak_object"] = native_parts.WEAK_OBJECT
@@ -98,12 +99,12 @@ def objects(recording: Recording) -> dict[str, Any]:
         "VIEW": _view(), "STORAGE": _storage(), "OPTIONS": config.variable,
         "LAYOUT": Layout, "VIEW_ARRAY": _view_array(recording.array),
         "MAP": Map, "UPDATE": Update, "CONST_CLASS": Const, "SIGNATURE": "signature",
-        "IS_COSTLY": "is_costly",
+        "IS_COSTLY": "is_costly", "TURN_DEPTH": DEPTH,
         "ORPHAN_BYTES": BYTES, "ORPHANED": orphaned, "ENFORCE": engine.enforce_budget,
         "ACQUIRE": session.flush_lock.acquire, "RELEASE": session.flush_lock.release,
         "MEMORY": type(memory()), "MEMORY_BLOCK": type(memory()._block), "READY": session.ready,
         "WATCH": Watch, "GONE": gone, "RUNS": session.runs, "FORM_OF": _form_of,
-        "WRITTEN": WRITTEN, "FILL": Fill,
+        "WRITTEN": WRITTEN, "RECENT": RECENT, "FILL": Fill,
     }  # fmt: skip
 
 

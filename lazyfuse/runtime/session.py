@@ -20,7 +20,7 @@ from lazyfuse.cache.memory import Cache, CacheInfo
 from lazyfuse.digests import digest
 from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.forks import Turn, guarded
-from lazyfuse.interrupts import catch_up, is_interrupt
+from lazyfuse.interrupts import catch_up, is_interrupt, missed_by_nobody
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
 
@@ -51,6 +51,9 @@ relatives: dict[Hashable, Any] = {}
 met: dict[Hashable, Any] = {}
 #: Families of such structures (`met.Family`).
 families: dict[Hashable, Any] = {}
+#: What has been compiled aside (`aside.py`) and not been asked for, by its key; at most so many.
+binaries: dict[str, bytes] = {}
+_MOST_BINARIES = 256
 #: Kernels of single operations (`runtime/op_kernels.py`).
 op_kernels: dict[Hashable, Any] = {}
 kernels: Cache[str, Executable] = Cache(config.Options().cache_size, ready.clear)
@@ -210,7 +213,31 @@ def _compile_together(
 OTHERS_MAY = (OSError, MemoryError)
 
 
+def keep_binary(key: str, binary: bytes) -> None:
+    """Keep what has been compiled aside under a key, until it is asked for, and on disk."""
+    if len(binaries) >= _MOST_BINARIES:
+        binaries.clear()
+    binaries[key] = binary
+    if config.current().disk_cache:
+        disk_cache(config.current().cache_dir).write(key, binary)
+
+
+def missing(wanted: Sequence[Kernel], target: Backend) -> list[tuple[str, Kernel]]:
+    """Those kernels that would have to be compiled, each once, with their keys."""
+    options, found = config.current(), {}
+    for kernel in wanted:
+        key = kernel_key(kernel, target.fingerprint)
+        is_there = loaded_key(kernel, target) in kernels or key in binaries
+        if not is_there and not (options.disk_cache and disk_cache(options.cache_dir).has(key)):
+            found[key] = kernel
+    return list(found.items())
+
+
 def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executable | None:
+    compiled = binaries.pop(key, None)
+    if compiled is not None:
+        with missed_by_nobody():
+            return target.load(kernel, name, compiled)
     if not config.current().disk_cache:
         return None
     disk = disk_cache(config.current().cache_dir)
@@ -289,6 +316,7 @@ _on_clear: list[Callable[[], None]] = [
     met.clear,
     families.clear,
     op_kernels.clear,
+    binaries.clear,
     kernels.clear,
 ]
 

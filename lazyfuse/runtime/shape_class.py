@@ -35,17 +35,19 @@ LARGE = 1 << 30
 #: Readings of a value from which more of them decide nothing: what costs least of all that is
 #: stored for being repeated is stored by then (`schedule/cost.py`).
 _MANY = 1 + ceil(cost.STORE_COST / min(cost.BROADCAST_COST, cost.RESULT_COST))
-#: Axes of an array, and letters, up to which there are classes.
-_MOST_AXES, _MOST_LETTERS = 4, 12
+#: Axes of an array, and letters of extents and of offsets, up to which there are classes.
+_MOST_AXES, _MOST_LETTERS, _MOST_OFFSETS = 4, 12, 64
 #: What stands for letters, which small numbers are not; and for those of offsets.
 _LETTER, _OFFSET = 1 << 10, 1 << 12
 
 
 class ShapeClass(NamedTuple):
-    """`key` is equal for traces of one class; `numbers` are what its letters stand for here."""
+    """`key` is equal for traces of one class; `numbers` are what its letters stand for here, and
+    `sizes` the places of those that are more than offsets."""
 
     key: tuple[object, ...]
     numbers: tuple[int, ...]
+    sizes: tuple[int, ...]
 
 
 def shape_class(pending: Trace) -> ShapeClass | None:
@@ -70,14 +72,16 @@ def shape_class(pending: Trace) -> ShapeClass | None:
         own = node.dtype, letters.array(node.shape, node.strides)
         maps[kind] = whole = (*own, rest, _reused(node))
         key.append(whole)
-    numbers = tuple(letters.letters)
-    if not 0 < len(numbers) <= _MOST_LETTERS or not 0 < letters.least <= letters.most < LARGE:
+    numbers, sizes = tuple(letters.letters), letters.sizes()
+    if len(sizes) > _MOST_LETTERS or not 0 < len(numbers) <= len(sizes) + _MOST_OFFSETS:
+        return None
+    if not 0 < letters.least <= letters.most < LARGE:
         return None
     if is_sum and any(_steps_far(node) for node in pending.nodes):
         return None
     links = [part for part in pending.structure if type(part) is int]  # who is whose operand
     order = sorted(range(len(numbers)), key=numbers.__getitem__)
-    return ShapeClass((*key, *links, *order, *letters.magnitudes, *letters.gaps()), numbers)
+    return ShapeClass((*key, *links, *order, *letters.magnitudes, *letters.gaps()), numbers, sizes)
 
 
 def _plain_map(node: Node) -> object:
@@ -243,6 +247,10 @@ class _Letters:
         """How far offsets are from the next smaller one, where that is near: it decides what is
         read with it (`lower/neighbours.py`). Extents that are near offsets decide nothing."""
         return [min(high - low, NEAR + 1) for low, high in pairwise(sorted(self._offsets))]
+
+    def sizes(self) -> tuple[int, ...]:
+        """The places of letters that are more than offsets."""
+        return tuple([self.letters[size] for size in self.letters if size in self._measured])
 
     def offset(self, offset: int) -> int:
         """No limit of a planner is one of offsets, but how far apart they are."""

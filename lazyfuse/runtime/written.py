@@ -11,14 +11,52 @@ and what is inside is computed again. So does a small value that the program sti
 
 from __future__ import annotations
 
-from lazyfuse.ir.graph import topological
+from lazyfuse import config
+from lazyfuse.ir.graph import is_leaf, topological
 from lazyfuse.ir.node import Node
-from lazyfuse.ir.storage import WRITTEN, Storage
+from lazyfuse.ir.storage import RECENT, WRITTEN, Storage
 from lazyfuse.runtime import under_way
+from lazyfuse.runtime.budget import asked_again
 from lazyfuse.runtime.shared import is_free
 
 #: How many times larger an array is than values that are stored for it.
 _TIMES = 4
+
+
+def beside(storage: Storage) -> list[Node]:
+    """What is computed with an array that is too much to wait for: others that have been written,
+    or made of each other, and few elements that these would ask for again."""
+    found = written_with(storage)
+    if storage.device == "cpu" and config.current().cold_size:
+        found += [node for node in made_with(storage) if node not in found]
+    return [*asked_again([storage.node, *found]), *found]
+
+
+def made_with(storage: Storage) -> list[Node]:
+    """The last arrays that have been made of something pending under this one, or are under it:
+    the state of a loop. Left pending, they would be cut elsewhere, each time with something else,
+    and what they read of this one would be stored for them, turn by turn."""
+    if under_way.recordings:
+        return []
+    under = {node for node in topological([storage.node]) if not is_leaf(node)}
+    found: set[Node] = set()
+    for handle in RECENT:
+        other: Storage | None = None if handle is None else handle()
+        node = None if other is None else other.node
+        if other is None or node is None or node.buffer is not None or is_free(node):
+            continue
+        if other is storage or other.device != storage.device or not other.is_own:
+            continue
+        if node in under or any(
+            not under.isdisjoint(each.srcs) for each in topological([node], stop=under)
+        ):
+            found.add(node)
+    return sorted(found, key=_place)
+
+
+def _place(node: Node) -> tuple[int, int]:
+    """What tells the arrays of a loop apart, turn by turn."""
+    return node.depth, -1 if node.origin is None else node.origin[1]
 
 
 def written_with(storage: Storage) -> list[Node]:

@@ -10,7 +10,7 @@ space; a result is read inside its group only at the index at which it is comput
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from lazyfuse.ir.expression import Expression, NotAffineError, NotStoredError, Term, walk
@@ -172,13 +172,17 @@ class Fuser:
         order = root.order if isinstance(root, Reduce) else None
         if order and group.order and order != group.order and self.limits.exact_order:
             return WhyNot.ORDER_CLASS
+        misread = self._misread_alone(root, group, shape)
+        if misread is not None:
+            return misread
         try:
             expression = self._expression_in(root, group, shape, axes, level)
         except NotStoredError:
             return WhyNot.GATHER
         except NotAffineError:
             return WhyNot.NOT_AFFINE
-        misread = _misread(expression, group)
+        roots = [each for each in expression.roots if isinstance(each, Term)]
+        misread = _misread([*expression.terms, *roots], group)
         if misread is not None:
             return misread
         if self.limits.exact_order and not _runs_collapse(root, group, expression):
@@ -196,6 +200,17 @@ class Fuser:
         if alone and fills and not any(read.node in group.roots for read in alone.reads):
             return alone
         return _expression(root, level, shape, axes, self.stored, inline=group.roots)
+
+    def _misread_alone(self, root: Node, group: Group, shape: Shape) -> WhyNot | None:
+        """The same as `_misread`, before anything is walked, from what the root reads in a group
+        of its own: steps of a loop are refused here, each at every place that it is read at."""
+        alone = self.alone.get(root)
+        if alone is None or home(root)[0] != shape:
+            return None
+        own = [read for read in alone.reads if read.node in group.roots]
+        if any(read.map is None for read in own):
+            return None  # asked again by who walks
+        return _misread([Term(read.node, read.map) for read in own if read.map is not None], group)
 
     def _is_too_large(self, root: Node, group: Group) -> bool:
         """A bound from the nodes alone, before anything is walked:
@@ -360,12 +375,9 @@ def _expression(
     return walk(body_terms(root, level, shape, axes), len(shape), stored, {*inline, root})
 
 
-def _misread(expression: Expression, group: Group) -> WhyNot | None:
+def _misread(terms: Iterable[Term], group: Group) -> WhyNot | None:
     """Why a result of the group would be read at another index than it is computed at."""
-    for term in (
-        *expression.terms,
-        *(root for root in expression.roots if isinstance(root, Term)),
-    ):
+    for term in terms:
         if term.node in group.roots and term.map != group.map_of(term.node):
             folds = isinstance(term.node, Reduce)
             return WhyNot.REDUCE_THEN_BROADCAST if folds else WhyNot.DIFFERENT_SPACE

@@ -23,7 +23,7 @@ from importlib import import_module
 
 import numpy as np
 
-from lazyfuse.backends.base import Buffer, Executable
+from lazyfuse.backends.base import Buffer, Coder, Executable
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, copy_in, share, zeros
 from lazyfuse.backends.cpu.compiler import FOLDER, Compiler
 from lazyfuse.backends.cpu.emit_params import is_staged
@@ -151,8 +151,7 @@ class CpuBackend:
         """`compile`, or `compile_briefly`, in several threads, but for linking; None where it
         would raise."""
         try:
-            for module in ("emit", "jit"):  # before: the threads shall not (see interrupts.py)
-                import_module(f"{__name__}.{module}")
+            _import_compiler()
         except Exception as error:  # there is no LLVM, or no room for it
             if is_interrupt(error):
                 raise
@@ -175,11 +174,13 @@ class CpuBackend:
                 raise
             return None
 
+    def aside(self) -> Coder:
+        """What compiles for a thread that nobody waits for."""
+        return _Aside(self.compiler.aside())
+
     def _made(self, kernel: Kernel, *, brief: bool = False) -> tuple[str, bytes]:
         """The text of a kernel and its code, with its measures. Raises: Unsupported."""
-        source = uncollected(_emitted, kernel, self.compiler, brief=brief)
-        code = dumped(self.compiler.compile(source, level=0 if brief else None))
-        return source, marshal.dumps((*measures(kernel, plan_phases(kernel)), code))
+        return _made(kernel, self.compiler, brief=brief)
 
     def _linked(self, kernel: Kernel, name: str, source: str, binary: bytes) -> CpuExecutable:
         executable = CpuExecutable(self, kernel, name, binary)
@@ -227,6 +228,28 @@ class CpuBackend:
 
     def synchronize(self) -> None:
         """Nothing to wait for: launches return when they are done."""
+
+
+def _import_compiler() -> None:
+    """Import what compiles, before threads need it, which shall not (see interrupts.py)."""
+    for module in ("emit", "jit"):
+        import_module(f"{__name__}.{module}")
+
+
+class _Aside:
+    """See Coder."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+
+    def code(self, kernel: Kernel) -> bytes:
+        return _made(kernel, self._compiler)[1]
+
+
+def _made(kernel: Kernel, compiler: Compiler, *, brief: bool = False) -> tuple[str, bytes]:
+    source = uncollected(_emitted, kernel, compiler, brief=brief)
+    code = dumped(compiler.compile(source, level=0 if brief else None))
+    return source, marshal.dumps((*measures(kernel, plan_phases(kernel)), code))
 
 
 def _emitted(kernel: Kernel, compiler: Compiler, *, brief: bool = False) -> str:

@@ -14,8 +14,8 @@ OBJECTS = (
     *("OURS", "THEIRS", "ERROR_NAMES", "KNOWN_NAME", "STATE", "WARNINGS", "FILTERS_NAME"),
     *("CONST", "VIEW", "STORAGE", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "UPDATE", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),
-    *("OPTIONS", "ORPHAN_BYTES", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
-    *("MEMORY", "READY", "WATCH", "GONE", "RUNS", "FORM_OF", "WRITTEN", "FILL"),
+    *("OPTIONS", "ORPHAN_BYTES", "TURN_DEPTH", "ORPHANED", "ENFORCE", "ACQUIRE", "RELEASE"),
+    *("MEMORY", "READY", "WATCH", "GONE", "RUNS", "FORM_OF", "WRITTEN", "RECENT", "FILL"),
 )
 #: Attributes of which the text has to know the place, by the class that has them.
 ATTRIBUTES: Mapping[str, str] = {

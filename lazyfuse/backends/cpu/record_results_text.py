@@ -16,6 +16,21 @@ _ARGUMENTS = """\
 
 RESULTS = (
     """
+@recent_place = internal global i64 0
+
+; keeps the handle of a new array whose value is a pending node (`ir/storage.py`)
+define internal void @note_recent(ptr %node) {{
+  %ring = call ptr @object(i64 {RECENT})
+  %place = load i64, ptr @recent_place
+  %after = add i64 %place, 1
+  %next = and i64 %after, {recent_mask}
+  store i64 %next, ptr @recent_place
+  %handle = call ptr @get(ptr %node, i64 {node_handle})
+  call void @Py_IncRef(ptr %handle)
+  %failed = call i32 @PyList_SetItem(ptr %ring, i64 %place, ptr %handle)
+  ret void
+}}
+
 ; asks whether the trace is to be cut; 0 where that raised
 define internal i32 @budget(ptr %storage) {{
   %found = alloca ptr
@@ -25,6 +40,7 @@ define internal i32 @budget(ptr %storage) {{
   %shallow = icmp slt i64 %depth, 2
   br i1 %shallow, label %fine, label %limits
 limits:
+  call void @note_recent(ptr %node)
   %held_object = call ptr @get(ptr %node, i64 {node_held})
   %held = call i64 @bounded(ptr %held_object)
   store ptr null, ptr %found
@@ -36,7 +52,12 @@ limits:
   %bytes_object = call ptr @get(ptr %options, i64 {options_bytes})
   %bytes = call i64 @bounded(ptr %bytes_object)
   call void @Py_DecRef(ptr %options)
-  %deep = icmp sgt i64 %depth, %most
+  %over = icmp sgt i64 %depth, %most
+  %turn = call ptr @object(i64 {TURN_DEPTH})
+  %turn_object = call ptr @PyList_GetItem(ptr %turn, i64 0)
+  %turn_depth = call i64 @bounded(ptr %turn_object)
+  %turns = icmp sgt i64 %depth, %turn_depth
+  %deep = or i1 %over, %turns
   %narrow = icmp slt i64 %bytes, {small_held}
   %least = select i1 %narrow, i64 %bytes, i64 {small_held}
   %much = icmp sgt i64 %held, %least

@@ -1,0 +1,109 @@
+"""What is compiled aside, in a thread of its own, while the program goes on without it: kernels of
+structures that are interpreted meanwhile, and machine code of methods.
+
+One thing at a time. Whoever forks waits for it, and a program at its end; of several kernels only
+for the one that is being compiled then.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+
+from lazyfuse import config, events
+from lazyfuse.backends.base import Aside, Backend
+from lazyfuse.forks import Turn, guarded
+from lazyfuse.interrupts import missed_by_nobody
+from lazyfuse.ir.kernel import Kernel
+from lazyfuse.processors import default_threads
+from lazyfuse.runtime import session
+
+#: Held by the thread that compiles until it has told its end: in a child process there would be no
+#: thread that goes on, and LLVM's own locks would stay taken.
+compiling = guarded(threading.Lock(), Turn.ASIDE)
+#: Whether the program ends.
+_ending: list[bool] = []
+
+
+def begin(work: Callable[[], object]) -> bool:
+    """Have something done in a thread; False where another one does so or forks. The options are
+    those of the caller. Raises: RuntimeError where there can be no thread."""
+    context, beginning, is_possible = contextvars.copy_context(), threading.Lock(), []
+
+    def run() -> None:
+        """All that has to come in pairs, since interrupts come to the main thread."""
+        if not compiling.acquire(blocking=False):
+            beginning.release()
+            return
+        try:
+            is_possible.append(True)
+            beginning.release()
+            context.run(work)
+        finally:
+            compiling.release()
+
+    beginning.acquire()
+    _thread.start_new_thread(run, ())  # an interrupt in `Thread.start` can block both for ever
+    beginning.acquire()
+    return bool(is_possible)
+
+
+def wait() -> None:
+    """Wait for what is compiled aside."""
+    with compiling:
+        pass
+
+
+@atexit.register
+def _end() -> None:
+    """The program ends: what has not begun to be compiled is left."""
+    _ending.append(True)
+    wait()
+
+
+class Compilation:
+    """Kernels that are compiled aside; what cannot be compiled is left to who needs it, and so is
+    the rest where the program ends."""
+
+    def __init__(self) -> None:
+        self._is_done = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody compiles them any more: also in a child process, where the thread is
+        gone."""
+        return self._is_done or not compiling.locked()
+
+    def compile(self, kernels: Sequence[tuple[str, Kernel]], target: Aside) -> None:
+        """Compile kernels, each with the key that it is kept under on disk."""
+        try:
+            coder = target.aside()
+            for key, kernel in kernels:
+                if _ending:
+                    return
+                with missed_by_nobody(), events.compiled():
+                    session.keep_binary(key, coder.code(kernel))
+        finally:
+            self._is_done = True
+
+
+def is_worth(options: config.Options, target: Backend) -> bool:
+    """Whether another processor may compile while this one computes."""
+    return isinstance(target, Aside) and (options.threads or default_threads()) > 1
+
+
+def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compilation | None:
+    """Begin to compile kernels; None where something else is compiled aside."""
+    made = Compilation()
+
+    def work() -> None:
+        with missed_by_nobody():
+            made.compile(kernels, target)
+
+    with missed_by_nobody(RuntimeError):
+        if begin(work):
+            return made
+    return None

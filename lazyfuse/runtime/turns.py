@@ -1,0 +1,114 @@
+"""Turns of loops: a chain that the same line deepens again and again is cut behind that line.
+
+    for k in range(700):
+        p = np.minimum(p, p[:, k, None] + p[k])         # cut after a few turns, always here
+
+To plan and compile an operation takes as long as NumPy takes for it on a hundred thousand elements
+and more. A chain of a thousand would be planned whole, for little gain. Chains of a few turns each
+are one structure, or one of a shape class, and planned once for all; so they are always cut at one
+place, elsewhere each would be another. What turns out to be long is cut less often: its turns fuse
+with more of their like. Long expressions without loops stay whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CodeType
+
+from lazyfuse.config import Options
+from lazyfuse.ir.node import Node
+from lazyfuse.runtime import session
+from lazyfuse.runtime.under_way import is_recording
+
+#: Operations one upon the other from which a loop is cut at first, and at last: to store a value
+#: and to load it again costs some per cent of so many.
+FEWEST, MOST = 16, 256
+#: Bytes of results that known plans give for each that was not known, before a loop is cut half as
+#: often: so long a kernel of twice the operations takes to be compiled (perf/workloads, loops).
+_GROWS = 64 << 20
+#: Depth from which it is asked at each operation, also where long expressions are usual.
+_ASKED = 64
+#: Places that are remembered, at most.
+_MOST_PLACES = 256
+
+_Place = tuple[CodeType, int]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Where a loop is cut: from which depth on; the bytes that known plans gave here since that is
+    so, and how many plans were not known."""
+
+    depth: int = FEWEST
+    nbytes: int = 0
+    unknown: int = 0
+
+
+#: The depth of chains from which it is worth asking; machine code looks at it.
+DEPTH = [FEWEST]
+#: Where loops are cut; and where long chains grew since, with how deep they were.
+_turns: dict[_Place, _Turn] = {}
+_met: dict[_Place, int] = {}
+
+
+def is_turn(node: Node, options: Options, device: str) -> bool:
+    """Whether a deep chain is to be cut behind its last operation: where one was cut before, or
+    which has deepened it before. Not while a function is recorded, which is planned for good, nor
+    where nothing is done for first calls (`cold_size`)."""
+    origin = node.origin
+    if origin is None or device != "cpu" or not options.cold_size or is_recording():
+        return False
+    place, depth = origin[:2], node.depth
+    turn = _turns.get(place)
+    if turn is None:
+        before = _met.get(place)
+        if before is None or before >= depth:
+            _remember(place, depth)
+            return False
+        turn = _new_turn(place)
+    if depth <= turn.depth:
+        DEPTH[0] = turn.depth
+        return False
+    DEPTH[0] = turn.depth
+    return True
+
+
+def _remember(place: _Place, depth: int) -> None:
+    """An operation that was met the first time, or no deeper than before: a long expression, which
+    is not asked about again soon."""
+    if place in _met:
+        DEPTH[0] = min(max(DEPTH[0], depth), _ASKED)
+    elif len(_met) >= _MOST_PLACES:
+        _met.clear()
+    _met[place] = depth
+
+
+def _new_turn(place: _Place) -> _Turn:
+    if len(_turns) >= _MOST_PLACES:
+        _turns.clear()
+    _met.clear()
+    turn = _turns[place] = _Turn()
+    return turn
+
+
+def learn(node: Node, *, is_known: bool) -> None:
+    """A chain has been cut behind a node, and computed by a plan that was known, or not."""
+    turn = None if node.origin is None else _turns.get(node.origin[:2])
+    if turn is None:
+        return
+    if not is_known:
+        turn.unknown += 1
+        return
+    turn.nbytes += node.nbytes
+    if turn.nbytes >= _GROWS * max(turn.unknown, 1) and turn.depth < MOST:
+        turn.depth, turn.nbytes, turn.unknown = 2 * turn.depth, 0, 0
+
+
+def forget() -> None:
+    """Forget where loops are."""
+    _turns.clear()
+    _met.clear()
+    DEPTH[0] = FEWEST
+
+
+session.on_clear(forget)

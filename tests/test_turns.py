@@ -1,0 +1,240 @@
+"""Loops are cut behind one of their lines: each of their turns is planned once, not the whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place cuts nothing", allow_module_level=True)
+
+from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
+from lazyfuse.runtime import engine, turns  # noqa: E402 - likewise
+from lazyfuse.schedule import fusion  # noqa: E402 - likewise
+
+lf = oracle.lf
+pytestmark = pytest.mark.engine
+#: More elements than are computed at once, or interpreted.
+SIZE = 3000
+
+
+@pytest.fixture(autouse=True)
+def loops() -> Iterator[None]:
+    """Where loops are is not known yet; arrays are pending, and planned when they are computed."""
+    lf.cache_clear()
+    lf.reset_stats()
+    with lf.options(cold_size=1, eager_size=0, device="cpu", threads=1):
+        yield
+    lf.cache_clear()
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How deep what was computed was, each time."""
+    depths: list[int] = []
+    run = engine.flush
+
+    def flush(nodes: Any, *args: Any) -> None:
+        depths.extend(node.depth for node in nodes[:1] if node.buffer is None)
+        run(nodes, *args)
+
+    monkeypatch.setattr(engine, "flush", flush)
+    return depths
+
+
+def row() -> Any:
+    return lf.asarray(host.linspace(0.5, 2.0, SIZE))
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert lf.asnumpy(found).tobytes() == wanted.tobytes()
+
+
+def _sums(np: Any, x: Any, y: Any, count: int) -> Any:
+    for number in range(count):
+        y = y + x[number : number + SIZE]
+        y = y * 0.5
+    return y
+
+
+def test_a_loop_is_cut_at_one_line(flushed: list[int]) -> None:
+    x = host.linspace(0.0, 1.0, SIZE + 400)
+    with lf.options(check=False):  # else each plan that follows from others is made as well
+        found = _sums(lf, lf.asarray(x), row(), 200)
+    assert set(flushed[1:]) == {turns.FEWEST + 1} and len(flushed) > 15
+    assert lf.stats().plans_built <= 4  # the first begins at 0; the others are of one class
+    wanted = _sums(host, x, host.linspace(0.5, 2.0, SIZE), 200)
+    same(found, wanted)
+
+
+def test_writes_into_the_same_array(flushed: list[int]) -> None:
+    x = row()
+    for _ in range(100):
+        x[1:-1] = (x[:-2] + x[2:]) * 0.5
+    assert flushed and max(flushed) <= 2 * turns.FEWEST
+    y = host.linspace(0.5, 2.0, SIZE)
+    for _ in range(100):
+        y[1:-1] = (y[:-2] + y[2:]) * 0.5
+    same(x, y)
+
+
+def test_long_expressions_stay_whole(flushed: list[int]) -> None:
+    """Each line is met once, or at the same depth; and no more is asked about them."""
+    text = "\n".join(["x = x + 1.5", "x = abs(x)"] * 40)
+    code = compile(text, "long", "exec")
+    for _ in range(60):
+        names = {"x": row()}
+        exec(code, names)
+        lf.materialize(names["x"])
+    assert set(flushed) == {80}
+    assert turns.DEPTH[0] > turns.FEWEST
+
+
+def test_loops_where_nothing_is_done_for_first_calls(flushed: list[int]) -> None:
+    x = host.linspace(0.0, 1.0, SIZE + 400)
+    with lf.options(cold_size=0):
+        _sums(lf, lf.asarray(x), row(), 100)
+        assert not flushed
+
+
+def test_what_is_recorded_for_fuse_stays_whole() -> None:
+    @lf.fuse
+    def function(x: Any) -> Any:
+        for _ in range(100):
+            x = x * 0.5 + 1.0
+        return x
+
+    x = host.linspace(0.5, 2.0, 100_000)
+    for _ in range(4):  # it is recorded when it comes again
+        lf.reset_stats()
+        found = function(lf.asarray(x))
+    assert lf.stats().kernels_launched == 1
+    for _ in range(100):
+        x = x * 0.5 + 1.0
+    same(found, x)
+
+
+def test_long_loops_are_cut_less_often(
+    monkeypatch: pytest.MonkeyPatch, flushed: list[int]
+) -> None:
+    """Once known plans have computed as much as larger kernels take to be compiled."""
+    monkeypatch.setattr(turns, "_GROWS", 40 * SIZE)
+    x = row()
+    for _ in range(4000):
+        x = x * 0.5
+        x = x + 1.0
+    assert flushed[1] <= 2 * turns.FEWEST
+    assert flushed[-1] in (turns.MOST + 1, turns.MOST + 2)
+    seen = list(dict.fromkeys(flushed[1:]))
+    assert seen == sorted(seen)
+
+
+def test_ever_new_structures_are_cut_as_often_as_before(
+    monkeypatch: pytest.MonkeyPatch, flushed: list[int]
+) -> None:
+    """What is planned each time gains nothing by being longer."""
+    monkeypatch.setattr(turns, "_GROWS", 1)
+    x, y = row(), lf.asarray(host.ones(SIZE))
+    for number in range(1, 400):
+        x = x[1:] + y[number:]
+    assert max(flushed) <= 2 * turns.FEWEST and len(flushed) > 20
+
+
+def test_places_are_forgotten() -> None:
+    """There are not more than so many, and none after `cache_clear`."""
+    for number in range(turns._MOST_PLACES + 10):
+        names = {"x": row()}
+        exec(compile("for _ in range(40): x = x + 1.0", f"loop {number}", "exec"), names)
+    assert 0 < len(turns._turns) <= turns._MOST_PLACES
+    lf.cache_clear()
+    assert not turns._turns and not turns._met and turns.DEPTH == [turns.FEWEST]
+
+
+def test_steps_are_not_walked_in_groups_that_they_do_not_join(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Floyd and Warshall's read the step before at other places: one look at what a step reads
+    says so. All that a group computes was walked, at every place where it is read."""
+    walked: list[Any] = []
+    inside = fusion._expression
+
+    def expression(*args: Any, inline: Any, **kwargs: Any) -> Any:
+        walked.extend(inline)
+        return inside(*args, inline=inline, **kwargs)
+
+    monkeypatch.setattr(fusion, "_expression", expression)
+    paths = host.random.default_rng(1).random((40, 40))
+
+    def program(np: Any, p: Any) -> Any:
+        for k in range(20):
+            p = np.minimum(p, p[:, k, None] + p[k])
+        return p
+
+    with lf.options(cold_size=0):
+        found = program(lf, lf.asarray(paths))
+        lf.materialize(found)
+    same(found, program(host, paths))
+    assert not walked
+
+
+# ---- arrays that are computed together
+
+
+def _moments(np: Any, x: Any, count: int) -> Any:
+    """Three arrays that are made of each other; one is read by nobody but its next version."""
+    mean, spread, most = x * 0.0, x * 0.0, x * 0.0
+    for _ in range(count):
+        mean = mean * 0.9 + x * 0.1
+        spread = spread * 0.99 + mean * mean * 0.01
+        x = x - mean / (spread + 1.0)
+        most = np.maximum(most, x)
+    return x, most
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_the_state_of_a_loop_is_computed_together(
+    *, native: bool, flushed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So each cut is the same structure. One array after the other was cut, each time with other
+    ones left pending, and what these read was stored for them, turn by turn."""
+    if native:
+        native_methods.make_native(lf.LazyArray)
+    made: list[tuple[int, int]] = []
+    run = engine._run
+
+    def noted(pending: Any, device: str) -> Any:
+        made.append((len(pending.nodes), len(pending.outputs)))
+        return run(pending, device)
+
+    monkeypatch.setattr(engine, "_run", noted)
+    found = _moments(lf, row(), 100)
+    assert len(flushed) > 10
+    wanted = _moments(host, host.linspace(0.5, 2.0, SIZE), 100)
+    for one, other in zip(found, wanted, strict=True):
+        same(one, other)
+    assert len(set(made[2:-2])) == 1
+    assert made[3][1] <= 6  # with two values of the line itself
+
+
+def test_others_are_left_pending() -> None:
+    """What has nothing to do with the loop; and what belongs to another thread, or is gone."""
+    x, other = row(), row() * 3.0 + 1.0
+    gone = [x * 2.0 + float(number) for number in range(3)]
+    del gone
+    theirs: list[Any] = []
+    thread = threading.Thread(target=lambda: theirs.append((row() + 1.0) * 2.0))
+    thread.start()
+    thread.join()
+    for _ in range(40):
+        x = x * 0.5 + 1.0
+    x = x + theirs[0]
+    for _ in range(40):
+        x = x * 0.5 + 1.0
+    assert other._storage.node.buffer is None and theirs[0]._storage.node.buffer is None
+    assert lf.stats().kernels_launched
