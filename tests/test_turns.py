@@ -15,7 +15,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place cuts nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, turns  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, met, turns  # noqa: E402 - likewise
 from lazyfuse.schedule import fusion  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -238,3 +238,67 @@ def test_others_are_left_pending() -> None:
         x = x * 0.5 + 1.0
     assert other._storage.node.buffer is None and theirs[0]._storage.node.buffer is None
     assert lf.stats().kernels_launched
+
+
+# ---- what is recorded in vain
+
+
+def _swept(np: Any, x: Any, count: int) -> Any:
+    """Another column each turn, of an array that is changed as a whole."""
+    for k in range(count):
+        x = np.minimum(x, x[:, k : k + 1] + x[k : k + 1, :])
+    return x
+
+
+def _written(np: Any, x: Any, count: int) -> Any:
+    for k in range(count):
+        x[k] /= x[k, k]
+        column = x[:, k].copy()
+        column[k] = 0.0
+        x -= column[:, None] * x[k]
+    return x
+
+
+@pytest.mark.parametrize("program", [_swept, _written], ids=lambda each: each.__name__)
+def test_what_is_recorded_in_vain_is_computed_at_once_again(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops whose turns are no shape class: each was interpreted or planned anew, at a tenth of
+    NumPy's speed and less, for ever."""
+    runs: list[int] = []
+    run = engine._run
+
+    def noted(pending: Any, device: str) -> Any:
+        runs.append(len(pending.nodes))
+        return run(pending, device)
+
+    values = host.random.default_rng(2).random((120, 120)) + 120.0 * host.eye(120)
+    monkeypatch.setattr(engine, "_run", noted)
+    counts, found = [], []
+    with lf.options(cold_size=100_000, eager_size=1000):
+        for _ in range(6):
+            runs.clear()
+            found.append(program(lf, lf.array(values), 120))
+            lf.materialize(found[-1])
+            counts.append(len(runs))
+    assert max(counts) >= met._MOST_ONCE and counts[-1] <= 2, counts
+    wanted = program(host, values.copy(), 120)
+    for each in found:
+        same(each, wanted)
+
+
+def test_what_comes_again_is_recorded() -> None:
+    """A loop without a class whose turns are one structure is planned, and fused from then on."""
+
+    def program(x: Any) -> Any:
+        for _ in range(1000):
+            x = (x * 0.5 + x[::-1]) * 0.5
+        return x
+
+    x = lf.asarray(host.random.default_rng(2).random((6, 5, 4, 3, 20)))
+    with lf.options(cold_size=100_000, eager_size=100):
+        for _ in range(4):
+            lf.reset_stats()
+            lf.materialize(program(x))
+    assert lf.stats().kernels_launched > 500
+    assert lf.stats().cold_runs <= 2  # the first turns, and the last ones

@@ -5,7 +5,9 @@ microseconds: what runs once or twice on less than some hundred thousand element
 others, NumPy has done by then. So an operation on arrays that are at hand is computed at once, as
 on small ones (`windows.py`), until its line has computed as much of arrays of that size as takes
 the time of planning. From then on all that its function does with such arrays is recorded, so that
-a loop records all of its body at once, not one more line each time.
+a loop records all of its body at once, not one more line each time. Where that turns out to be in
+vain, since what is recorded is another structure each time and no plan follows from another, the
+lines compute at once for a while again.
 
 Machine code asks for itself, of the same table (`backends/cpu/methods_novel_text.py`).
 """
@@ -17,11 +19,16 @@ from collections.abc import MutableSequence
 from lazyfuse import config
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
-from lazyfuse.runtime import session
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import met, session
 from lazyfuse.runtime.caller import is_users, user_frame
+from lazyfuse.runtime.trace import Trace
 
 #: In the place of an instruction: all of them.
 _ALL = -1
+#: Elements that a line computes at once when it has been recorded in vain: a second attempt takes
+#: a hundredth of the time of these.
+_AGAIN = 16 * ENOUGH
 _WORD = 1 << 64
 
 
@@ -96,3 +103,16 @@ def is_novel(size: int, work: int) -> bool:
         return False
     _table.note(here, before + work)
     return True
+
+
+def _was_in_vain(pending: Trace) -> None:
+    """The lines that have recorded operations in vain are new again, and remain so for longer."""
+    for node in pending.nodes:
+        if node.buffer is None and node.origin is not None:
+            code, instruction = id(node.origin[0]), node.origin[1]
+            for size in {size_of(each.shape) for each in (node, *node.srcs)}:
+                _table.note(_table.place(code, _ALL, size), 0)
+                _table.note(_table.place(code, instruction, size), -_AGAIN)
+
+
+met.when_vain.append(_was_in_vain)

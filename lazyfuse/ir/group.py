@@ -9,6 +9,7 @@ from lazyfuse.ir.expression import Expression, Term
 from lazyfuse.ir.layout import Affine, IndexMap, broadcast_map, identity
 from lazyfuse.ir.node import Node, Reduce, Scan, Update
 from lazyfuse.ir.order import ReductionOrder
+from lazyfuse.ir.plan import WhyNot
 from lazyfuse.ops.shapes import Shape
 
 
@@ -87,6 +88,23 @@ def home(root: Node) -> tuple[Shape, frozenset[int]]:
     if isinstance(root, Scan):
         return root.shape, frozenset((root.axis,))
     return (root.layout.shape if isinstance(root, Update) else root.shape), frozenset()
+
+
+def place_in_space(root: Node, group: Group) -> tuple[Shape, frozenset[int], Level] | WhyNot:
+    """In which space, with which folded axes and at which level a result would be computed in a
+    group; or why it cannot be."""
+    shape, axes = home(root)
+    if isinstance(root, Reduce):
+        if shape != group.shape:
+            return WhyNot.DIFFERENT_SPACE
+        if group.axes and group.axes != axes:
+            return WhyNot.MIXED_OUTPUT_SPACES
+        return shape, axes, Level.OUTER
+    if shape == group.shape:
+        return shape, group.axes, Level.INNER
+    if group.axes and shape in outer_shapes(group.shape, group.axes):
+        return group.shape, group.axes, Level.OUTER
+    return WhyNot.DIFFERENT_SPACE
 
 
 def body_terms(root: Node, level: Level, shape: Shape, axes: frozenset[int]) -> list[Term]:

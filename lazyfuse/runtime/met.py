@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import thread_time_ns
@@ -19,7 +19,9 @@ from lazyfuse.runtime.aside import Compilation, compile_aside, compiling, is_wor
 from lazyfuse.runtime.known import Known, kept, planned
 from lazyfuse.runtime.op_kernels import op_kernel
 from lazyfuse.runtime.plans import is_on_disk
+from lazyfuse.runtime.shape_class import shape_class
 from lazyfuse.runtime.trace import Trace
+from lazyfuse.runtime.turns import compute_soon
 
 #: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
 PLAN_NS = 20e6
@@ -28,7 +30,12 @@ PLAN_NS = 20e6
 _NEXT_NS, _LEAST_NS = 2e6, 1e6
 #: Plans of a family from which it is not tried again whether they follow from one another: what
 #: their numbers follow from is seen in two or three.
-_MOST_VAIN = 5
+#: As many count those of structures that have no shape class; and structures without one that come
+#: one after the other, none a second time, from which nothing is planned at all.
+_MOST_VAIN, _NO_CLASS, _MOST_ONCE = 5, 3, 8
+#: What is told of a structure that comes for the first time, and is to be interpreted like others
+#: of its family, which came once each: to record such operations gains nothing.
+when_vain: list[Callable[[Trace], object]] = []
 #: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
 #: transcendental function's.
 _RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
@@ -40,14 +47,17 @@ class Family:
     so many nanoseconds of interpreting one it is planned: as many as that has taken the last time.
 
     Structures that come once each are planned as well, one after as much interpreting, since their
-    plans may follow from one another; no more of them where several did not. spent: nanoseconds of
-    interpreting since; vain: how many did not. alike: whether the last one did. awaited: kernels
-    that are compiled aside.
+    plans may follow from one another; no more of them where several did not.
+
+    spent: nanoseconds of interpreting since. vain: how many did not follow. once: structures since
+    one came again. alike: whether the last plan followed from others. awaited: kernels that are
+    compiled aside.
     """
 
     bound: float | None = None
     spent: float = 0.0
     vain: int = 0
+    once: int = 0
     alike: bool = False
     awaited: Compilation | None = None
 
@@ -74,9 +84,18 @@ class Family:
         before = events.alike_plans()
         found = planned(pending, key)
         self.alike = events.alike_plans() > before
-        self.vain = 0 if self.alike else self.vain + 1
         self.spent = 0.0
+        if self.alike:
+            self.vain = 0
+        else:
+            self.vain += _NO_CLASS if shape_class(pending) is None else 1
         return found
+
+    def has_come(self, pending: Trace) -> None:
+        """A structure has come for the first time."""
+        self.once += 1
+        if self.once == _MOST_ONCE and shape_class(pending) is None:
+            self.vain = _MOST_VAIN
 
     def is_due(self) -> bool:
         """Whether one more structure of the family is worth a plan, whatever it is."""
@@ -105,6 +124,10 @@ class Met:
         are compiled for it by another processor."""
         _, options, device = key
         if self.family.is_awaited() or self.is_cold(pending, options, device):
+            if self.steps is None and self.family.vain >= _MOST_VAIN:
+                compute_soon()
+                for function in when_vain:
+                    function(pending)
             return True
         target = session.backend(device)
         if self.is_begun or not is_worth(options, target):
@@ -161,11 +184,16 @@ class Met:
 def met(pending: Trace, key: tuple[object, Options, str]) -> Met | None:
     """What is known of a structure, options and a device that are interpreted; None where that has
     not the bits of the kernels, or would take long."""
-    if key not in session.met:
-        if len(session.met) >= session.PLANS:
-            session.met.clear()
-        session.met[key] = _first_met(pending, key[1], key[2])
-    found: Met | None = session.met[key]
+    if key in session.met:
+        known: Met | None = session.met[key]
+        if known is not None:
+            known.family.once = 0
+        return known
+    if len(session.met) >= session.PLANS:
+        session.met.clear()
+    found = session.met[key] = _first_met(pending, key[1], key[2])
+    if found is not None:
+        found.family.has_come(pending)
     return found
 
 

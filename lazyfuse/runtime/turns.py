@@ -49,6 +49,8 @@ DEPTH = [FEWEST]
 #: Where loops are cut; and where long chains grew since, with how deep they were.
 _turns: dict[_Place, _Turn] = {}
 _met: dict[_Place, int] = {}
+#: Whether the next operation that is asked about is the last one.
+_soon: list[bool] = []
 
 
 def is_turn(node: Node, options: Options, device: str) -> bool:
@@ -58,6 +60,10 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
     origin = node.origin
     if origin is None or device != "cpu" or not options.cold_size or is_recording():
         return False
+    if _soon:
+        _soon.clear()
+        DEPTH[0] = FEWEST
+        return True
     place, depth = origin[:2], node.depth
     turn = _turns.get(place)
     if turn is None:
@@ -71,6 +77,13 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         return False
     DEPTH[0] = turn.depth
     return True
+
+
+def compute_soon() -> None:
+    """Have the next operation on something pending computed, with the arrays that are made of each
+    other: what was recorded in vain is computed at once again where its operands are at hand."""
+    _soon[:] = [True]
+    DEPTH[0] = 1
 
 
 def _remember(place: _Place, depth: int) -> None:
@@ -108,6 +121,7 @@ def forget() -> None:
     """Forget where loops are."""
     _turns.clear()
     _met.clear()
+    _soon.clear()
     DEPTH[0] = FEWEST
 
 

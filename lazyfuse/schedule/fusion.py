@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from lazyfuse.ir.expression import Expression, NotAffineError, NotStoredError, Term, walk
-from lazyfuse.ir.group import Group, Level, body_terms, collapses, home, outer_shapes
+from lazyfuse.ir.group import Group, Level, body_terms, collapses, home, place_in_space
 from lazyfuse.ir.layout import identity
 from lazyfuse.ir.node import Const, Node, Opaque, Reduce, Scan, Update
 from lazyfuse.ir.order import ReductionOrder
@@ -163,7 +163,7 @@ class Fuser:
         """How `root` joins `group`, or why not."""
         if any(is_barrier(member) for member in group.roots):
             return _barrier(next(iter(group.roots)))
-        placed = _place_in_space(root, group)
+        placed = place_in_space(root, group)
         if isinstance(placed, WhyNot):
             return placed
         shape, axes, level = placed
@@ -338,21 +338,6 @@ def has_run(node: Reduce) -> bool:
     """Whether a float sum adds pairwise along several axes as if they were one."""
     adds = node.op.fold == "add" and node.accumulate[0] in "fc"
     return adds and node.order.run_axes > 1 and size_of(node.srcs[0].shape) > 0
-
-
-def _place_in_space(root: Node, group: Group) -> tuple[Shape, frozenset[int], Level] | WhyNot:
-    shape, axes = home(root)
-    if isinstance(root, Reduce):
-        if shape != group.shape:
-            return WhyNot.DIFFERENT_SPACE
-        if group.axes and group.axes != axes:
-            return WhyNot.MIXED_OUTPUT_SPACES
-        return shape, axes, Level.OUTER
-    if shape == group.shape:
-        return shape, group.axes, Level.INNER
-    if group.axes and shape in outer_shapes(group.shape, group.axes):
-        return group.shape, group.axes, Level.OUTER
-    return WhyNot.DIFFERENT_SPACE
 
 
 def _operand_reads(root: Opaque, stored: dict[Node, None]) -> Expression:
