@@ -124,7 +124,8 @@ class Met:
         are compiled for it by another processor."""
         _, options, device = key
         if self.family.is_awaited() or self.is_cold(pending, options, device):
-            if self.steps is None and self.family.vain >= _MOST_VAIN:
+            in_vain = self.family.vain >= _MOST_VAIN and options.eager_size > 0
+            if in_vain and self.steps is None:
                 compute_soon()
                 for function in when_vain:
                     function(pending)
