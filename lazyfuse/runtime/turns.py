@@ -20,14 +20,15 @@ from lazyfuse.ir.node import Node
 from lazyfuse.runtime import session
 from lazyfuse.runtime.under_way import is_recording
 
-#: Operations one upon the other from which a loop is cut at first, and at last: to store a value
-#: and to load it again costs some per cent of so many.
-FEWEST, MOST = 16, 256
+#: Operations one upon the other from which a chain is a loop's; from which that is cut then, at
+#: first, and at last: to store a value and to load it again costs some per cent of so many.
+LONG, FEWEST, MOST = 128, 16, 256
+#: Bytes of arrays up to which loops are cut: NumPy takes longer for an operation on more than it
+#: takes to be planned, and to store and load them again costs much more than that.
+_LARGE = 2 << 20
 #: Bytes of results that known plans give for each that was not known, before a loop is cut half as
-#: often: so long a kernel of twice the operations takes to be compiled (perf/workloads, loops).
-_GROWS = 64 << 20
-#: Depth from which it is asked at each operation, also where long expressions are usual.
-_ASKED = 64
+#: often: about as long a kernel of twice the operations takes to be compiled.
+_GROWS = 16 << 20
 #: Places that are remembered, at most.
 _MOST_PLACES = 256
 
@@ -45,7 +46,7 @@ class _Turn:
 
 
 #: The depth of chains from which it is worth asking; machine code looks at it.
-DEPTH = [FEWEST]
+DEPTH = [LONG]
 #: Where loops are cut; and where long chains grew since, with how deep they were.
 _turns: dict[_Place, _Turn] = {}
 _met: dict[_Place, int] = {}
@@ -60,15 +61,17 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
     origin = node.origin
     if origin is None or device != "cpu" or not options.cold_size or is_recording():
         return False
+    if _nbytes(node) > _LARGE:
+        return False
     if _soon:
         _soon.clear()
-        DEPTH[0] = FEWEST
+        DEPTH[0] = FEWEST if _turns else LONG
         return True
     place, depth = origin[:2], node.depth
     turn = _turns.get(place)
     if turn is None:
         before = _met.get(place)
-        if before is None or before >= depth:
+        if depth <= LONG or before is None or before >= depth:
             _remember(place, depth)
             return False
         turn = _new_turn(place)
@@ -77,6 +80,11 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         return False
     DEPTH[0] = turn.depth
     return True
+
+
+def _nbytes(node: Node) -> int:
+    """The bytes of the result of an operation, or of an operand if that is larger."""
+    return max(each.nbytes for each in (node, *node.srcs))
 
 
 def compute_soon() -> None:
@@ -89,9 +97,9 @@ def compute_soon() -> None:
 def _remember(place: _Place, depth: int) -> None:
     """An operation that was met the first time, or no deeper than before: a long expression, which
     is not asked about again soon."""
-    if place in _met:
-        DEPTH[0] = min(max(DEPTH[0], depth), _ASKED)
-    elif len(_met) >= _MOST_PLACES:
+    if _met.get(place, 0) >= depth:
+        DEPTH[0] = min(max(DEPTH[0], depth), LONG)
+    elif place not in _met and len(_met) >= _MOST_PLACES:
         _met.clear()
     _met[place] = depth
 
@@ -112,7 +120,7 @@ def learn(node: Node, *, is_known: bool) -> None:
     if not is_known:
         turn.unknown += 1
         return
-    turn.nbytes += node.nbytes
+    turn.nbytes += _nbytes(node)
     if turn.nbytes >= _GROWS * max(turn.unknown, 1) and turn.depth < MOST:
         turn.depth, turn.nbytes, turn.unknown = 2 * turn.depth, 0, 0
 
@@ -122,7 +130,7 @@ def forget() -> None:
     _turns.clear()
     _met.clear()
     _soon.clear()
-    DEPTH[0] = FEWEST
+    DEPTH[0] = LONG
 
 
 session.on_clear(forget)
