@@ -49,7 +49,11 @@ class Options:
     fallback: str = _option(
         "silent", "when a function leaves the engine for NumPy", ("silent", "warn", "error")
     )
-    max_pending_nodes: int = _option(1_000, "longest chain of pending operations before it is run")
+    max_pending_nodes: int = _option(
+        1_000,
+        "longest chain of pending operations before it is run; loops are cut sooner, where "
+        "`cold_size` is not 0",
+    )
     max_pending_bytes: int = _option(
         1 << 28, "bytes of otherwise dead inputs that pending operations may keep alive"
     )
