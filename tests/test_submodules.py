@@ -350,3 +350,21 @@ def test_imports() -> None:
         exec("from lazyfuse import *", names)
     assert set(host.__all__) - {"core", "f2py"} <= names.keys()
     assert names["sum"] is lf.sum
+
+
+@needs_engine
+def test_the_older_module_of_random_numbers() -> None:
+    """Its RandomState, which older programs take, was NumPy's, and shuffled rows came up twice."""
+    older = lf.random.mtrand
+    assert older.RandomState is lf.random.RandomState and older.normal is lf.random.normal
+    assert older._rand is lf.random.mtrand._rand and {*dir(older)} == {*dir(host.random.mtrand)}
+    lf.random.seed(3)
+    for own in (older.RandomState(3), older._rand):
+        numpys = host.random.RandomState(3)
+        x, expected = lf.arange(24.0).reshape(12, 2), host.arange(24.0).reshape(12, 2)
+        own.shuffle(x)
+        numpys.shuffle(expected)
+        assert host.array_equal(host.asarray(x), expected)
+        assert isinstance(own.normal(size=2), lf.LazyArray)
+    with pytest.raises(AttributeError):
+        older.default_rng  # noqa: B018

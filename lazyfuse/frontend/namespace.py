@@ -200,7 +200,7 @@ SUBMODULES = ("linalg", "fft", "random")
 _MEMBERS = {
     "linalg.det": "linalg", "fft.fftfreq": "transforms", "fft.rfftfreq": "transforms",
     "random.Generator": "sampling", "random.RandomState": "sampling",
-    "random.default_rng": "sampling",
+    "random.default_rng": "sampling", "random.mtrand": "sampling",
 }  # fmt: skip
 _MEMBER_KINDS = {"linalg": "call", "fft": "native", "random": "numpy's"}
 

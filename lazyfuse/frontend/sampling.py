@@ -10,11 +10,12 @@ calls its own methods and needs arrays of NumPy there.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from functools import update_wrapper, wraps
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -181,3 +182,20 @@ def default_rng(seed: Any = None) -> Generator:
     if isinstance(seed, Generator):
         return seed
     return Generator(np.random.default_rng(fallback.lower(seed)).bit_generator)
+
+
+class _Legacy(ModuleType):
+    """`numpy.random.mtrand`, where older programs find RandomState: our version of its names."""
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(np.random.mtrand, name)
+        is_public = getattr(np.random, name, None) is plain
+        return getattr(sys.modules["lazyfuse.random"], name) if is_public else plain
+
+    def __dir__(self) -> list[str]:
+        return dir(np.random.mtrand)
+
+
+mtrand = _Legacy("lazyfuse.random.mtrand", np.random.mtrand.__doc__)
+#: The generator behind the functions of the module.
+vars(mtrand)["_rand"] = RandomState._of_plain(np.random.mtrand._rand)
