@@ -117,7 +117,11 @@ def _drawing(kind: type, *others: str) -> Callable[[type], type]:
     return give
 
 
-_NUMPYS = (np.random.Generator, np.random.RandomState)
+_SEEDED = {
+    name: getattr(np.random, name)
+    for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+}
+_NUMPYS = (np.random.Generator, np.random.RandomState, *_SEEDED.values())
 
 
 class _Kind(ABCMeta):
@@ -175,6 +179,21 @@ def _restored(state: dict[str, Any]) -> RandomState:
     made = RandomState(getattr(np.random, state["bit_generator"])())
     made.set_state(state)
     return made
+
+
+def _seeded(kind: type) -> type:
+    """NumPy's class, which its C code knows, for seeds and keys that are LazyArrays, too."""
+
+    @wraps(kind.__init__)  # type: ignore[misc]
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        lowered = {name: fallback.lower(value) for name, value in kwargs.items()}
+        kind.__init__(self, *map(fallback.lower, args), **lowered)  # type: ignore[misc]
+
+    names = {"__init__": __init__, "__module__": __name__, "__doc__": kind.__doc__}
+    return _Kind(kind.__name__, (kind,), names)
+
+
+MT19937, PCG64, PCG64DXSM, Philox, SFC64, SeedSequence = map(_seeded, _SEEDED.values())
 
 
 def default_rng(seed: Any = None) -> Generator:
