@@ -244,3 +244,37 @@ def test_no_output() -> None:
         return found, errors
 
     oracle.check(program, drawn(N), ulp=4)
+
+
+WRITTEN = (
+    0, 1, -1, 127, 128, 255, 256, -129, 32_767, 32_768, 65_535, 65_536, 2**24 + 1, 2**31 - 1,
+    2**31, 2**32, 2**53 + 1, 2**63, 10**400, True, 0.0, -0.0, 1.5, 0.1, 1e300, -1e-40,
+    3.4028235e38, 3.4028236e38, 3.5e38, 1.1754944e-38, 1e-38, host.inf, host.nan,
+    host.float32(0.1), host.float32("nan"), host.float64(0.1), host.int32(-7), host.int64(2**40),
+    host.int64(7),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype", ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8")
+)
+def test_numbers_that_are_written(dtype: str) -> None:
+    """Numbers that a narrow dtype holds are stored without NumPy; others as NumPy casts them, with
+    its warnings and errors."""
+
+    def write(array: Any, value: Any) -> tuple[Any, ...]:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                array[3] = value
+                array.reshape(4, -1)[2, -1] = value
+            except (OverflowError, ValueError, TypeError) as error:
+                return type(error), str(error)
+        return tuple({str(each.message) for each in told})
+
+    for value in WRITTEN:
+        mine, numpys = in_memory(host.ones(N, dtype)), host.ones(N, dtype)
+        for mode in ({}, {"all": "ignore"}):
+            with host.errstate(**mode):
+                assert write(mine, value) == write(numpys, value), value
+            assert host.asarray(mine).tobytes() == numpys.tobytes(), value

@@ -14,8 +14,8 @@ import lazyfuse as lf
 MODULES = (
     "char", "ctypeslib", "dtypes", "exceptions", "fft", "lib", "lib.array_utils",
     "lib.format", "lib.recfunctions", "lib.scimath", "lib.stride_tricks", "linalg", "ma",
-    "ma.extras", "polynomial", "polynomial.chebyshev", "random", "rec", "strings", "testing",
-    "typing", "version",
+    "ma.extras", "polynomial", "polynomial.chebyshev", "random", "random.mtrand", "rec",
+    "strings", "testing", "typing", "version",
 )  # fmt: skip
 
 

@@ -279,3 +279,27 @@ def test_options_that_end_with_python() -> None:
         timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_loops_over_elements_count() -> None:
+    """Loops that only touch elements, slices and attributes, or only work in place, called
+    nothing that counted: they were left to Python for ever."""
+    program = """
+        import lazyfuse as np
+        from lazyfuse.runtime import session
+
+        x, y, m = np.arange(10.0), np.arange(10.0), np.eye(4)
+        lines = (
+            "x[3]", "m[1, 2]", "x[3] = 1.0", "m[1, 2] = 1.0", "x[2:5]", "m[1]", "x[2:5] = 0.0",
+            "x += 1.0", "x *= y", "-x", "abs(x)", "x.sum()", "x.max()", "x.copy()", "m.T",
+            "x.shape", "np.add(x, y, out=x)", "np.add(x, y, x)",
+        )
+        for line in lines:
+            before, code = session.uses[0], compile(line, "line", "exec")
+            for _ in range(100):
+                exec(code)
+            assert session.uses[0] > before, line
+    """
+    made = [sys.executable, "-c", textwrap.dedent(program)]
+    environment = {**os.environ, "LAZYFUSE_EAGER_SIZE": "1000"}
+    subprocess.run(made, check=True, cwd=ROOT, timeout=100, env=environment)

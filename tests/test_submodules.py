@@ -350,3 +350,43 @@ def test_imports() -> None:
         exec("from lazyfuse import *", names)
     assert set(host.__all__) - {"core", "f2py"} <= names.keys()
     assert names["sum"] is lf.sum
+
+
+@needs_engine
+def test_the_older_module_of_random_numbers() -> None:
+    """Its RandomState, which older programs take, was NumPy's, and shuffled rows came up twice."""
+    older = lf.random.mtrand
+    assert older.RandomState is lf.random.RandomState and older.normal is lf.random.normal
+    assert older._rand is lf.random.mtrand._rand and {*dir(older)} == {*dir(host.random.mtrand)}
+    lf.random.seed(3)
+    for own in (older.RandomState(3), older._rand):
+        numpys = host.random.RandomState(3)
+        x, expected = lf.arange(24.0).reshape(12, 2), host.arange(24.0).reshape(12, 2)
+        own.shuffle(x)
+        numpys.shuffle(expected)
+        assert host.array_equal(host.asarray(x), expected)
+        assert isinstance(own.normal(size=2), lf.LazyArray)
+    with pytest.raises(AttributeError):
+        older.default_rng  # noqa: B018
+
+
+@needs_engine
+@pytest.mark.parametrize("size", [3, 40_000])
+def test_seeds_that_are_arrays(size: int) -> None:
+    """`SeedSequence` and the bit generators are C code, which took no LazyArray."""
+    seed, numpys = lf.arange(size) + 1, host.arange(size) + 1
+    sequence, expected = lf.random.SeedSequence(seed), host.random.SeedSequence(numpys)
+    child = sequence.spawn(1)[0]
+    assert isinstance(child, host.random.SeedSequence)
+    assert isinstance(expected.spawn(1)[0], lf.random.SeedSequence)
+    assert list(sequence.generate_state(4)) == list(expected.generate_state(4))
+    for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"):
+        kind, plain = getattr(lf.random, name), getattr(host.random, name)
+        made = kind(seed)
+        assert isinstance(plain(1), kind) and isinstance(made, plain)
+        drawn = lf.random.Generator(copy.deepcopy(made)).random()
+        assert drawn == lf.random.Generator(pickle.loads(pickle.dumps(made))).random()
+        assert drawn == host.random.Generator(plain(numpys)).random()
+        again = host.random.Generator(plain(child))
+        assert lf.random.Generator(kind(child)).random() == again.random()
+    assert lf.random.Philox(key=lf.array([1, 2])).state["state"]["key"].tolist() == [1, 2]

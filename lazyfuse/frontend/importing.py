@@ -50,7 +50,8 @@ class _Finder:
         self, fullname: str, path: object = None, target: object = None
     ) -> ModuleSpec | None:
         first, *rest = fullname.split(".")
-        if first != _PACKAGE or not rest or rest[0] not in _MODULES:
+        is_inside = rest[:1] == ["random"] and len(rest) > 1
+        if first != _PACKAGE or not rest or not (is_inside or rest[0] in _MODULES):
             return None
         return ModuleSpec(fullname, _Found(), is_package=True)  # type: ignore[arg-type]
 

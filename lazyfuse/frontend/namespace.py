@@ -199,8 +199,13 @@ SUBMODULES = ("linalg", "fft", "random")
 #: The modules that have what is ours of them; random numbers are imported when asked for.
 _MEMBERS = {
     "linalg.det": "linalg", "fft.fftfreq": "transforms", "fft.rfftfreq": "transforms",
-    "random.Generator": "sampling", "random.RandomState": "sampling",
-    "random.default_rng": "sampling",
+    **dict.fromkeys(
+        (f"random.{name}" for name in (
+            "Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64",
+            "SeedSequence", "default_rng", "mtrand",
+        )),
+        "sampling",
+    ),
 }  # fmt: skip
 _MEMBER_KINDS = {"linalg": "call", "fft": "native", "random": "numpy's"}
 

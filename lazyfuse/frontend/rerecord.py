@@ -45,14 +45,14 @@ _options = config.current
 
 #: How much machine code would have saved (`session.uses`) when it is asked again whether that is
 #: worth it, after how much more; and who asks.
-_asked = [2_000]
+_asked: list[float] = [2_000]
 HOT = 2_000
 #: Recording again takes 4 to 6 us in Python, in machine code 1 to 1.5.
 _RECORDED = 3
 when_hot: list[Callable[[], None]] = []
 
 
-def count(weight: int = 1) -> None:
+def count(weight: float = 1) -> None:
     """Note an operation that machine code would have done in less time."""
     uses = session.uses
     uses[0] += weight

@@ -10,11 +10,12 @@ calls its own methods and needs arrays of NumPy there.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from functools import update_wrapper, wraps
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,11 @@ def _drawing(kind: type, *others: str) -> Callable[[type], type]:
     return give
 
 
-_NUMPYS = (np.random.Generator, np.random.RandomState)
+_SEEDED = {
+    name: getattr(np.random, name)
+    for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+}
+_NUMPYS = (np.random.Generator, np.random.RandomState, *_SEEDED.values())
 
 
 class _Kind(ABCMeta):
@@ -176,8 +181,40 @@ def _restored(state: dict[str, Any]) -> RandomState:
     return made
 
 
+def _seeded(kind: type) -> type:
+    """NumPy's class, which its C code knows, for seeds and keys that are LazyArrays, too."""
+
+    @wraps(kind.__init__)  # type: ignore[misc]
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        lowered = {name: fallback.lower(value) for name, value in kwargs.items()}
+        kind.__init__(self, *map(fallback.lower, args), **lowered)  # type: ignore[misc]
+
+    names = {"__init__": __init__, "__module__": __name__, "__doc__": kind.__doc__}
+    return _Kind(kind.__name__, (kind,), names)
+
+
+MT19937, PCG64, PCG64DXSM, Philox, SFC64, SeedSequence = map(_seeded, _SEEDED.values())
+
+
 def default_rng(seed: Any = None) -> Generator:
     """A Generator of PCG64 from a seed; a generator that is given is used, its stream shared."""
     if isinstance(seed, Generator):
         return seed
     return Generator(np.random.default_rng(fallback.lower(seed)).bit_generator)
+
+
+class _Legacy(ModuleType):
+    """`numpy.random.mtrand`, where older programs find RandomState: our version of its names."""
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(np.random.mtrand, name)
+        is_public = getattr(np.random, name, None) is plain
+        return getattr(sys.modules["lazyfuse.random"], name) if is_public else plain
+
+    def __dir__(self) -> list[str]:
+        return dir(np.random.mtrand)
+
+
+mtrand = _Legacy("lazyfuse.random.mtrand", np.random.mtrand.__doc__)
+#: The generator behind the functions of the module.
+vars(mtrand)["_rand"] = RandomState._of_plain(np.random.mtrand._rand)

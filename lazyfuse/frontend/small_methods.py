@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.resizing import resize
 from lazyfuse.frontend.small import (
     KNOWN,
     LARGE,
@@ -43,6 +43,10 @@ from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
+
+#: What machine code saves (`rerecord.count`): 0.2 us of an element that is read or an attribute,
+#: 0.4 of a view.
+_READ, _VIEWED = 0.125, 0.25
 
 
 def binary(name: str, special: str, engine: Method, array: type) -> Method:
@@ -112,6 +116,7 @@ def in_place(name: str, special: str, engine: Method) -> Method:
         if theirs is None:
             return engine(self, other)
         heard(plain, host, theirs)
+        rerecord.count()
         return self
 
     return method
@@ -138,6 +143,7 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
             host = window(self, reach((self,), largest()))
         if host is None or host.dtype.kind not in "biufc":
             return engine(self)
+        rerecord.count()
         return made(plain(host), largest())  # these meet no condition
 
     return method
@@ -166,6 +172,7 @@ def method(name: str, engine: Method) -> Method:
                     return found
             return engine(self, *args, **kwargs)
         if is_short and not args and not kwargs:
+            rerecord.count()
             return _value(heard(plain, host))
         given = lowered(args, kwargs, host.size)
         rerecord.count(2)
@@ -195,7 +202,9 @@ def item(engine: Method) -> Method:
             return general(self, in_hand(key))
         found = host[key]
         if type(found) is not np.ndarray:
+            rerecord.count(_READ)
             return found
+        rerecord.count(_VIEWED)
         return small_array(found, self if self._owner is None else self._owner)
 
     return call
@@ -222,6 +231,7 @@ def set_item(engine: Method) -> Method:
             general(self, key, value)
             return
         heard(host.__setitem__, key, value)
+        rerecord.count()
 
     return call
 
@@ -234,27 +244,6 @@ def contains(engine: Method) -> Method:
     def call(self: Any, value: Any) -> Any:
         is_number = type(value) in SCALARS and self._host is not None
         return plain(self._host, value) if is_number else general(self, value)
-
-    return call
-
-
-def resize(engine: Method) -> Method:
-    """`x.resize(shape)`: NumPy resizes a copy, in whose memory the array is from then on; views
-    keep the memory that it had."""
-
-    def call(self: Any, *new_shape: Any, refcheck: Any = True) -> None:
-        host = self._host
-        if host is None:
-            engine(self, *new_shape, refcheck=refcheck)
-            return
-        operator.index(refcheck)
-        is_own = host.flags.owndata and host.flags.forc and self._owner is None
-        resized = host.copy(order="K") if is_own else host  # NumPy refuses, or it stays
-        call_as_user(resized.resize, *new_shape, refcheck=False)
-        if resized.size == host.size:
-            call_as_user(host.resize, *new_shape, refcheck=False)
-        else:
-            self._host = resized
 
     return call
 
@@ -319,6 +308,7 @@ def attribute(name: str, engine: property, *, wrapped: bool = False) -> property
         if host is None:
             return engine.fget(self)  # type: ignore[misc]  # every property here can be read
         value = getattr(host, name)
+        rerecord.count(_VIEWED if wrapped else _READ)
         if not wrapped:
             return value
         if value.base is host:

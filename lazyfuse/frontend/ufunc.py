@@ -47,8 +47,8 @@ from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
 from lazyfuse.runtime.heard import heard
 
-#: What machine code saves of a call on numbers (`rerecord.count`).
-_OF_NUMBERS = 1
+#: What machine code saves of a call on numbers, and into a small array (`rerecord.count`).
+_OF_NUMBERS, _OF_SMALL = 1, 5
 
 
 class _Short(NamedTuple):
@@ -221,6 +221,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is small.LARGE:
             found = self._on_parts(args, kwargs)
+        else:
+            count(_OF_SMALL)
         if found is not small.LARGE:
             return found
         if kwargs or len(args) != self._ufunc.nin or self._ufunc.nout > 1:

@@ -1,7 +1,8 @@
 """Numbers that are written into computed memory of the engine, as LLVM text; see `methods.py`.
 
 A number that the dtype holds as it is needs no NumPy: a Python float or a float64 in float64, an
-integer in int64 that fits, or in float64 that is finite, a bool in bool.
+integer in int64 that fits, or in float64 that is finite, a bool in bool; of one element also a
+float in float32 and an integer in a narrow one, where they fit.
 """
 
 from __future__ import annotations
@@ -167,6 +168,87 @@ no:
   ret i1 false
 }
 
+; the same for singles and integers of less than eight bytes: a number that becomes one without a
+; floating point condition, or one that fits
+define internal i1 @encoded_narrow(ptr %code, ptr %value, ptr %bits) {
+  %letter = call i32 @PyUnicode_ReadChar(ptr %code, i64 0)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %is_less = icmp ult i64 %bytes, 8
+  %is_int = call i1 @is(ptr %value, i64 T_INT)
+  br i1 %is_less, label %choose, label %no
+choose:
+  %unused = sub i64 8, %bytes
+  %gap = shl i64 %unused, 3
+  switch i32 %letter, label %no [ i32 102, label %single  i32 105, label %integer
+                                  i32 117, label %integer ]
+single:
+  %is_four = icmp eq i64 %bytes, 4
+  br i1 %is_four, label %real, label %no
+real:
+  %is_single = call i1 @is(ptr %value, i64 T_NUMPYS_FLOAT)
+  br i1 %is_single, label %as_it_is, label %wide
+as_it_is:
+  %word = get i32 %value[2]
+  %word_bits = zext i32 %word to i64
+  store i64 %word_bits, ptr %bits
+  ret i1 true
+wide:
+  %is_float = call i1 @is(ptr %value, i64 T_FLOAT)
+  %is_strong = call i1 @is(ptr %value, i64 T_STRONG)
+  %is_real = or i1 %is_float, %is_strong
+  br i1 %is_real, label %held, label %number
+held:
+  %held_number = get double %value[2]
+  br label %range
+number:
+  br i1 %is_int, label %convert, label %no
+convert:
+  %converted = call double @PyLong_AsDouble(ptr %value)
+  %overflow = call ptr @PyErr_Occurred()
+  %has_double = icmp eq ptr %overflow, null
+  br i1 %has_double, label %range, label %clear
+range:
+  %number_value = phi double [ %held_number, %held ], [ %converted, %convert ]
+  %size = call double @llvm.fabs.f64(double %number_value)
+  %is_normal = fcmp oge double %size, 0x3810000000000000
+  %is_finite = fcmp ole double %size, 0x47EFFFFFE0000000
+  %is_zero = fcmp oeq double %size, 0.0
+  %is_inside = and i1 %is_normal, %is_finite
+  %is_held = or i1 %is_inside, %is_zero
+  br i1 %is_held, label %rounded, label %no
+rounded:
+  %narrow = fptrunc double %number_value to float
+  %narrow_word = bitcast float %narrow to i32
+  %narrow_bits = zext i32 %narrow_word to i64
+  store i64 %narrow_bits, ptr %bits
+  ret i1 true
+integer:
+  %is_long = call i1 @is(ptr %value, i64 T_INT_LONG)
+  %is_short = call i1 @is(ptr %value, i64 T_NUMPYS_INT)
+  %is_numpys = or i1 %is_long, %is_short
+  %is_whole = or i1 %is_int, %is_numpys
+  br i1 %is_whole, label %whole, label %no
+whole:
+  %long = call i64 @PyLong_AsLongLong(ptr %value)
+  store i64 %long, ptr %bits
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %fits, label %clear
+fits:
+  %high = shl i64 %long, %gap
+  %signed = ashr i64 %high, %gap
+  %unsigned = lshr i64 %high, %gap
+  %has_sign = icmp eq i32 %letter, 105
+  %back = select i1 %has_sign, i64 %signed, i64 %unsigned
+  %is_same = icmp eq i64 %back, %long
+  ret i1 %is_same
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret i1 false
+}
+
 ; whether an object is a float, an int or a complex number that singles do not hold: Python is
 ; asked for those, since NumPy says so before it writes anything
 define internal i1 @is_beyond_singles(ptr %object) {
@@ -256,7 +338,10 @@ define internal i1 @set_number(ptr %self, ptr %key, ptr %value) {
   %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
   %kind = call i32 @number_kind(ptr %code)
   %is_held = call i1 @encoded(i32 %kind, ptr %value, ptr %bits)
-  br i1 %is_held, label %find, label %no
+  br i1 %is_held, label %find, label %narrower
+narrower:
+  %is_narrow = call i1 @encoded_narrow(ptr %code, ptr %value, ptr %bits)
+  br i1 %is_narrow, label %find, label %no
 find:
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %offset = call i64 @element_offset(ptr %layout, ptr %key)
@@ -274,10 +359,18 @@ place:
   br i1 %stays, label %write, label %no
 write:
   %word = load i64, ptr %bits
-  %is_wide = icmp eq i64 %bytes, 8
-  br i1 %is_wide, label %wide, label %narrow
+  switch i64 %bytes, label %narrow [ i64 8, label %wide  i64 4, label %half
+                                     i64 2, label %quarter ]
 wide:
   store i64 %word, ptr %at, align 1
+  ret i1 true
+half:
+  %half_word = trunc i64 %word to i32
+  store i32 %half_word, ptr %at, align 1
+  ret i1 true
+quarter:
+  %quarter_word = trunc i64 %word to i16
+  store i16 %quarter_word, ptr %at, align 1
   ret i1 true
 narrow:
   %byte = trunc i64 %word to i8
