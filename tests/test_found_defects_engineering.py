@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import pickle
 import warnings
 from typing import Any
 
@@ -81,3 +83,57 @@ def test_base_of_an_array_in_anothers_memory() -> None:
     """An array that is made in the memory of another, small one has that as its base."""
     with lf.options(eager_size=8192):
         assert _views_in_memory(host, host.zeros(5)) == _views_in_memory(lf, lf.zeros(5))
+
+
+#: Methods that a class derived from ndarray asks of that, and their arguments.
+ASKED: dict[str, tuple[Any, ...]] = {
+    "__getitem__": (1,), "__setitem__": (0, 4.0), "sum": (), "view": (), "__add__": (1.0,),
+    "__iadd__": (1.0,), "__eq__": (2.0,), "__repr__": (), "__reduce__": (), "copy": (),
+    "__len__": (), "reshape": (3, 1), "astype": ("i4",), "__array_finalize__": (None,),
+    "__array_wrap__": (host.zeros(3),), "tolist": (), "__neg__": (), "dot": (host.ones(3),),
+}  # fmt: skip
+
+
+def _asked(np: Any, name: str) -> Any:
+    class Own(np.ndarray):  # type: ignore[name-defined, misc]  # either module's
+        pass
+
+    values = np.array([1.0, 2.0, 3.0])
+    results = []
+    for array in (values.view(Own), host.array([1.0, 2.0, 3.0])):
+        found = getattr(np.ndarray, name)(array, *ASKED[name])
+        results += [type(found).__name__, repr(found), repr(array)]
+    return results
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_methods_asked_of_the_class(name: str, way: str) -> None:
+    """`np.ndarray.method(self)` in a class derived from ndarray, and for arrays of NumPy's, is
+    NumPy's; ours looked for parts that these do not have, or was missing."""
+    assert _asked(lf, name) == _asked(host, name)
+
+
+def test_methods_asked_of_the_class_for_ours(way: str) -> None:
+    """They are methods of our arrays, too, the same ones each time, with names and signatures."""
+    x = lf.arange(100_000.0)
+    assert lf.ndarray.sum(x) == x.sum() and lf.ndarray.__getitem__(x, 3) == 3.0
+    assert lf.ndarray.sum is lf.ndarray.sum and lf.ndarray.sum.__name__ == "sum"
+    assert inspect.signature(lf.ndarray.sum) == inspect.signature(host.ndarray.sum)
+    assert pickle.loads(pickle.dumps(lf.ndarray.sum)) is lf.ndarray.sum
+    assert not hasattr(x, "__array_wrap__") and not hasattr(x, "__setstate__")
+
+
+def _masked_rows(np: Any) -> list[Any]:
+    class Own(np.ndarray):  # type: ignore[name-defined, misc]  # either module's
+        pass
+
+    rows = np.zeros((0, 3)).view(Own)
+    mask = np.zeros((0, 3), bool)
+    rows[mask] = np.zeros(0)
+    rows[mask, ...] = np.zeros(0)
+    return [rows[mask].shape, rows[mask, ...].shape, type(rows[mask]).__name__]
+
+
+def test_empty_masks_of_derived_classes() -> None:
+    """An empty mask picks nothing; NumPy takes what is empty and not its own for positions."""
+    assert _masked_rows(lf) == _masked_rows(host)
