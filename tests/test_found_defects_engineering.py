@@ -40,7 +40,8 @@ def test_old_names_of_modules() -> None:
         assert found.fromarrays is host.rec.fromarrays
     assert lf.core is host.core and found is importlib.import_module("numpy.core.records")
     assert type(clip(lf.arange(100_000.0), 1.0, 2.0)) is lf.LazyArray
-    assert lf.f2py is host.f2py
+    assert lf.f2py is host.f2py and lf._core is host._core
+    assert importlib.import_module("lazyfuse._core.umath") is host._core.umath
 
 
 @pytest.mark.cpu("addresses")
@@ -137,3 +138,14 @@ def _masked_rows(np: Any) -> list[Any]:
 def test_empty_masks_of_derived_classes() -> None:
     """An empty mask picks nothing; NumPy takes what is empty and not its own for positions."""
     assert _masked_rows(lf) == _masked_rows(host)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "any"])
+def test_no_value(name: str) -> None:
+    """What other libraries give for an argument that is not given is here; a package of units was
+    not imported without it."""
+    nothing = lf._NoValue
+    assert nothing is host._NoValue
+    x = lf.arange(12.0).reshape(3, 4)
+    given = getattr(lf, name)(x, axis=0, keepdims=nothing, where=nothing)
+    assert given.tolist() == getattr(lf, name)(x, axis=0).tolist()
