@@ -149,3 +149,30 @@ def test_no_value(name: str) -> None:
     x = lf.arange(12.0).reshape(3, 4)
     given = getattr(lf, name)(x, axis=0, keepdims=nothing, where=nothing)
     assert given.tolist() == getattr(lf, name)(x, axis=0).tolist()
+
+
+def _array_likes(np: Any) -> list[Any]:
+    class Like:
+        def __init__(self, value: Any) -> None:
+            self.value = np.asarray(value)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return self.value
+
+    many, one = Like([1.0, 2.0]), Like(3.0)
+    x, y = np.ones(3), np.ones(3)
+    x.put([0, 1], many)
+    np.put(y, [0, 1], many)
+    z = np.ones(2)
+    z[:] = many
+    objects = np.array([one, [1]][:1], dtype=object)
+    made = [np.array([many, many]), np.asarray(([many], [[3, 4]])), np.full((2, 2), many)]
+    return [repr(each) for each in (*made, np.sum([many, many]), x, y, z)] + [objects[0] is one]
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+def test_objects_that_stand_for_arrays(eager_size: int) -> None:
+    """Objects whose `__array__` gives an array of ours, as quantities do, may be in lists, and are
+    written; NumPy refused them."""
+    with lf.options(eager_size=eager_size):
+        assert _array_likes(lf) == _array_likes(host)
