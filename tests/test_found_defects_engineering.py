@@ -160,10 +160,15 @@ def _array_likes(np: Any) -> list[Any]:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
             return self.value
 
+    class Quantity(Like):
+        def __array_function__(self, *args: Any) -> Any:
+            return NotImplemented
+
     many, one = Like([1.0, 2.0]), Like(3.0)
     x, y = np.ones(3), np.ones(3)
     x.put([0, 1], many)
     np.put(y, [0, 1], many)
+    x.put(2, Quantity(5.0))
     z = np.ones(2)
     z[:] = many
     objects = np.array([one, [1]][:1], dtype=object)

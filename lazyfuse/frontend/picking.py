@@ -244,6 +244,8 @@ def _change(name: str, array: Any, *rest: Any) -> None:
         return
     if name != "place":
         array._check_writeable(f"{name}: output array")
+    if name == "put":
+        function = np.ndarray.put  # which asks no other library
     mutate(array, lambda values: fallback.called(function, [values, *values_in(rest)], {}))
 
 
