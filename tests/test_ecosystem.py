@@ -253,6 +253,17 @@ def test_scikit_learn() -> None:
         assert is_lazy(PCA(2, svd_solver="full").fit_transform(pending(GRID)))
 
 
+@pytest.mark.parametrize("eager_size", [0, 8192])
+def test_pillow(eager_size: int) -> None:
+    """A picture of an array, also of one whose rows are read backwards, and of one channel."""
+    Image = pytest.importorskip("PIL.Image")
+    values = host.arange(27, dtype=host.uint8).reshape(3, 3, 3)
+    with lf.options(eager_size=eager_size):
+        for made in (lambda x: x, lambda x: x[:, ::-1] // 2, lambda x: x[..., 0]):
+            picture = Image.fromarray(made(pending(values)))
+            assert host.array_equal(host.asarray(picture), made(values))
+
+
 def test_matplotlib() -> None:
     """Lines, histograms, bars, images and scatters, each computing once."""
     matplotlib = pytest.importorskip("matplotlib")

@@ -48,7 +48,7 @@ def test_nothing_is_loaded_twice() -> None:
     assert host.ma.__name__ == "numpy.ma"
 
 
-@pytest.mark.parametrize("name", ["nothing", "ma.nothing", "lib.nothing", "core"])
+@pytest.mark.parametrize("name", ["nothing", "ma.nothing", "lib.nothing", "core.nothing"])
 def test_what_is_not_there(name: str) -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module(f"lazyfuse.{name}")

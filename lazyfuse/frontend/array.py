@@ -40,6 +40,7 @@ from lazyfuse.frontend import (
     walking,
 )
 from lazyfuse.frontend.beside import unless_same
+from lazyfuse.frontend.derived import Derived, attribute
 from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import FlatIterator, set_flat
 from lazyfuse.frontend.handle import Handle
@@ -151,6 +152,7 @@ class ArrayInterface(Handle):
     __dlpack__ = exchange.dlpack
     __dlpack_device__ = exchange.dlpack_device
     __cuda_array_interface__ = property(exchange.cuda_array_interface)
+    __array_interface__ = property(exchange.array_interface)
     __arrow_array__ = exchange.arrow_array
     __arrow_c_array__ = property(exchange.arrow_c_array)
     __dask_tokenize__ = exchange.dask_tokenize
@@ -293,31 +295,13 @@ class ArrayType(ABCMeta):
             return type(name, real, namespace, **options)
         return super().__new__(cls, name, bases, namespace)
 
+    __getattribute__ = attribute
+
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance) is cls or isinstance(instance, np.ndarray)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return subclass is cls or issubclass(subclass, np.ndarray)
-
-
-class Derived(np.ndarray):
-    """The base of classes that a program derives from `lazyfuse.ndarray`: NumPy's ndarray, that
-    knows what the program means by it."""
-
-    __slots__ = ()
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """As NumPy's, of arrays of lazyfuse, too. Aliasing: as `frombuffer`."""
-        return buffers.derived(cls, args, kwargs)
-
-    def view(self, *args: Any, **kwargs: Any) -> Any:
-        """As NumPy's; `view(lazyfuse.ndarray)` is of NumPy's class."""
-        given = [_numpys(value) for value in args]
-        return super().view(*given, **{name: _numpys(kwargs[name]) for name in kwargs})
-
-
-def _numpys(kind: Any) -> Any:
-    return np.ndarray if isinstance(kind, ArrayType) else kind
 
 
 class LazyArray(ArrayInterface, metaclass=ArrayType):

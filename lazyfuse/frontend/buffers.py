@@ -23,7 +23,10 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     `frombuffer`."""
     if buffer is None and strides is None:
         return empty(shape, dtype, "F" if order_letter(order) == "F" else "C")
-    return _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
+    made = _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
+    if isinstance(buffer, Handle) and buffer._host is not None and isinstance(made, Handle):
+        made._owner = buffer if buffer._owner is None else buffer._owner
+    return made
 
 
 def derived(kind: type, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
+from lazyfuse.frontend import array_likes
 from lazyfuse.frontend.handle import Handle, new, small_array, view
 from lazyfuse.frontend.references import is_alone
 from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
@@ -146,16 +147,15 @@ def plain(value: Any, dtype: Any = None) -> np.ndarray:
 
 
 def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
-    """`np.array(value, ...)`, which may also be an object whose `__array__` gives a LazyArray."""
+    """`np.array(value, ...)`; objects whose `__array__` gives a LazyArray may be in it."""
     try:
         if dtype is not None and not isinstance(value, np.ndarray):
             return call_as_user(np.array, value, dtype, **options)  # type: ignore[no-any-return]
         return np.array(value, dtype, **options)
-    except ValueError:
-        made = value.__array__() if hasattr(type(value), "__array__") else None
-        if not isinstance(made, Handle):
+    except ValueError as error:
+        if not array_likes.is_refusal(error):
             raise
-    return np.array(made, dtype, **options)
+    return array_likes.array(value, dtype, options)
 
 
 def is_subclass(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, methods
+from lazyfuse.frontend import array_likes, fallback, methods
 from lazyfuse.frontend.convert import (
     ForeignError,
     adopted,
@@ -247,6 +247,7 @@ def empty(
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *,
          device: str | None = None, like: Any = None) -> Any:  # fmt: skip
     """An array of one value, or of `fill_value` broadcast to the shape."""
+    fill_value = array_likes.taken(fill_value)
     kind = _code_of(np.asarray(fill_value).dtype if dtype is None else dtype)
     if np.ndim(fill_value) == 0:
         return _filled(shape, _converted(fill_value, kind), kind, order, device)

@@ -7,9 +7,10 @@ computes it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from dis import opmap
 from importlib.util import find_spec
+from sys import _getframe
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -41,7 +42,7 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
     Aliasing: as `numpy.asarray(x)`. Raises: BufferError for writable memory where that is
     read-only, and for arrays on a GPU.
     """
-    if flags == _FULL_RO and _NAMES.isdisjoint(sys._getframe(1).f_code.co_names):
+    if flags == _FULL_RO and _NAMES.isdisjoint(_getframe(1).f_code.co_names):
         raise BufferError("use numpy.asarray(x)")
     if self._storage.device.startswith("cuda:"):
         raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
@@ -60,13 +61,38 @@ def ctypes(self: Any) -> Any:
     """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; through the pointer
     of a small array both write, nobody may through that of others. That of an array on a GPU is
     an address in a copy on the host, which stays until the array is written or gone."""
+    return _in_place(self).ctypes
+
+
+def array_interface(self: Any) -> dict[str, Any]:
+    """`x.__array_interface__`, for code that says just that, as Pillow's does. NumPy, which asks
+    for it before it asks for `__array__` and would keep an address in memory that another version
+    takes the place of, gets none; nor does who asks whether there is one, for it may be computed.
+
+    There are always strides: Pillow wants a buffer where there are none. Aliasing: as `ctypes`.
+    Raises: AttributeError.
+    """
+    asking = _getframe(1)
+    code = asking.f_code
+    if _INTERFACE not in code.co_names or code.co_code[asking.f_lasti] != _LOAD_ATTR:
+        raise AttributeError  # without words, for NumPy asks often
+    values = _in_place(self)
+    return {**values.__array_interface__, "strides": values.strides}
+
+
+_INTERFACE = "__array_interface__"
+_LOAD_ATTR = opmap["LOAD_ATTR"]
+
+
+def _in_place(self: Any) -> np.ndarray:
+    """The finished values in the memory whose address is asked for."""
     if self._host is None and self._storage.device != "cpu":
-        return _host_copy(self).ctypes
+        return _host_copy(self)
     alias = as_numpys(self)
     if self._host is not None and id(self) not in _addressed:
         _addressed[id(self)] = alias  # with which nothing is put off that reads the memory
         finalize(self, _addressed.pop, id(self)).atexit = False
-    return alias.ctypes
+    return alias
 
 
 #: Views of small arrays whose addresses were given away, by the identity of the array.

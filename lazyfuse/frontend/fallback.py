@@ -20,6 +20,7 @@ import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
+from lazyfuse.frontend import array_likes
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
 from lazyfuse.frontend.export import around, as_numpys
@@ -196,10 +197,10 @@ def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     try:
         return call_as_user(function, *args, **kwargs)
     except ValueError as error:
-        if "__array__ method not producing" not in str(error):
+        if not array_likes.is_refusal(error):
             raise
-    made = {key: _as_array(value) for key, value in kwargs.items()}
-    return call_as_user(function, *map(_as_array, args), **made)
+    made = {key: array_likes.taken(value) for key, value in kwargs.items()}
+    return call_as_user(function, *map(array_likes.taken, args), **made)
 
 
 def writes_first(function: Callable[..., Any]) -> bool:
@@ -277,18 +278,6 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
         lowered = {key: lower(item, numpys) for key, item in value.items()}
         return value if all(lowered[key] is value[key] for key in lowered) else lowered
     return value
-
-
-def _as_array(value: Any) -> Any:
-    """What an object's `__array__` gives, where that is one of ours, which NumPy does not take; of
-    a list or a tuple, one with what its items give."""
-    if type(value) in (list, tuple):
-        return type(value)(map(_as_array, value))
-    is_known = isinstance(value, Handle | np.ndarray | np.generic)
-    if is_known or not hasattr(type(value), "__array__"):
-        return value
-    made = value.__array__()
-    return lower(made) if isinstance(made, Handle) else value
 
 
 def _arrays(values: Any) -> list[np.ndarray]:

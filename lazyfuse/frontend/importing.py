@@ -17,7 +17,8 @@ from lazyfuse.frontend import namespace
 #: The package, and NumPy's modules that have no file here.
 _PACKAGE = __name__.partition(".")[0]
 _MODULES = frozenset(
-    "char ctypeslib dtypes exceptions lib ma matlib polynomial rec strings typing version".split()
+    "_core char core ctypeslib dtypes exceptions f2py lib ma matlib polynomial rec strings typing "
+    "version".split()
 )
 
 
@@ -34,6 +35,8 @@ class _Found:
 
 def _module(path: Sequence[str]) -> ModuleType:
     """The module at a path of names. Raises: ModuleNotFoundError."""
+    if path[0] in ("core", "_core"):  # attributes of the old ones warn
+        return importlib.import_module(f"numpy.{'.'.join(path)}")
     found = namespace.lookup(path[0])
     for number, name in enumerate(path[1:], 2):
         part = getattr(found, name, None)

@@ -166,6 +166,10 @@ _SAME = frozenset(
 #: Functions that may be told to use their operand's memory.
 _OVERWRITING = frozenset(("nanmedian", "nanpercentile", "nanquantile"))
 
+#: Private names that are NumPy's: what other libraries give for an argument that is not given, and
+#: where their old names of modules are now.
+_PRIVATE = ("_NoValue", "_core")
+
 #: NumPy's second names.
 _ALIASES = {
     "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
@@ -314,7 +318,7 @@ def lookup(name: str) -> Any:
     Raises: AttributeError for names that NumPy does not have either."""
     if name in (*SUBMODULES, "testing"):
         return importlib.import_module(f"lazyfuse.{name}")
-    if name not in NATIVE and (name.startswith("_") or name in ("core", "f2py")):
+    if name not in NATIVE and name.startswith("_") and name not in _PRIVATE:
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
     # of what NumPy gives when it is asked for, it has something to say, each time
     return _kept(name) if name in NATIVE or name in vars(np) else _found(name)
@@ -462,7 +466,7 @@ class Outside:
 
 def numpy_names() -> list[str]:
     """The names of NumPy that are names here."""
-    return sorted({*NATIVE, *np.__all__} - {"core", "f2py"})
+    return sorted({*NATIVE, *np.__all__} - {"core", "f2py"})  # long to import, and old
 
 
 def names() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from types import FunctionType
 
 import numpy as np
@@ -19,6 +20,6 @@ def name_methods(kind: type, interface: type) -> None:
 def sign(kind: type, numpys: type) -> None:
     """Give methods the signatures of those that NumPy's class has, read when asked for."""
     for name, value in vars(numpys).items():
-        own = getattr(kind, name, None)
+        own = getattr_static(kind, name, None)
         if isinstance(own, FunctionType) and getattr(value, "__text_signature__", None):
             own.__wrapped__ = value  # type: ignore[attr-defined]  # functions take attributes

@@ -244,7 +244,9 @@ def _change(name: str, array: Any, *rest: Any) -> None:
         return
     if name != "place":
         array._check_writeable(f"{name}: output array")
-    mutate(array, lambda values: call_as_user(function, values, *values_in(rest)))
+    if name == "put":
+        function = np.ndarray.put  # which asks no other library
+    mutate(array, lambda values: fallback.called(function, [values, *values_in(rest)], {}))
 
 
 def at(ufunc: np.ufunc, array: Any, indices: Any, *values: Any) -> None:

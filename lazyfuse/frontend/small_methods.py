@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import rerecord
+from lazyfuse.frontend import fallback, rerecord
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.dots import is_matmul
-from lazyfuse.frontend.fallback import lower as forced
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
@@ -182,7 +181,7 @@ def method(name: str, engine: Method) -> Method:
                 return found
             return answer(lift(found, (self, *given.arrays)), kwargs)
         if writes:
-            call_as_user(plain, host, *forced(list(args)), **forced(kwargs))
+            fallback.called(plain, [host, *fallback.lower(list(args))], fallback.lower(kwargs))
             return None
         return engine(self, *args, **kwargs)
 

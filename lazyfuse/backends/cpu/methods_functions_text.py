@@ -148,7 +148,7 @@ slow:
 }
 
 ; an elementwise ufunc of NumPy's that was called on arrays of ours: the one of ours, on operands
-; that override nothing
+; that override nothing; and `matrix @ self` of a matrix of NumPy's
 define ptr @lf_array_ufunc(ptr %self, ptr %args, i64 %count, ptr %names) {
   %has_words = icmp ne ptr %names, null
   %inputs = sub i64 %count, 2
@@ -169,7 +169,23 @@ find:
   %ufuncs = call ptr @object(i64 T_UFUNCS)
   %own = call ptr @PyDict_GetItem(ptr %ufuncs, ptr %ufunc)
   %is_unknown = icmp eq ptr %own, null
-  br i1 %is_unknown, label %slow, label %next
+  br i1 %is_unknown, label %product, label %next
+product:
+  %matmul = call ptr @object(i64 T_MATMUL)
+  %is_matmul = icmp eq ptr %ufunc, %matmul
+  %are_two = icmp eq i64 %inputs, 2
+  %is_product = and i1 %is_matmul, %are_two
+  br i1 %is_product, label %factors, label %slow
+factors:
+  %left = get ptr %args[2]
+  %right = get ptr %args[3]
+  %is_numpys = call i1 @is(ptr %left, i64 T_NDARRAY)
+  %is_ours = icmp eq ptr %right, %self
+  %is_reflected = and i1 %is_numpys, %is_ours
+  br i1 %is_reflected, label %reflected, label %slow
+reflected:
+  %multiplied = call ptr @lf_rmatmul(ptr %self, ptr %left)
+  ret ptr %multiplied
 next:
   %i = phi i64 [ 2, %find ], [ %after, %keep ]
   %is_over = icmp sge i64 %i, %count
