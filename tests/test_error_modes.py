@@ -428,7 +428,7 @@ def test_conversions_in_writes_warn_at_the_users_line(eager_size: int) -> None:
             lambda np, a, x: x.flat.__setitem__(slice(None), a),
             lambda np, a, x: x.fill(a[0]),
             lambda np, a, x: np.copyto(x, a, casting="unsafe"),
-            lambda np, a, x: np.put(x, [1], a),
+            lambda np, a, x: x.put([1], a),
             lambda np, a, x: np.add(a, 1, out=x, casting="unsafe"),
             lambda np, a, x: (x.__setitem__(1, 1e300), x.__setitem__(slice(2), 1e300)),
             lambda np, a, x: x.__setitem__(1, host.complex64(1)),
@@ -439,6 +439,9 @@ def test_conversions_in_writes_warn_at_the_users_line(eager_size: int) -> None:
                 except OverflowError:
                     continue
                 check_warnings(put, complex_ones, host.zeros(3, dtype))
+        check_warnings(  # of NumPy's own line there
+            lambda np, a, x: np.put(x, [1], a), complex_ones, host.zeros(3), lines=False
+        )
 
 
 # ---- small arrays
