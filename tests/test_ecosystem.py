@@ -52,6 +52,33 @@ def test_pandas_takes_arrays() -> None:
     assert frame[host.asarray(x > 3)].shape == (5, 3)
 
 
+@pytest.mark.parametrize("size", [5, 200_000])
+def test_masks_of_pandas(size: int) -> None:
+    """They were taken for labels."""
+    pd = pytest.importorskip("pandas")
+    values = host.arange(float(size)) % 7
+
+    def program(np: object, x: object) -> list[object]:
+        frame = pd.DataFrame({"a": values, "b": values * 2})
+        mask = x > 3
+        found = [frame[mask], frame.loc[mask], frame.loc[~mask, "a"], frame["a"][mask]]
+        found += [frame["a"].loc[mask], frame["a"].iloc[mask], frame.iloc[mask]]
+        frame[mask] = 0.5
+        frame.loc[x > 5, "b"] = -1.0
+        series = pd.Series(values)
+        series[mask] = 9.0
+        return [*found, frame, series]
+
+    wanted = program(host, values)
+    given = program(lf, lf.asarray(values) + 0.0)
+    for one, other in zip(given, wanted, strict=True):
+        assert type(one) is type(other) and one.equals(other)
+    mask = lf.asarray(values) > 3
+    assert mask.__class__ is type(mask) and not isinstance(mask, host.ndarray)
+    with pytest.raises((ValueError, IndexError)):
+        pd.DataFrame({"a": values})[mask[1:]]
+
+
 def test_pandas_keeps_its_types() -> None:
     """Arithmetic and ufuncs with a Series give a Series, from either side."""
     pd = pytest.importorskip("pandas")

@@ -314,6 +314,7 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
     """
 
     __slots__ = ()
+    __class__ = property(exchange.class_of)  # see there
     __hash__ = None  # type: ignore[assignment]  # as ndarray: mutable, and == is elementwise
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -30,6 +30,14 @@ from lazyfuse.runtime import engine, gpu_arrays, session
 _WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
 #: What takes any kind of buffer, by name.
 _NAMES = frozenset(("memoryview", "PickleBuffer"))
+#: The functions of pandas, each with its module, that ask whether a key is a mask.
+_OF_MASKS = frozenset(
+    (
+        ("is_bool_indexer", "pandas.core.common"),
+        ("__setitem__", "pandas.core.frame"),
+        ("is_array_like_deprecate_non_pandas", "pandas.core.dtypes.common"),
+    )
+)
 
 
 def buffer(self: Any, flags: int = 0) -> memoryview:
@@ -62,6 +70,14 @@ def ctypes(self: Any) -> Any:
     of a small array both write, nobody may through that of others. That of an array on a GPU is
     an address in a copy on the host, which stays until the array is written or gone."""
     return _in_place(self).ctypes
+
+
+def class_of(self: Any) -> type:
+    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask: arrays of
+    other types are lists of labels there. What it does then is to read the values."""
+    frame = _getframe(1)
+    asks = frame.f_code.co_name, frame.f_globals.get("__name__")
+    return np.ndarray if asks in _OF_MASKS else type(self)
 
 
 def array_interface(self: Any) -> dict[str, Any]:
