@@ -26,7 +26,7 @@ pytestmark = pytest.mark.benchmark(timer=CLOCK.read)
 
 
 def cases(settings: Settings) -> list[Case]:
-    """The standard workloads at one size; some over little data as well."""
+    """The standard workloads at one size; some over little data as well, and long loops."""
     if settings.quick:
         return []
     large = [
@@ -42,7 +42,13 @@ def cases(settings: Settings) -> list[Case]:
         for case in race_of(workload, ONCE_SIZE, settings.entrants(workload))
         if case.entrant.peer in OWN
     ]
-    return large + once
+    loops = [
+        case
+        for workload in settings.chosen("turns")
+        for case in race_of(workload, ONCE_SIZE, settings.entrants(workload))
+        if case.entrant.peer in OWN
+    ]
+    return large + once + loops
 
 
 def compared(peer: str) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def test_the_suite_runs(tmp_path: Path) -> None:
 def test_programs_agree_with_numpy(family: str) -> None:
     """Every measured program gives NumPy's results. Programs of many steps on a few numbers would
     be one huge kernel: these are small arrays, as they are by default."""
-    steps = family in ("everyday", "algorithms", "loops")
+    steps = family in ("everyday", "algorithms", "loops", "turns")
     with oracle.options(eager_size=FEW if steps else 0):
         _check_all(family)
 

@@ -22,6 +22,7 @@ from perf.workloads import (
     standard,
     tables,
     trading,
+    turns,
     ufuncs,
 )
 from perf.workloads.base import Data, Program, Workload, as_tuple, error, ideal_bytes, normals
@@ -47,6 +48,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "everyday": everyday.WORKLOADS,
     "algorithms": algorithms.WORKLOADS,
     "loops": loops.WORKLOADS,
+    "turns": turns.WORKLOADS,
     "calls": calls.WORKLOADS,
     "ufuncs": ufuncs.WORKLOADS,
     "overhead": overhead.WORKLOADS,
