@@ -156,6 +156,14 @@ def test_places_are_forgotten() -> None:
     assert not turns._turns and not turns._met and turns.DEPTH == [turns.FEWEST]
 
 
+def test_code_is_known_by_its_identity() -> None:
+    """To look for it by what it says takes longer than an operation: all its instructions are."""
+    codes = [compile("for _ in range(40): x = x + 1.0", "twice", "exec") for _ in range(2)]
+    for code in codes:
+        exec(code, {"x": row()})
+    assert {place[0] for place in turns._turns} == {id(code) for code in codes}
+
+
 def test_steps_are_not_walked_in_groups_that_they_do_not_join(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
