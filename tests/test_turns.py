@@ -248,6 +248,28 @@ def test_others_are_left_pending() -> None:
     assert lf.stats().kernels_launched
 
 
+def test_there_is_no_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays that nobody had asked for were computed with a loop, and the loop ended."""
+    run = engine._run
+
+    def limited(pending: Any, device: str) -> Any:
+        if len(pending.outputs) > 8:
+            raise MemoryError
+        return run(pending, device)
+
+    monkeypatch.setattr(engine, "_run", limited)
+    x = row() * 2.0 + 1.0
+    others = [x + float(number) for number in range(20)]
+    for _ in range(40):
+        x = x * 0.5 + 1.0
+    wanted = host.linspace(0.5, 2.0, SIZE) * 2.0 + 1.0
+    for number, other in enumerate(others):
+        same(other, wanted + float(number))
+    for _ in range(40):
+        wanted = wanted * 0.5 + 1.0
+    same(x, wanted)
+
+
 # ---- what is recorded in vain
 
 
