@@ -15,7 +15,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place cuts nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, met, turns  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, met, session, turns  # noqa: E402 - likewise
 from lazyfuse.schedule import fusion  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -239,10 +239,8 @@ def test_others_are_left_pending() -> None:
     thread = threading.Thread(target=lambda: theirs.append((row() + 1.0) * 2.0))
     thread.start()
     thread.join()
-    for _ in range(40):
-        x = x * 0.5 + 1.0
     x = x + theirs[0]
-    for _ in range(40):
+    for _ in range(15):  # while they are still among the last ones
         x = x * 0.5 + 1.0
     assert other._storage.node.buffer is None and theirs[0]._storage.node.buffer is None
     assert lf.stats().kernels_launched
@@ -317,6 +315,21 @@ def test_what_is_recorded_in_vain_is_computed_at_once_again(
         same(each, wanted)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_the_next_operation_is_computed_once_that_is_asked_for(*, native: bool) -> None:
+    """And those behind it are not."""
+    if native:
+        native_methods.make_native(lf.LazyArray)
+    for is_asked in (False, True, False):  # machine code knows the operations at the second
+        x = row() * 2.0
+        if is_asked:
+            turns.compute_soon()
+        y = x + 1.0
+        z = (y - 3.0) * 0.5
+        assert (y._storage.node.buffer is not None) == is_asked
+        assert z._storage.node.buffer is None
+
+
 def test_what_comes_again_is_recorded() -> None:
     """A loop without a class whose turns are one structure is planned, and fused from then on."""
 
@@ -332,3 +345,14 @@ def test_what_comes_again_is_recorded() -> None:
             lf.materialize(program(x))
     assert lf.stats().kernels_launched > 500
     assert lf.stats().cold_runs <= 2  # the first turns, and the last ones
+
+
+def test_structures_that_come_again_are_not_in_vain() -> None:
+    """However many there are: only those without a class that come once each are."""
+    with lf.options(cold_size=100_000):
+        for size in range(20, 20 + 2 * met._MOST_ONCE):
+            x = lf.asarray(host.ones((6, 5, 4, 3, size)))
+            for _ in range(2):
+                lf.materialize((x * 0.5 + x[::-1]) * 0.5)
+    families = [*session.families.values()]
+    assert families and all(each.vain < met._MOST_VAIN for each in families)
