@@ -17,27 +17,36 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-#: The thresholds that will be switched back to, while a call is under way.
+#: The thresholds that will be switched back to, while calls are under way; and a mark of each.
 _usual: list[tuple[int, int, int] | None] = [None]
+_inside: dict[object, None] = {}
 
 
 def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """The result of a function during which no collection begins. It is a call, the switch is
-    inside `try`, and one call switches back, since an interrupt may come behind any call; the
-    threshold is switched, not the collector, which others may switch off meanwhile."""
-    before = gc.get_threshold()
-    if not before[0]:  # never, or another thread is here
-        return function(*args, **kwargs)
+    """The result of a function during which no collection begins: the last of several threads
+    switches back. What is done is inside `try`, and one call switches back, since an interrupt,
+    and another thread, may come behind any call; the threshold is switched, not the collector,
+    which others may switch off meanwhile."""
+    mark = object()
     try:
-        _usual[0] = before
-        gc.set_threshold(0, *before[1:])
+        if _inside:
+            _inside[mark] = None
+        else:
+            before = gc.get_threshold()
+            if before[0]:
+                _inside[mark], _usual[0] = None, before
+                gc.set_threshold(0, *before[1:])
         return function(*args, **kwargs)
     finally:
         try:
             now = gc.get_threshold()
         finally:
-            _usual[0] = None
-            gc.set_threshold(*before)
+            try:
+                _inside.pop(mark, None)
+            finally:
+                if not _inside and _usual[0] is not None:
+                    usual, _usual[0] = _usual[0], None
+                    gc.set_threshold(*usual)
         if now[0]:  # the program has chosen another one meanwhile
             gc.set_threshold(*now)
 
@@ -54,6 +63,7 @@ def imported(name: str) -> ModuleType:
 
 def _begin_child() -> None:
     """Another thread may have been here when the process was forked."""
+    _inside.clear()
     usual = _usual[0]
     if usual is not None:
         gc.set_threshold(*usual)

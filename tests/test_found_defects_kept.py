@@ -186,6 +186,24 @@ def test_a_threshold_that_is_set_meanwhile_stays() -> None:
         gc.set_threshold(*before)
 
 
+def test_nothing_is_collected_until_all_threads_are_done() -> None:
+    """The first to come switched back when it was done: kernels are compiled aside while others
+    are compiled in threads that must not run finalizers."""
+    before = gc.get_threshold()
+    begun, may_end = threading.Event(), threading.Event()
+    other = threading.Thread(target=uncollected, args=(lambda: begun.set() or may_end.wait(10),))
+    other.start()
+    begun.wait(10)
+
+    def inside() -> int:
+        may_end.set()
+        other.join()
+        return gc.get_threshold()[0]
+
+    assert uncollected(inside) == 0
+    assert gc.get_threshold() == before
+
+
 def test_an_array_among_many_numbers() -> None:
     """NumPy asks an array in the middle of a list to call the function, which asked NumPy."""
 

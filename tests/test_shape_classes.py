@@ -18,7 +18,7 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.errors import VerifyError  # noqa: E402 - when there is an engine
 from lazyfuse.frontend import shortcuts  # noqa: E402 - likewise
-from lazyfuse.ir.plan import Launch, Plan, WhyNot  # noqa: E402 - likewise
+from lazyfuse.ir.plan import Launch, Plan, Wave, WhyNot  # noqa: E402 - likewise
 from lazyfuse.runtime import alike as alike_module  # noqa: E402 - likewise
 from lazyfuse.runtime import engine, session  # noqa: E402 - likewise
 from lazyfuse.runtime.alike import Alike, verify_alike  # noqa: E402 - likewise
@@ -265,6 +265,13 @@ def test_a_wrong_plan_is_noticed() -> None:
     ):
         with pytest.raises(VerifyError):
             verify_alike(replace(plan, steps=(other,)), plan)
+
+
+def test_a_plan_that_runs_band_by_band_is_the_same_plan() -> None:
+    """Programs that have each plan verified raised an error where one was made for a class of
+    others: what follows from plans runs whole."""
+    plan = plan_of(row(1000) * 2.0)
+    verify_alike(plan, replace(plan, waves={0: Wave(0, (), (), (), 0)}))
 
 
 def test_numbers_of_a_plan() -> None:

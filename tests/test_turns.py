@@ -15,7 +15,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place cuts nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, met, turns  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, met, session, turns  # noqa: E402 - likewise
 from lazyfuse.schedule import fusion  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -169,6 +169,14 @@ def test_places_are_forgotten() -> None:
     assert not turns._turns and not turns._met and turns.DEPTH == [turns.LONG]
 
 
+def test_code_is_known_by_its_identity() -> None:
+    """To look for it by what it says takes longer than an operation: all its instructions are."""
+    codes = [compile("for _ in range(200): x = x + 1.0", "twice", "exec") for _ in range(2)]
+    for code in codes:
+        exec(code, {"x": row()})
+    assert {place[0] for place in turns._turns} == {id(code) for code in codes}
+
+
 def test_steps_are_not_walked_in_groups_that_they_do_not_join(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -235,8 +243,16 @@ def test_the_state_of_a_loop_is_computed_together(
     assert made[3][1] <= 6  # with two values of the line itself
 
 
+def _halved(x: Any, count: int) -> Any:
+    for _ in range(count):
+        x = x * 0.5 + 1.0
+    return x
+
+
 def test_others_are_left_pending() -> None:
     """What has nothing to do with the loop; and what belongs to another thread, or is gone."""
+    _halved(row(), 200)  # its line is a loop's now
+    lf.reset_stats()
     x, other = row(), row() * 3.0 + 1.0
     gone = [x * 2.0 + float(number) for number in range(3)]
     del gone
@@ -244,13 +260,31 @@ def test_others_are_left_pending() -> None:
     thread = threading.Thread(target=lambda: theirs.append((row() + 1.0) * 2.0))
     thread.start()
     thread.join()
-    for _ in range(100):
-        x = x * 0.5 + 1.0
-    x = x + theirs[0]
-    for _ in range(100):
-        x = x * 0.5 + 1.0
+    x = _halved(x + theirs[0], 15)  # while they are still among the last ones
     assert other._storage.node.buffer is None and theirs[0]._storage.node.buffer is None
     assert lf.stats().kernels_launched
+
+
+def test_there_is_no_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays that nobody had asked for were computed with a loop, and the loop ended."""
+    run = engine._run
+
+    def limited(pending: Any, device: str) -> Any:
+        if len(pending.outputs) > 8:
+            raise MemoryError
+        return run(pending, device)
+
+    monkeypatch.setattr(engine, "_run", limited)
+    x = row() * 2.0 + 1.0
+    others = [x + float(number) for number in range(20)]
+    for _ in range(40):
+        x = x * 0.5 + 1.0
+    wanted = host.linspace(0.5, 2.0, SIZE) * 2.0 + 1.0
+    for number, other in enumerate(others):
+        same(other, wanted + float(number))
+    for _ in range(40):
+        wanted = wanted * 0.5 + 1.0
+    same(x, wanted)
 
 
 # ---- what is recorded in vain
@@ -300,6 +334,21 @@ def test_what_is_recorded_in_vain_is_computed_at_once_again(
         same(each, wanted)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_the_next_operation_is_computed_once_that_is_asked_for(*, native: bool) -> None:
+    """And those behind it are not."""
+    if native:
+        native_methods.make_native(lf.LazyArray)
+    for is_asked in (False, True, False):  # machine code knows the operations at the second
+        x = row() * 2.0
+        if is_asked:
+            turns.compute_soon()
+        y = x + 1.0
+        z = (y - 3.0) * 0.5
+        assert (y._storage.node.buffer is not None) == is_asked
+        assert z._storage.node.buffer is None
+
+
 def test_what_comes_again_is_recorded() -> None:
     """A loop without a class whose turns are one structure is planned, and fused from then on."""
 
@@ -315,3 +364,14 @@ def test_what_comes_again_is_recorded() -> None:
             lf.materialize(program(x))
     assert lf.stats().kernels_launched > 300
     assert lf.stats().cold_runs <= 2  # the first turns, and the last ones
+
+
+def test_structures_that_come_again_are_not_in_vain() -> None:
+    """However many there are: only those without a class that come once each are."""
+    with lf.options(cold_size=100_000):
+        for size in range(20, 20 + 2 * met._MOST_ONCE):
+            x = lf.asarray(host.ones((6, 5, 4, 3, size)))
+            for _ in range(2):
+                lf.materialize((x * 0.5 + x[::-1]) * 0.5)
+    families = [*session.families.values()]
+    assert families and all(each.vain < met._MOST_VAIN for each in families)

@@ -23,12 +23,7 @@ from lazyfuse.ir.plan import Plan
 from lazyfuse.ir.storage import Storage, remember
 from lazyfuse.ops.float_flags import ALL
 from lazyfuse.runtime import session, under_way, unfinished
-from lazyfuse.runtime.budget import (
-    is_over_budget,
-    is_pressed,
-    is_too_much,
-    relieve,
-)
+from lazyfuse.runtime.budget import is_over_budget, is_pressed, is_too_much, relieve
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.cold import Interpreter, OvertakenError
 from lazyfuse.runtime.conditions import Finding, are_wanted, can_meet, find
@@ -102,7 +97,13 @@ def enforce_budget(storage: Storage) -> None:
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
         before = events.unknown_runs()
-        flush([node], storage.device, lambda: beside(storage))
+        try:
+            flush([node], storage.device, lambda: beside(storage))
+        except MemoryError:
+            if node.buffer is not None:
+                raise
+        if node.buffer is None:  # others are not asked for; a traceback would keep their memory
+            flush([node], storage.device)
         learn(node, is_known=events.unknown_runs() == before)
     if is_pressed(options):  # asked last: who keeps what is not known at a glance
         relieve(options, lambda each: flush([each.node], each.device))

@@ -13,10 +13,10 @@ with more of their like. Long expressions without loops stay whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import CodeType
 
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
+from lazyfuse.ir.origin import Origin
 from lazyfuse.runtime import session
 from lazyfuse.runtime.under_way import is_recording
 
@@ -32,7 +32,9 @@ _GROWS = 16 << 20
 #: Places that are remembered, at most.
 _MOST_PLACES = 256
 
-_Place = tuple[CodeType, int]
+#: Code by its identity, since its hash is one of all its instructions. That of code that is gone
+#: may come again, which is then cut as the other was.
+_Place = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         _soon.clear()
         DEPTH[0] = FEWEST if _turns else LONG
         return True
-    place, depth = origin[:2], node.depth
+    place, depth = _place(origin), node.depth
     turn = _turns.get(place)
     if turn is None:
         before = _met.get(place)
@@ -85,6 +87,10 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
 def _nbytes(node: Node) -> int:
     """The bytes of the result of an operation, or of an operand if that is larger."""
     return max(each.nbytes for each in (node, *node.srcs))
+
+
+def _place(origin: Origin) -> _Place:
+    return id(origin[0]), origin[1]
 
 
 def compute_soon() -> None:
@@ -114,7 +120,7 @@ def _new_turn(place: _Place) -> _Turn:
 
 def learn(node: Node, *, is_known: bool) -> None:
     """A chain has been cut behind a node, and computed by a plan that was known, or not."""
-    turn = None if node.origin is None else _turns.get(node.origin[:2])
+    turn = None if node.origin is None else _turns.get(_place(node.origin))
     if turn is None:
         return
     if not is_known:
