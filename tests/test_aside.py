@@ -145,6 +145,16 @@ def test_where_nothing_is_kept_on_disk() -> None:
     assert stats.kernels_launched and not stats.kernels_compiled and not session.binaries
 
 
+def test_what_nobody_has_asked_for_is_forgotten() -> None:
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for _ in range(2):
+        _turn(x)
+    aside.wait()
+    assert session.binaries
+    lf.cache_clear()
+    assert not session.binaries
+
+
 def test_one_thing_is_compiled_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is met meanwhile goes on without."""
     held = Held(monkeypatch)
