@@ -243,6 +243,25 @@ def test_the_state_of_a_loop_is_computed_together(
     assert made[3][1] <= 6  # with two values of the line itself
 
 
+def test_what_was_made_before_the_loop_is_left_pending() -> None:
+    """Of something that the loop begins with: it was computed with the loop, all of it."""
+    _halved(row(), 200)  # its line is a loop's now
+    lf.reset_stats()
+    base = row() * 2.0 + 1.0
+    parts = [base + float(k) for k in range(40)]
+    _halved(base, 15)
+    assert all(each._storage.node.buffer is None for each in parts)
+    assert lf.stats().kernels_launched
+
+
+def test_there_is_a_limit_for_what_is_computed_together(flushed: list[int]) -> None:
+    with lf.options(max_pending_bytes=3 * 8 * SIZE):
+        found = _moments(lf, row(), 200)
+    wanted = _moments(host, host.linspace(0.5, 2.0, SIZE), 200)
+    for one, other in zip(found, wanted, strict=True):
+        same(one, other)
+
+
 def _halved(x: Any, count: int) -> Any:
     for _ in range(count):
         x = x * 0.5 + 1.0

@@ -35,10 +35,12 @@ def beside(storage: Storage) -> list[Node]:
 def made_with(storage: Storage) -> list[Node]:
     """The last arrays that have been made of something pending under this one, or are under it:
     the state of a loop. Left pending, they would be cut elsewhere, each time with something else,
-    and what they read of this one would be stored for them, turn by turn."""
+    and what they read of this one would be stored for them, turn by turn. What is not half as deep
+    was made before the loop, and there is a limit for their bytes."""
     if under_way.recordings:
         return []
-    under = {node for node in topological([storage.node]) if not is_leaf(node)}
+    root = storage.node
+    under = {node for node in topological([root]) if not is_leaf(node)}
     found: set[Node] = set()
     for handle in RECENT:
         other: Storage | None = None if handle is None else handle()
@@ -47,11 +49,19 @@ def made_with(storage: Storage) -> list[Node]:
             continue
         if other is storage or other.device != storage.device or not other.is_own:
             continue
-        if node in under or any(
-            not under.isdisjoint(each.srcs) for each in topological([node], stop=under)
-        ):
+        if node in under or (2 * node.depth >= root.depth and _reads(node, under)):
             found.add(node)
-    return sorted(found, key=_place)
+    left, kept = config.current().max_pending_bytes, []
+    for node in sorted(found, key=_place):
+        left -= node.nbytes
+        if left >= 0:
+            kept.append(node)
+    return kept
+
+
+def _reads(node: Node, others: set[Node]) -> bool:
+    """Whether a node is computed from one of others."""
+    return any(not others.isdisjoint(each.srcs) for each in topological([node], stop=others))
 
 
 def _place(node: Node) -> tuple[int, int]:

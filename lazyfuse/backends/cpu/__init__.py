@@ -176,7 +176,7 @@ class CpuBackend:
 
     def aside(self) -> Coder:
         """What compiles for a thread that nobody waits for."""
-        return _Aside(self.compiler.aside())
+        return _Aside(self.compiler.aside(is_alone=False))
 
     def _made(self, kernel: Kernel, *, brief: bool = False) -> tuple[str, bytes]:
         """The text of a kernel and its code, with its measures. Raises: Unsupported."""

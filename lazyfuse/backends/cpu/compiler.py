@@ -122,14 +122,14 @@ class Compiler:
         self._calls_lock = renewed(threading.RLock())
         self._kept = kept
 
-    def aside(self) -> Compiler:
+    def aside(self, *, is_alone: bool = True) -> Compiler:
         """One that compiles the same and shares no lock, for a thread that nobody shall wait
-        for."""
+        for; unless `is_alone`, who wants other passes of LLVM does."""
         made = Compiler(
             cpu=self.cpu, features=self.flags, triple=self.triple, level=self.level,
             kept=self._kept,
         )  # fmt: skip
-        made._is_aside = True
+        made._is_aside = is_alone
         return made
 
     @property
