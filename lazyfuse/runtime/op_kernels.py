@@ -10,7 +10,6 @@ that is known of it, in one file.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -162,9 +161,8 @@ def _compiled(node: Map, asked: Sequence[Any], backend: Any) -> OpKernel | None:
         return None
     if session.loaded_key(recipe.kernel, backend) in session.kernels:
         return OpKernel(recipe, _best(recipe, backend), None)
-    started = time.perf_counter()
-    made = backend.compile_briefly(recipe.kernel, recipe.name)
-    events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
+    with events.compiled():
+        made = backend.compile_briefly(recipe.kernel, recipe.name)
     return _kept(recipe, made, asked, backend)
 
 

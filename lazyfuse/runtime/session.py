@@ -257,9 +257,8 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
 
 
 def _compiled(kernel: Kernel, target: Backend, name: str, key: str) -> Executable:
-    started = time.perf_counter()
-    made = target.compile(kernel, name)
-    events.add(kernels_compiled=1, compile_seconds=time.perf_counter() - started)
+    with events.compiled():
+        made = target.compile(kernel, name)
     _keep_on_disk(made, key)
     _tell(target)
     return made

@@ -77,11 +77,8 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
             _remember(place, depth)
             return False
         turn = _new_turn(place)
-    if depth <= turn.depth:
-        DEPTH[0] = turn.depth
-        return False
     DEPTH[0] = turn.depth
-    return True
+    return depth > turn.depth
 
 
 def _nbytes(node: Node) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from perf.workloads.base import Data, Workload, side
+from perf.workloads.everyday import optimizer, shortest_paths
 
 
 def filter_taps(xp: Any, data: Data) -> Any:
@@ -30,18 +31,6 @@ def price_paths(xp: Any, data: Data) -> Any:
     return price, highest
 
 
-def adam_steps(xp: Any, data: Data) -> Any:
-    """A hundred steps of Adam (Kingma and Ba, 2015)."""
-    p = data["x"] * 1.0
-    mean, spread = xp.zeros_like(p), xp.zeros_like(p)
-    for step in range(1, 101):
-        slope = 2.0 * p + xp.sin(p)
-        mean = 0.9 * mean + 0.1 * slope
-        spread = 0.999 * spread + 0.001 * slope * slope
-        p = p - 0.01 * (mean / (1 - 0.9**step)) / (xp.sqrt(spread / (1 - 0.999**step)) + 1e-8)
-    return p
-
-
 def gauss_jordan(xp: Any, data: Data) -> Any:
     """An inverse by Gauss and Jordan's elimination."""
     count = len(data["matrix"])
@@ -52,14 +41,6 @@ def gauss_jordan(xp: Any, data: Data) -> Any:
         column[k] = 0.0
         m -= column[:, None] * m[k]
     return m[:, count:]
-
-
-def floyd_warshall(xp: Any, data: Data) -> Any:
-    """Shortest paths between all nodes (Floyd and Warshall)."""
-    p = data["matrix"]
-    for k in range(len(p)):
-        p = xp.minimum(p, p[:, k : k + 1] + p[k : k + 1, :])
-    return p
 
 
 def bilateral(xp: Any, data: Data) -> Any:
@@ -94,6 +75,11 @@ def row_inputs(size: int) -> Data:
     return {"x": draw.standard_normal(size + 300), "weights": draw.standard_normal(300)}
 
 
+def walk_inputs(size: int) -> Data:
+    """Normal numbers."""
+    return {"walk": np.random.default_rng(94).standard_normal(size)}
+
+
 def noise_inputs(size: int) -> Data:
     """Normal numbers for each path, of fifty days."""
     return {"noise": np.random.default_rng(91).standard_normal((50, max(size, 2)))}
@@ -106,6 +92,11 @@ def square_inputs(size: int) -> Data:
     return {"matrix": matrix, "seen": draw.uniform(0.1, 1.0, (50, edge))}
 
 
+def graph_inputs(size: int) -> Data:
+    """The lengths of all edges of a graph."""
+    return {"lengths": square_inputs(size)["matrix"]}
+
+
 def image_inputs(size: int) -> Data:
     """A grey picture with a border."""
     edge = side(size, 9) + 8
@@ -113,14 +104,14 @@ def image_inputs(size: int) -> Data:
 
 
 WORKLOADS = tuple(
-    Workload(program.__name__, program, inputs, tolerance, "turns")
-    for program, inputs, tolerance in (
-        (filter_taps, row_inputs, 0.0),
-        (price_paths, noise_inputs, 1e-11),
-        (adam_steps, row_inputs, 1e-11),
-        (gauss_jordan, square_inputs, 0.0),
-        (floyd_warshall, square_inputs, 0.0),
-        (bilateral, image_inputs, 1e-12),
-        (viterbi, square_inputs, 1e-12),
+    Workload(name, program, inputs, tolerance, "turns")
+    for name, program, inputs, tolerance in (
+        ("filter_taps", filter_taps, row_inputs, 0.0),
+        ("price_paths", price_paths, noise_inputs, 1e-11),
+        ("adam_steps", optimizer, walk_inputs, 1e-11),
+        ("gauss_jordan", gauss_jordan, square_inputs, 0.0),
+        ("floyd_warshall", shortest_paths, graph_inputs, 0.0),
+        ("bilateral", bilateral, image_inputs, 1e-12),
+        ("viterbi", viterbi, square_inputs, 1e-12),
     )
 )
