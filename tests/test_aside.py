@@ -34,6 +34,7 @@ def cold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     lf.cache_clear()
     lf.reset_stats()
     monkeypatch.setattr(met, "PLAN_NS", 1)
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 0)
     given = {"cold_size": 100_000, "eager_size": 0, "device": "cpu", "threads": 2}
     with lf.options(cache_dir=str(tmp_path), **given):
         yield
@@ -176,11 +177,32 @@ def test_one_thing_is_compiled_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lf.stats().kernels_launched
 
 
+def test_what_is_met_meanwhile_is_compiled_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kernels wait for the others; what would be too many is not begun."""
+    monkeypatch.setattr(aside, "_MOST_WAITING", 2)
+    held = Held(monkeypatch)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    programs = [
+        lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0, lambda: x * x - 1.0, lambda: abs(x) * x
+    ]  # fmt: skip
+    for program in programs:
+        for _ in range(2):
+            lf.materialize(program())
+    assert held.begun.wait(60) and len(aside._waiting) == 2
+    held.go_on.set()
+    aside.wait()
+    assert lf.stats().kernels_compiled == 3 and not aside._waiting
+    lf.reset_stats()
+    for program in programs[:3]:
+        lf.materialize(program())
+    assert lf.stats().kernels_launched == 3 and not lf.stats().kernels_compiled
+
+
 CHILD = """
 import os, sys, time
 import numpy as host, lazyfuse as lf
 from lazyfuse.runtime import aside, met
-met.PLAN_NS = 1
+met.PLAN_NS, met.PLAN_OPERATION_NS = 1, 0
 x = lf.asarray(host.linspace(-1.0, 1.0, 5000))
 
 def program():

@@ -21,8 +21,9 @@ PROGRAMS = [*VIEWS, *WRITES]
 
 
 @pytest.fixture(autouse=True)
-def cold() -> Iterator[None]:
-    """Nothing has been met."""
+def cold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing has been met; how long structures are does not matter."""
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 0)
     lf.cache_clear()
     with lf.options(cold_size=100_000, eager_size=0, device="cpu", threads=1):
         yield
@@ -126,6 +127,37 @@ def test_a_structure_is_planned_when_interpreting_has_cost_as_much() -> None:
         found.append(runs)
         assert lf.stats().cold_runs == runs - 1
     assert found == sorted(found, reverse=True) and found[0] < 2000 and 3 < found[-1] < 200
+
+
+def test_long_structures_are_planned_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each operation, as much later as planning it takes."""
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 1e15)
+    monkeypatch.setattr(met, "PLAN_NS", 1)
+    x = lf.asarray(host.arange(4000.0))
+    lf.reset_stats()
+    for _ in range(5):
+        lf.materialize(x * 2 + 1)
+    assert lf.stats().cold_runs == 5 and not lf.stats().plans_built
+
+
+def test_more_elements_are_interpreted_the_first_time() -> None:
+    """A program that computes something once takes as long as with NumPy, and nothing is compiled.
+    The second time it is. Where NumPy takes long it is at once; functions, too."""
+    values = host.arange(150_000.0)
+    x = lf.asarray(values)
+    lf.reset_stats()
+    for turn in range(2):
+        assert lf.asnumpy(x * 2 + 1).tobytes() == (values * 2 + 1).tobytes()
+        assert lf.stats().cold_runs == 1 and lf.stats().kernels_launched == turn
+    lf.reset_stats()
+    lf.materialize(lf.sinh(x) * 2)
+    long = x
+    for number in range(100):
+        long = long + float(number)
+    lf.materialize(long)
+    with lf.options(cold_size=1000):
+        lf.materialize(x * 3 + 1)
+    assert not lf.stats().cold_runs and lf.stats().plans_built == 3
 
 
 def test_what_is_compiled_at_once() -> None:
@@ -323,7 +355,7 @@ def test_parts_of_large_arrays() -> None:
     found = lf.asnumpy(x[5:1005] * 2.0 + x[7:1007])
     assert found.tobytes() == (values[5:1005] * 2.0 + values[7:1007]).tobytes()
     assert lf.stats().cold_runs == 1 and not lf.stats().plans_built
-    lf.materialize(x.max() + 1.0)
+    lf.materialize(lf.exp(x).max())
     assert lf.stats().cold_runs == 1 and lf.stats().plans_built
 
 
@@ -343,5 +375,6 @@ def test_what_had_to_be_compiled_is_planned_later() -> None:
             pass
     assert family.bound >= 5e6
     trace: Any = None  # not asked for
-    assert met.Met(1.0, family, spent=4e6).is_cold(trace, config.current(), "cpu")
-    assert not met.Met(1.0, family, spent=met.PLAN_NS).is_cold(trace, config.current(), "cpu")
+    for spent, is_cold in ((4e6, True), (met.PLAN_NS, False)):
+        found = met.Met(1.0, family, met.PLAN_NS, spent=spent)
+        assert found.is_cold(trace, config.current(), "cpu") == is_cold

@@ -35,7 +35,7 @@ def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "has_backend,has_llvm,loads,compiles",
-    ((False, False, 8_000, 20_000), (True, False, 2_000, 20_000), (True, True, 2_000, 4_000)),
+    ((False, False, 4_000, 20_000), (True, False, 2_000, 20_000), (True, True, 2_000, 4_000)),
 )
 def test_it_comes_when_a_program_is_hot(
     has_backend: bool, has_llvm: bool, loads: int, compiles: int,

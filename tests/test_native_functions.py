@@ -364,6 +364,34 @@ def test_functions_are_functions() -> None:
     assert inspect.signature(lf.LazyArray.sum) == inspect.signature(host.ndarray.sum)
 
 
+def test_numpys_code_does_not_ask_python_for_parts_of_the_class() -> None:
+    """`number * array` of a number of NumPy's asks our class four times whether it overrides
+    ufuncs; Python answered, which took longer than the product. What only Python knows it does."""
+    x, number = lf.asarray(host.arange(4.0)), host.float64(2.0)
+    frames: list[str] = []
+
+    def noted(frame: types.FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            frames.append(frame.f_code.co_name)
+
+    sys.setprofile(noted)
+    try:
+        found = number * x
+        before = frames.copy()
+        mean = lf.LazyArray.mean
+    finally:
+        sys.setprofile(None)
+    assert found.tolist() == [0.0, 2.0, 4.0, 6.0] and not before and frames[0] == "attribute"
+    assert mean(x) == mean(host.arange(4.0)) == 1.5  # asked of the class, it takes both
+    assert not hasattr(lf.LazyArray, "nothing") and not hasattr(lf.LazyArray, "x" * 100)
+    before = [sys.getrefcount(each) for each in (x, lf.LazyArray, lf.LazyArray.__array_ufunc__)]
+    for _ in range(20):
+        number * x
+        assert lf.LazyArray.__array_function__ and not hasattr(lf.LazyArray, "nothing")
+    after = [sys.getrefcount(each) for each in (x, lf.LazyArray, lf.LazyArray.__array_ufunc__)]
+    assert before == after
+
+
 def test_references_are_kept_and_given_back() -> None:
     a, b = lf.asarray(host.arange(1.0, 5.0)), lf.asarray(host.ones(4))
     out, mask = lf.asarray(host.zeros(4)), lf.asarray(host.array([True, False, True, True]))

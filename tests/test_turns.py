@@ -74,6 +74,36 @@ def test_a_loop_is_cut_at_one_line(flushed: list[int]) -> None:
     same(found, wanted)
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_a_loop_is_cut_where_it_comes_once_in_a_turn(
+    *, native: bool, monkeypatch: pytest.MonkeyPatch, flushed: list[int]
+) -> None:
+    """And where the fewest arrays are pending. It was cut where a chain had grown first, in the
+    middle of a sum: each time in another one of its terms, with all that a turn needs."""
+    if native:
+        native_methods.make_native(lf.LazyArray)
+    made: list[int] = []
+    run = engine._run
+
+    def noted(pending: Any, device: str) -> Any:
+        made.append(len(pending.outputs))
+        return run(pending, device)
+
+    def program(np: Any, u: Any) -> Any:
+        for _ in range(60):
+            around = sum(u[number : number - 3] for number in range(3))
+            turned = u[::-1] * 0.25
+            u = u * 0.5 + turned
+            u[1:-2] += around * 0.1
+        return u
+
+    monkeypatch.setattr(engine, "_run", noted)
+    found = program(lf, row())
+    assert len(set(flushed[2:])) == 1 and len(flushed) > 10
+    assert max(made[2:]) <= 4  # `u`, what it was, and what else has a name
+    same(found, program(host, host.linspace(0.5, 2.0, SIZE)))
+
+
 def test_writes_into_the_same_array(flushed: list[int]) -> None:
     x = row()
     for _ in range(200):
@@ -166,7 +196,7 @@ def test_places_are_forgotten() -> None:
         exec(compile("for _ in range(200): x = x + 1.0", f"loop {number}", "exec"), names)
     assert 0 < len(turns._turns) <= turns._MOST_PLACES
     lf.cache_clear()
-    assert not turns._turns and not turns._met and turns.DEPTH == [turns.LONG]
+    assert not turns._turns and not turns._met and turns.DEPTH == [turns.LOOKED_AT]
 
 
 def test_code_is_known_by_its_identity() -> None:

@@ -46,7 +46,8 @@ def _numpys(kind: Any) -> Any:
 
 
 _LOOKED_UP = frozenset(("__array_ufunc__", "__array_function__"))
-_NAMES = frozenset(
+#: The names that are looked up in a class of arrays as `attribute` says.
+NAMES = frozenset(
     name
     for name, value in vars(np.ndarray).items()
     if isinstance(value, MethodDescriptorType | WrapperDescriptorType) and name not in _LOOKED_UP
@@ -55,7 +56,7 @@ _NAMES = frozenset(
 
 def attribute(kind: type, name: str) -> Any:
     """What a class has by a name. Raises: AttributeError."""
-    if name not in _NAMES:
+    if name not in NAMES:
         return type.__getattribute__(kind, name)
     try:
         return _method(kind, name, type.__getattribute__(kind, name))

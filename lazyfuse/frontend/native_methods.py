@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import adopting, operators, protocols, registry, rerecord, walking
+from lazyfuse.frontend import adopting, derived, operators, protocols, registry, rerecord, walking
 from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
@@ -27,7 +27,7 @@ from lazyfuse.runtime.recorder import Recording
 #: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
 #: and 14 where there has been no kernel so far; to compile it, 150 to 250 ms of another thread,
 #: once for all processes, and LLVM has to be there or to be started.
-_WORTH_LOADING, _WORTH_STARTING = 2_000, 8_000
+_WORTH_LOADING, _WORTH_STARTING = 2_000, 4_000
 _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
 
@@ -119,7 +119,7 @@ def native_sample() -> native.Sample:
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         under_way.recordings, Storage, _elementwise(), write_out, compute_mask, filtered,
         PROTOTYPES,
-        walking.Steps, walking.leave, registry.TOLD, MISSING,
+        walking.Steps, walking.leave, registry.TOLD, MISSING, derived.NAMES,
     )  # fmt: skip
 
 

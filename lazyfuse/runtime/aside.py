@@ -1,8 +1,8 @@
 """What is compiled aside, in a thread of its own, while the program goes on without it: kernels of
 structures that are interpreted meanwhile, and machine code of methods.
 
-One thing at a time. Whoever forks waits for it, and a program at its end; of several kernels only
-for the one that is being compiled then.
+One thing at a time, and a few kernels after it. Whoever forks waits for these, and a program at
+its end only for what is being compiled then.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import _thread
 import atexit
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from lazyfuse import config, events
@@ -26,6 +27,9 @@ from lazyfuse.runtime import session
 compiling = guarded(threading.Lock(), Turn.ASIDE)
 #: Whether the program ends.
 _ending: list[bool] = []
+#: What kernels are compiled next, and how many may wait: as many as a fork may wait for.
+_waiting: deque[Callable[[], None]] = deque()
+_MOST_WAITING = 16
 
 
 def begin(work: Callable[[], object]) -> bool:
@@ -42,6 +46,7 @@ def begin(work: Callable[[], object]) -> bool:
             is_possible.append(True)
             beginning.release()
             context.run(work)
+            _compile_waiting()
         finally:
             compiling.release()
 
@@ -96,14 +101,24 @@ def is_worth(options: config.Options, target: Backend) -> bool:
 
 
 def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compilation | None:
-    """Begin to compile kernels; None where something else is compiled aside."""
-    made = Compilation()
+    """Begin to compile kernels, or have them compiled after what is being compiled; None where too
+    many wait already, or where another thread forks."""
+    made, context = Compilation(), contextvars.copy_context()
 
     def work() -> None:
         with missed_by_nobody():
-            made.compile(kernels, target)
+            context.run(made.compile, kernels, target)
 
     with missed_by_nobody(RuntimeError):
         if begin(work):
             return made
+        if len(_waiting) < _MOST_WAITING:
+            _waiting.append(work)
+            return made  # over at once, if nothing is compiled any more
     return None
+
+
+def _compile_waiting() -> None:
+    """Compile what waits, with what is added meanwhile."""
+    while _waiting:
+        _waiting.popleft()()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from time import thread_time_ns
 from typing import Any, TypeGuard
 
@@ -23,8 +24,9 @@ from lazyfuse.runtime.shape_class import shape_class
 from lazyfuse.runtime.trace import Trace
 from lazyfuse.runtime.turns import compute_soon
 
-#: Nanoseconds of interpreting after which a structure is planned: what compiling it takes.
-PLAN_NS = 20e6
+#: Nanoseconds of interpreting after which a structure is planned: what compiling it takes; and for
+#: each of its operations, what planning takes.
+PLAN_NS, PLAN_OPERATION_NS = 20e6, 0.2e6
 #: The same for the second structure of a family, whose kernels may be there, and for a plan on
 #: disk; and the least.
 _NEXT_NS, _LEAST_NS = 2e6, 1e6
@@ -36,9 +38,13 @@ _MOST_VAIN, _NO_CLASS, _MOST_ONCE = 5, 3, 8
 #: What is told of a structure that comes for the first time, and is to be interpreted like others
 #: of its family, which came once each: to record such operations gains nothing.
 when_vain: list[Callable[[Trace], object]] = []
-#: Estimated nanoseconds of a run, of an operation, and of each of its elements; of a
-#: transcendental function's.
-_RUN_NS, _OPERATION_NS, _ELEMENT_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.7, 4.0
+#: Estimated nanoseconds of a run, of an operation, and of each byte of its elements; of each
+#: element of a transcendental function's.
+_RUN_NS, _OPERATION_NS, _BYTE_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.09, 4.0
+#: How many times as many elements as `cold_size` are interpreted as well, the first time and while
+#: their kernels are compiled aside, and the same of a run up to which they are: half of what
+#: compiling takes. Not transcendental functions, whose own kernels would be compiled.
+_TIMES, _MOST_NS = 64, 10e6
 
 
 @dataclass(slots=True)
@@ -68,7 +74,7 @@ class Family:
             return False
         if not self.awaited.is_over:
             return True
-        self.awaited, self.spent = None, PLAN_NS
+        self.awaited, self.spent = None, inf
         return False
 
     @contextmanager
@@ -97,22 +103,24 @@ class Family:
         if self.once == _MOST_ONCE and shape_class(pending) is None:
             self.vain = _MOST_VAIN
 
-    def is_due(self) -> bool:
-        """Whether one more structure of the family is worth a plan, whatever it is."""
+    def is_due(self, plan_ns: float) -> bool:
+        """Whether one more structure of the family is worth a plan that takes so long."""
         if self.alike:
             return True
-        bound = PLAN_NS if self.bound is None else min(PLAN_NS, self.bound)
+        bound = plan_ns if self.bound is None else min(plan_ns, self.bound)
         return self.vain < _MOST_VAIN and self.spent >= bound
 
 
 @dataclass(slots=True)
 class Met:
     """A structure that is interpreted: the nanoseconds that went into it, those of a run, and what
-    a run does, known from the first one on. `is_asked`: whether it has been looked for on disk.
-    known: its plan, whose kernels are compiled aside once that `is_begun`."""
+    a run does, known from the first one on. plan_ns: what planning takes. `is_asked`: whether it
+    has been looked for on disk. known: its plan, whose kernels are compiled aside once that
+    `is_begun`."""
 
     cost: float
     family: Family
+    plan_ns: float
     spent: float = 0.0
     steps: list[Any] | None = None
     is_asked: bool = False
@@ -161,12 +169,16 @@ class Met:
     def is_cold(self, pending: Trace, options: Options, device: str) -> bool:
         """Whether interpreting it once more costs less than planning it, or reading a plan that
         an earlier process has left."""
-        if self.family.bound is None and not self.is_asked and self.spent >= _NEXT_NS:
+        least = max(self.spent, self.cost)
+        if self.family.bound is None and not self.is_asked and least >= _NEXT_NS:
             self.is_asked = True
-            self.family.bound = _NEXT_NS if is_on_disk(pending, options, device) else None
+            if is_on_disk(pending, options, device):
+                self.family.bound = _NEXT_NS
+                if self.cost >= _NEXT_NS:
+                    return False
         bound = self.family.bound
-        is_paid = self.spent >= (PLAN_NS if bound is None else min(PLAN_NS, bound))
-        return not is_paid and not self.family.is_due()
+        is_paid = self.spent >= (self.plan_ns if bound is None else min(self.plan_ns, bound))
+        return not is_paid and not self.family.is_due(self.plan_ns)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -202,17 +214,19 @@ def _first_met(pending: Trace, options: Options, device: str) -> Met | None:
     limit = options.cold_size
     if not limit or device != "cpu":
         return None
-    is_fine = all(
-        _elements(node) <= limit
-        and (not has_own_bits(node) or op_kernel(node, device) is not None)
-        for node in pending.nodes
-        if node.buffer is None
-    )
-    if not is_fine:
+    nodes = [node for node in pending.nodes if node.buffer is None]
+    cost, own = _cost_ns(nodes), [node for node in nodes if has_own_bits(node)]
+    most = max(map(_elements, nodes), default=0)
+    is_large = most > limit
+    if is_large and (own or cost > _MOST_NS or most > _TIMES * limit):
         return None
-    met = Met(_cost_ns(pending), _family(pending))
-    if met.family.vain < _MOST_VAIN and _was_computed(pending, options):
-        met.spent = PLAN_NS - _NEXT_NS
+    if any(op_kernel(node, device) is None for node in own):
+        return None
+    met = Met(cost, _family(pending), PLAN_NS + len(nodes) * PLAN_OPERATION_NS)
+    if is_large:
+        met.spent = met.plan_ns - cost
+    elif met.family.vain < _MOST_VAIN and _was_computed(pending, options):
+        met.spent = met.plan_ns - _NEXT_NS
     return met
 
 
@@ -239,13 +253,17 @@ def _op(node: Node) -> object:
     return getattr(op, "name", op)
 
 
-def _cost_ns(pending: Trace) -> float:
+def _cost_ns(nodes: Sequence[Node]) -> float:
     """Estimated nanoseconds of interpreting."""
     return _RUN_NS + sum(
-        _OPERATION_NS + _elements(node) * (_FUNCTION_NS if has_own_bits(node) else _ELEMENT_NS)
-        for node in pending.nodes
-        if node.buffer is None
+        _OPERATION_NS + _elements(node) * (_FUNCTION_NS if has_own_bits(node) else _bytes_ns(node))
+        for node in nodes
     )
+
+
+def _bytes_ns(node: Node) -> float:
+    """Estimated nanoseconds for each element of what is no transcendental function."""
+    return _BYTE_NS * max(int(each.dtype[1:]) for each in (node, *node.srcs))
 
 
 def _elements(node: Node) -> int:

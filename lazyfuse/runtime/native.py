@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
@@ -61,7 +61,8 @@ class Sample(NamedTuple):
     part, `compute_mask` an array and a mask computed, `filtered` picks; `adopted` are prototypes
     of arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave`
     has one go on without this code, `told` what is told of which functions. `slots`: what an array
-    may not have yet, so that `__getattr__` gives it."""
+    may not have yet, so that `__getattr__` gives it; `numpy_names`: what the class has a method of
+    its own for."""
 
     wrapper: Any
     array: np.ndarray
@@ -87,6 +88,7 @@ class Sample(NamedTuple):
     leave: Callable[[Any], None]
     told: dict[Any, Callable[[], None]]
     slots: Sequence[str]
+    numpy_names: frozenset[str]
 
 
 class Code(NamedTuple):
@@ -140,9 +142,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     if None in places:
         return None
     objects = recorder.objects(recording) | _asked(sample)
-    holders = {"call": type(ufunc), "function": sample.function,
-               "product": type(sample.product)}  # fmt: skip
-    owners = {name: holders.get(name, type(wrapper)) for name in specials}
+    owners = _owners(specials, sample)
     slow = [_interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer.FUNCTIONS)
     try:
@@ -166,7 +166,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     taken = [
         Place(owners[name], special, code.address(f"lf_{name}"), _flags(name), None)
         for name, special in specials.items()
-        if name != "missing"
+        if name not in ("missing", "class_attribute")
     ]
     made = {
         name: function_of(name, code.address(f"lf_{name}"))
@@ -180,6 +180,14 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS),
     )  # fmt: skip
+
+
+def _owners(names: Iterable[str], sample: Sample) -> dict[str, type]:
+    """The classes in whose methods' places the functions are."""
+    kind = type(sample.wrapper)
+    holders = {"call": type(sample.ufunc), "function": sample.function,
+               "product": type(sample.product), "class_attribute": type(kind)}  # fmt: skip
+    return {name: holders.get(name, kind) for name in names}
 
 
 def _flags(name: str) -> int:
@@ -248,7 +256,8 @@ def _helpers(threads: int) -> int:
 def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
     """The methods whose places the functions take."""
     own = {"item": "__getitem__", "missing": "__getattr__", "set_item": "__setitem__",
-           "power": "__pow__", "function": "__call__", "product": "__call__"}  # fmt: skip
+           "power": "__pow__", "function": "__call__", "product": "__call__",
+           "class_attribute": "__getattribute__"}  # fmt: skip
     own |= {name: name.removesuffix("_method") for name in named}
     return {name: own.get(name, f"__{name}__") for name in functions}
 
@@ -277,6 +286,8 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "WRITE_OUT": sample.write_out,
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
+        "NUMPY_NAMES": sample.numpy_names,
+        "TYPE_ATTRIBUTE": _Place(native_parts.attribute_of(type)),
         "STEPS": sample.steps, "LEAVE": sample.leave,
         "STEPS_ARRAY": _Place(recorder.offset(sample.steps, "array")),
         "STEPS_LINE": _Place(recorder.offset(sample.steps, "line")),

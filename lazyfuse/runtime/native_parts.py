@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 class Part(NamedTuple):
     """An attribute of a class, and the functions that get it and set it; or, by its name `NEXT`,
-    what gives the next item of an iterator."""
+    what gives the next item of an iterator, by `ATTRIBUTE`, what looks up attributes."""
 
     kind: type
     name: str
@@ -80,10 +80,10 @@ class _GetSetDef(ctypes.Structure):
     )
 
 
-#: The method of iterators that Python calls by its place in their class, and that (tp_iternext of
-#: CPython's object.h).
-NEXT = "__next__"
-_NEXT_PLACE = 28 * _WORD
+#: The methods that Python calls by their places in a class: what gives the next item of iterators,
+#: what looks up attributes; and these places (tp_iternext and tp_getattro of CPython's object.h).
+NEXT, ATTRIBUTE = "__next__", "__getattribute__"
+_PLACES = {NEXT: 28 * _WORD, ATTRIBUTE: 18 * _WORD}
 
 #: What machine code and its descriptors refer to; they are never unloaded.
 kept: list[Any] = []
@@ -117,16 +117,18 @@ def function_of(name: str, address: int) -> Callable[..., Any]:
 
 
 def parts_of(code: Any, kind: type, names: Sequence[str], steps: type) -> list[Part]:
-    """The attributes of a class that code has, and what gives the next item of iterators."""
+    """The attributes of a class that code has, what gives the next item of iterators, and what
+    looks up attributes of the class."""
     setter = code.address("lf_put_part")
     found = [Part(kind, name, code.address(f"lf_get_{name}"), setter) for name in names]
-    return [Part(steps, NEXT, code.address("lf_next"), 0), *found]
+    lookup = Part(type(kind), ATTRIBUTE, code.address("lf_class_attribute"), 0)
+    return [Part(steps, NEXT, code.address("lf_next"), 0), lookup, *found]
 
 
 def set_part(part: Part) -> None:
     """Put a descriptor in the place of a property, which it asks in unusual cases."""
-    if part.name == NEXT:
-        _next_of(part.kind).value = part.getter
+    if part.name in _PLACES:
+        _word(part.kind, part.name).value = part.getter
         return
     found = vars(part.kind)[part.name]
     if not isinstance(found, property):
@@ -177,7 +179,7 @@ def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:
 def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
     is_known = _are_known_references() and _is_known_next() and _is_known_list()
-    return is_known and _is_known_slice()
+    return is_known and _is_known_slice() and _is_known_attribute()
 
 
 def _is_known_slice() -> bool:
@@ -216,16 +218,28 @@ def _is_known_list() -> bool:
     return items is not None and [*(ctypes.c_void_p * 2).from_address(items)] == [*map(id, probe)]
 
 
-def _next_of(kind: type) -> ctypes.c_void_p:
-    return ctypes.c_void_p.from_address(id(kind) + _NEXT_PLACE)
+def _word(kind: type, name: str) -> ctypes.c_void_p:
+    return ctypes.c_void_p.from_address(id(kind) + _PLACES[name])
 
 
 def _is_known_next() -> bool:
     """Whether classes keep what gives the next item where the code believes."""
     kinds = [type("Probe", (), {"__slots__": (), NEXT: lambda self: None}) for _ in range(2)]
     other = type("Probe", (), {"__slots__": (), "__iter__": lambda self: self})
-    found = [_next_of(kind).value for kind in kinds]
-    return found[0] == found[1] is not None and found[0] != _next_of(other).value
+    found = [_word(kind, NEXT).value for kind in kinds]
+    return found[0] == found[1] is not None and found[0] != _word(other, NEXT).value
+
+
+def attribute_of(kind: type) -> int:
+    """The address of the C function that looks up attributes of objects of a class."""
+    return _word(kind, ATTRIBUTE).value or 0
+
+
+def _is_known_attribute() -> bool:
+    """Whether classes keep what looks up attributes where the code believes."""
+    inherits = type("Probe", (type,), {})
+    own = type("Probe", (type,), {"__getattribute__": lambda self, name: None})
+    return attribute_of(type) == attribute_of(inherits) != attribute_of(own)
 
 
 def place_of(sample: Any, part: Any) -> int | None:

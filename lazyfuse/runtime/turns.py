@@ -6,8 +6,9 @@
 To plan and compile an operation takes as long as NumPy takes for it on a hundred thousand elements
 and more. A chain of a thousand would be planned whole, for little gain. Chains of a few turns each
 are one structure, or one of a shape class, and planned once for all; so they are always cut at one
-place, elsewhere each would be another. What turns out to be long is cut less often: its turns fuse
-with more of their like. Long expressions without loops stay whole.
+place, elsewhere each would be another: at one that comes once in a turn, and of these where the
+program has the fewest arrays, which are all stored. What turns out to be long is cut less often:
+its turns fuse with more of their like. Long expressions without loops stay whole.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dataclasses import dataclass
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import Origin
+from lazyfuse.ir.storage import RECENT
 from lazyfuse.runtime import session
 from lazyfuse.runtime.under_way import is_recording
 
-#: Operations one upon the other from which a chain is a loop's; from which that is cut then, at
-#: first, and at last: to store a value and to load it again costs some per cent of so many.
-LONG, FEWEST, MOST = 128, 16, 256
+#: Operations one upon the other from which a chain is a loop's, and from which it is looked at
+#: before; from which it is cut then, at first, and at last: to store a value and to load it again
+#: costs some per cent of so many.
+LONG, LOOKED_AT, FEWEST, MOST = 128, 64, 16, 256
 #: Bytes of arrays up to which loops are cut: NumPy takes longer for an operation on more than it
 #: takes to be planned, and to store and load them again costs much more than that.
 _LARGE = 2 << 20
@@ -38,6 +41,16 @@ _Place = tuple[int, int]
 
 
 @dataclass(slots=True)
+class _Met:
+    """Where a chain is deep: how deep the last time, how many times so far, and the fewest arrays
+    that were pending then."""
+
+    depth: int
+    times: int
+    pending: int
+
+
+@dataclass(slots=True)
 class _Turn:
     """Where a loop is cut: from which depth on; the bytes that known plans gave here since that is
     so, and how many plans were not known."""
@@ -48,10 +61,12 @@ class _Turn:
 
 
 #: The depth of chains from which it is worth asking; machine code looks at it.
-DEPTH = [LONG]
-#: Where loops are cut; and where long chains grew since, with how deep they were.
+DEPTH = [LOOKED_AT]
+#: Where loops are cut; and where long chains grew since.
 _turns: dict[_Place, _Turn] = {}
-_met: dict[_Place, int] = {}
+_met: dict[_Place, _Met] = {}
+#: How deep a chain is that is cut at a new place.
+_longest = [LONG]
 #: Whether the next operation that is asked about is the last one.
 _soon: list[bool] = []
 
@@ -67,16 +82,19 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         return False
     if _soon:
         _soon.clear()
-        DEPTH[0] = FEWEST if _turns else LONG
+        DEPTH[0] = FEWEST if _turns else LOOKED_AT
         return True
     place, depth = _place(origin), node.depth
     turn = _turns.get(place)
     if turn is None:
-        before = _met.get(place)
-        if depth <= LONG or before is None or before >= depth:
-            _remember(place, depth)
+        if not _has_grown(place, depth) or depth <= _longest[0]:
             return False
-        turn = _new_turn(place)
+        chosen = _best()
+        turn = _new_turn(chosen)
+        if chosen != place:
+            _longest[0] = 2 * depth  # it comes soon
+            return False
+    _longest[0] = LONG
     DEPTH[0] = turn.depth
     return depth > turn.depth
 
@@ -97,14 +115,33 @@ def compute_soon() -> None:
     DEPTH[0] = 1
 
 
-def _remember(place: _Place, depth: int) -> None:
-    """An operation that was met the first time, or no deeper than before: a long expression, which
-    is not asked about again soon."""
-    if _met.get(place, 0) >= depth:
-        DEPTH[0] = min(max(DEPTH[0], depth), LONG)
-    elif place not in _met and len(_met) >= _MOST_PLACES:
-        _met.clear()
-    _met[place] = depth
+def _has_grown(place: _Place, depth: int) -> bool:
+    """Whether a chain grows where it has grown before."""
+    before, pending = _met.get(place), _pending()
+    if before is None:
+        if len(_met) >= _MOST_PLACES:
+            _met.clear()
+        _met[place] = _Met(depth, 1, pending)
+        return False
+    _met[place] = _Met(depth, before.times + 1, min(before.pending, pending))
+    if depth <= before.depth and depth == max(met.depth for met in _met.values()):
+        DEPTH[0] = min(max(DEPTH[0], depth), LONG)  # a long expression: not asked about soon
+    return depth > before.depth
+
+
+def _best() -> _Place:
+    """The place of a loop where it is cut: of those that come about once in a turn, one with the
+    fewest arrays that are pending, as early as it is."""
+    again = {place: met for place, met in _met.items() if met.times > 1}
+    most = 2 * min(met.times for met in again.values())
+    once = [place for place, met in again.items() if met.times <= most]
+    return min(once, key=lambda place: (_met[place].pending, -_met[place].depth))
+
+
+def _pending() -> int:
+    """How many arrays are pending, of the last ones."""
+    others = [None if handle is None else handle() for handle in RECENT]
+    return sum(each is not None and each.node.buffer is None for each in others)
 
 
 def _new_turn(place: _Place) -> _Turn:
@@ -133,7 +170,8 @@ def forget() -> None:
     _turns.clear()
     _met.clear()
     _soon.clear()
-    DEPTH[0] = LONG
+    _longest[0] = LONG
+    DEPTH[0] = LOOKED_AT
 
 
 session.on_clear(forget)

@@ -16,6 +16,7 @@ which NumPy gives at the user's line.
     lf_NAME_method(self, args...)   any other method of NumPy's arrays
     lf_function(self, args...)      a function of the namespace
     lf_product(self, args...)       a ufunc over whole vectors or matrices
+    lf_class_attribute(kind, name)  what the class has by a name
 
 An array of the engine has no array inside: on it they record, by recipes (`record.py`). Operations
 that a program repeats are put off (`defer_text.py`).
@@ -72,6 +73,7 @@ FUNCTIONS = (
     *COMPARISONS,
     *UNARY,
     *"item missing set_item len iter array_ufunc power call function product".split(),
+    "class_attribute",
     *OPERATORS,
     *NAMED,
 )
@@ -94,6 +96,7 @@ OBJECTS = (
     *("BOOL", "RENEW", "UFUNCS", "MATMUL", "CALL_NAME", "LISTENING", "MESSAGES", "TELL", "FORGET"),
     *("WRITE_OUT", "ADOPTED", "MEMORY_BLOCK", "AS_ARRAY", "COUNT_NONZERO"),
     *("COMPUTE_MASK", "FILTERED"),
+    *("NUMPY_NAMES", "TYPE_ATTRIBUTE"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
 )
 #: The functions of `rows_text.py`.

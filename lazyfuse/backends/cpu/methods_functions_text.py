@@ -213,6 +213,25 @@ slow:
   ret ptr %result
 }
 
+; what a class of arrays has by a name: NumPy's C code asks with each call, and what Python has to
+; answer for is another
+define ptr @lf_class_attribute(ptr %kind, ptr %name) {
+  %names = call ptr @object(i64 T_NUMPY_NAMES)
+  %has = call i32 @PySet_Contains(ptr %names, ptr %name)
+  %is_usual = icmp eq i32 %has, 0
+  br i1 %is_usual, label %usual, label %slow
+usual:
+  %of_types = call ptr @object(i64 T_TYPE_ATTRIBUTE)
+  %found = call ptr %of_types(ptr %kind, ptr %name)
+  ret ptr %found
+slow:
+  %given = alloca [1 x ptr]
+  put ptr %name, %given[0]
+  %python = call ptr @object(i64 T_CLASS_ATTRIBUTE)
+  %result = call ptr @general(ptr %python, ptr %kind, ptr %given, i64 1, ptr null)
+  ret ptr %result
+}
+
 ; an operand that is ours, a plain number, or an array of NumPy's, with a reference; null for
 ; others. NumPy makes an array without axes of the number in `number < array`: that is the number
 ; again, where it is one of NumPy's and not any object
