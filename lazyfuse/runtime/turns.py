@@ -22,10 +22,12 @@ from lazyfuse.ir.storage import RECENT
 from lazyfuse.runtime import session
 from lazyfuse.runtime.under_way import is_recording
 
-#: Operations one upon the other from which a chain is a loop's, and from which it is looked at
-#: before; from which it is cut then, at first, and at last: to store a value and to load it again
-#: costs some per cent of so many.
-LONG, LOOKED_AT, FEWEST, MOST = 128, 64, 16, 256
+#: Operations one upon the other from which a chain is a loop's; from which that is cut then, at
+#: first, and at last: to store a value and to load it again costs some per cent of so many.
+LONG, FEWEST, MOST = 128, 16, 256
+#: How much deeper a loop is by the time that it is known where it is best cut; and how often the
+#: arrays are counted that are pending at one of its places.
+_LOOKED_AT, _MOST_COUNTED = 64, 4
 #: Bytes of arrays up to which loops are cut: NumPy takes longer for an operation on more than it
 #: takes to be planned, and to store and load them again costs much more than that.
 _LARGE = 2 << 20
@@ -61,12 +63,12 @@ class _Turn:
 
 
 #: The depth of chains from which it is worth asking; machine code looks at it.
-DEPTH = [LOOKED_AT]
+DEPTH = [LONG]
 #: Where loops are cut; and where long chains grew since.
 _turns: dict[_Place, _Turn] = {}
 _met: dict[_Place, _Met] = {}
 #: How deep a chain is that is cut at a new place.
-_longest = [LONG]
+_longest = [LONG + _LOOKED_AT]
 #: Whether the next operation that is asked about is the last one.
 _soon: list[bool] = []
 
@@ -82,7 +84,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         return False
     if _soon:
         _soon.clear()
-        DEPTH[0] = FEWEST if _turns else LOOKED_AT
+        DEPTH[0] = FEWEST if _turns else LONG
         return True
     place, depth = _place(origin), node.depth
     turn = _turns.get(place)
@@ -94,7 +96,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         if chosen != place:
             _longest[0] = 2 * depth  # it comes soon
             return False
-    _longest[0] = LONG
+    _longest[0] = LONG + _LOOKED_AT
     DEPTH[0] = turn.depth
     return depth > turn.depth
 
@@ -116,17 +118,21 @@ def compute_soon() -> None:
 
 
 def _has_grown(place: _Place, depth: int) -> bool:
-    """Whether a chain grows where it has grown before."""
-    before, pending = _met.get(place), _pending()
+    """Whether a chain grows where it has grown before; else it is a long expression, which is not
+    asked about again soon."""
+    before = _met.get(place)
     if before is None:
         if len(_met) >= _MOST_PLACES:
             _met.clear()
-        _met[place] = _Met(depth, 1, pending)
+        _met[place] = _Met(depth, 1, _pending())
         return False
-    _met[place] = _Met(depth, before.times + 1, min(before.pending, pending))
-    if depth <= before.depth and depth == max(met.depth for met in _met.values()):
-        DEPTH[0] = min(max(DEPTH[0], depth), LONG)  # a long expression: not asked about soon
-    return depth > before.depth
+    has_grown = depth > before.depth
+    if not has_grown:
+        DEPTH[0] = min(max(DEPTH[0], depth), LONG)
+    before.depth, before.times = depth, before.times + 1
+    if before.times <= _MOST_COUNTED:
+        before.pending = min(before.pending, _pending())
+    return has_grown
 
 
 def _best() -> _Place:
@@ -170,8 +176,8 @@ def forget() -> None:
     _turns.clear()
     _met.clear()
     _soon.clear()
-    _longest[0] = LONG
-    DEPTH[0] = LOOKED_AT
+    _longest[0] = LONG + _LOOKED_AT
+    DEPTH[0] = LONG
 
 
 session.on_clear(forget)
