@@ -74,6 +74,11 @@ def unknown_runs() -> int:
     return total.plans_built + total.plans_loaded + total.plans_alike + total.cold_runs
 
 
+def new_kernels() -> int:
+    """How many kernels were made, or read from disk."""
+    return _TOTAL.kernels_compiled + _TOTAL.kernels_loaded
+
+
 def add_plan_hit() -> None:
     """Count a run whose plan was known."""
     with _LOCK:

@@ -196,7 +196,7 @@ def test_places_are_forgotten() -> None:
         exec(compile("for _ in range(200): x = x + 1.0", f"loop {number}", "exec"), names)
     assert 0 < len(turns._turns) <= turns._MOST_PLACES
     lf.cache_clear()
-    assert not turns._turns and not turns._met and turns.DEPTH == [turns.LONG]
+    assert not turns._turns and not turns._met and turns.DEPTH == [turns.LOOKED_AT]
 
 
 def test_code_is_known_by_its_identity() -> None:

@@ -105,14 +105,14 @@ def is_novel(size: int, work: int) -> bool:
     return True
 
 
-def _was_in_vain(pending: Trace) -> None:
+def _was_in_vain(pending: Trace, times: int) -> None:
     """The lines that have recorded operations in vain are new again, and remain so for longer."""
     for node in pending.nodes:
         if node.buffer is None and node.origin is not None:
             code, instruction = id(node.origin[0]), node.origin[1]
             for size in {size_of(each.shape) for each in (node, *node.srcs)}:
                 _table.note(_table.place(code, _ALL, size), 0)
-                _table.note(_table.place(code, instruction, size), -_AGAIN)
+                _table.note(_table.place(code, instruction, size), -times * _AGAIN)
 
 
 met.when_vain.append(_was_in_vain)

@@ -31,6 +31,7 @@ from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
+from lazyfuse.runtime.payoff import accounted
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
@@ -233,8 +234,7 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     if machines:
         machines[-1].learn(pending, known, options)
     else:
-        on_cpu = known.device == "cpu"
-        session.uses[0] += session.USES_OF_A_RUN if on_cpu else session.USES_ELSEWHERE
+        session.uses[0] += session.uses_of_a_run(known.device)
     nodes = pending.nodes
     leaves = [nodes[place] for place in known.leaves]
     dying: set[Node] | None = None
@@ -252,7 +252,8 @@ def _launched(pending: Trace, known: Known, options: config.Options) -> list[Fin
     scalars: list[Any] = [nodes[place].value for place in known.constants]  # type: ignore[attr-defined]  # Consts
     executor = Executor(known.plan, session.backend(known.device), options, scalars, is_dead)
     buffers = [leaf.buffer for leaf in leaves]
-    return _complete(pending, leaves, executor, lambda: _results(known, executor, buffers))
+    with accounted(pending, known, options):
+        return _complete(pending, leaves, executor, lambda: _results(known, executor, buffers))
 
 
 def _results(known: Known, executor: Executor, leaves: Sequence[Any]) -> list[Buffer]:
@@ -266,8 +267,7 @@ def _results(known: Known, executor: Executor, leaves: Sequence[Any]) -> list[Bu
 
 
 def _again(pending: Trace, device: str) -> list[Finding]:
-    """Compute what is still pending of what was asked of a trace that is stale: who has the rest
-    may be gone, and then so are its operands."""
+    """Compute what is still pending of what was asked of a stale trace: the rest may be gone."""
     wanted = pending_of(pending.outputs[: pending.asked])
     return _run(trace(wanted), device) if wanted else []
 

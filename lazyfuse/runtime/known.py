@@ -29,7 +29,8 @@ class Known:
     runs: by Python. ready: what machine code runs (`ready.py`), None as long as there is nothing,
     for ever where `is_unfit`. repeats: what runs on a GPU instead of the executor (`repeats.py`),
     None for nothing; before that is known, the number of runs. queued: what replays it there
-    (`queued.py`), empty for nothing, None before that is known.
+    (`queued.py`), empty for nothing, None before that is known. numpys_ns: the least that NumPy
+    takes, None before that is asked.
     """
 
     plan: Plan
@@ -41,6 +42,7 @@ class Known:
     is_unfit: bool = False
     repeats: Any = 0
     queued: Any = None
+    numpys_ns: float | None = None
 
 
 def known_plan(pending: Trace, options: Options, device: str) -> Known | None:

@@ -36,8 +36,9 @@ _NEXT_NS, _LEAST_NS = 2e6, 1e6
 #: one after the other, none a second time, from which nothing is planned at all.
 _MOST_VAIN, _NO_CLASS, _MOST_ONCE = 5, 3, 8
 #: What is told of a structure that comes for the first time, and is to be interpreted like others
-#: of its family, which came once each: to record such operations gains nothing.
-when_vain: list[Callable[[Trace], object]] = []
+#: of its family, which came once each: to record such operations gains nothing; and for how many
+#: times as long as at first this is to be remembered.
+when_vain: list[Callable[[Trace, int], object]] = []
 #: Estimated nanoseconds of a run, of an operation, and of each byte of its elements; of each
 #: element of a transcendental function's.
 _RUN_NS, _OPERATION_NS, _BYTE_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.09, 4.0
@@ -136,7 +137,7 @@ class Met:
             if in_vain and self.steps is None:
                 compute_soon()
                 for function in when_vain:
-                    function(pending)
+                    function(pending, 1)
             return True
         target = session.backend(device)
         if self.is_begun or not is_worth(options, target):

@@ -38,7 +38,7 @@ runs = [0]
 #: save, as the only element: 1 is 1.5 us (`frontend/rerecord.py`, `frontend/native_methods.py`).
 uses: list[float] = [0]
 #: Machine code runs a plan in 60 us less than Python; on a GPU, it queues one in 12 us less.
-USES_OF_A_RUN, USES_ELSEWHERE = 40, 8
+_USES_OF_A_RUN, _USES_ELSEWHERE = 40, 8
 #: How many flushes are under way in the thread that has the lock, one inside the other.
 nested = [0]
 #: What the engine keeps by structure, options and device; forgotten when there are too many.
@@ -207,6 +207,11 @@ def _compile_together(
             _keep_on_disk(each, kernel_key(kernel, fingerprint))
             events.add(kernels_compiled=1)
     _tell(target)
+
+
+def uses_of_a_run(device: str) -> int:
+    """How many uses of machine code a run of a plan by Python would have been."""
+    return _USES_OF_A_RUN if device == "cpu" else _USES_ELSEWHERE
 
 
 #: What says that this process may not run what is on disk, or has no room for it.

@@ -25,9 +25,9 @@ from lazyfuse.runtime.under_way import is_recording
 #: Operations one upon the other from which a chain is a loop's; from which that is cut then, at
 #: first, and at last: to store a value and to load it again costs some per cent of so many.
 LONG, FEWEST, MOST = 128, 16, 256
-#: How much deeper a loop is by the time that it is known where it is best cut; and how often the
-#: arrays are counted that are pending at one of its places.
-_LOOKED_AT, _MOST_COUNTED = 64, 4
+#: From which it is looked at, so that it is known where it is best cut; and how often the arrays
+#: are counted that are pending at one of its places.
+LOOKED_AT, _MOST_COUNTED = 96, 4
 #: Bytes of arrays up to which loops are cut: NumPy takes longer for an operation on more than it
 #: takes to be planned, and to store and load them again costs much more than that.
 _LARGE = 2 << 20
@@ -63,12 +63,12 @@ class _Turn:
 
 
 #: The depth of chains from which it is worth asking; machine code looks at it.
-DEPTH = [LONG]
+DEPTH = [LOOKED_AT]
 #: Where loops are cut; and where long chains grew since.
 _turns: dict[_Place, _Turn] = {}
 _met: dict[_Place, _Met] = {}
 #: How deep a chain is that is cut at a new place.
-_longest = [LONG + _LOOKED_AT]
+_longest = [LONG]
 #: Whether the next operation that is asked about is the last one.
 _soon: list[bool] = []
 
@@ -84,7 +84,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         return False
     if _soon:
         _soon.clear()
-        DEPTH[0] = FEWEST if _turns else LONG
+        DEPTH[0] = FEWEST if _turns else LOOKED_AT
         return True
     place, depth = _place(origin), node.depth
     turn = _turns.get(place)
@@ -96,7 +96,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
         if chosen != place:
             _longest[0] = 2 * depth  # it comes soon
             return False
-    _longest[0] = LONG + _LOOKED_AT
+    _longest[0] = LONG
     DEPTH[0] = turn.depth
     return depth > turn.depth
 
@@ -176,8 +176,8 @@ def forget() -> None:
     _turns.clear()
     _met.clear()
     _soon.clear()
-    _longest[0] = LONG + _LOOKED_AT
-    DEPTH[0] = LONG
+    _longest[0] = LONG
+    DEPTH[0] = LOOKED_AT
 
 
 session.on_clear(forget)

@@ -1,0 +1,103 @@
+"""Whether to record what a program does pays off, where plans are known: runs against NumPy.
+
+    for t in range(1, n):
+        s = v[:, None] + a              of 40,000 elements
+        back[t] = s.argmax(0)           written each turn, so that the engine runs each turn
+        v = s.max(0) + b[:, t]
+
+A run by Python takes a tenth of a millisecond beside its kernels; NumPy has done these operations
+by then. So what runs take more than NumPy is summed up, by the function that recorded them; where
+that is as much as planning takes, its lines compute at once again (`frontend/novel.py`), for a
+while that is twice as long each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import thread_time_ns
+
+from lazyfuse import events
+from lazyfuse.config import Options
+from lazyfuse.ir.node import Gather, Map, Node, Reduce, Update, View
+from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime import met, session
+from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.trace import Trace
+from lazyfuse.runtime.turns import compute_soon
+
+#: The least nanoseconds that NumPy takes for a call, for each byte that it reads or writes, of
+#: what is folded, and for an element of a transcendental function or that an index picks.
+_CALL_NS, _BYTE_NS, _FOLDED_NS, _ELEMENT_NS = 500.0, 0.015, 0.03, 2.0
+#: What a run by Python takes before its plan is begun; and how many times as long as NumPy runs
+#: may take, as what is computed at once takes a little longer than with NumPy, too.
+_BEFORE_NS, _TIMES = 30e3, 1.5
+#: Doublings of the time after which it is tried again; functions that are remembered.
+_MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
+
+
+@dataclass(slots=True)
+class _Account:
+    """The nanoseconds that runs of a function's operations took more than they may; how often that
+    was too much."""
+
+    spent: float = 0.0
+    failures: int = 0
+
+
+#: By the identity of a function's code.
+_accounts: dict[int, _Account] = {}
+session.on_clear(_accounts.clear)
+
+
+@contextmanager
+def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
+    """Account for a run of a known plan by Python, in which no kernel is made."""
+    first = pending.outputs[0].origin
+    if first is None or known.device != "cpu" or not options.cold_size or not options.eager_size:
+        yield
+        return
+    account = _account(id(first[0]))
+    if account.spent >= met.PLAN_NS:
+        _give_up(account, pending)
+    least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), thread_time_ns()
+    yield
+    if events.new_kernels() == kernels:
+        more = thread_time_ns() - start + _BEFORE_NS - _TIMES * least
+        account.spent = max(account.spent + more, 0.0)
+
+
+def _account(function: int) -> _Account:
+    if function not in _accounts and len(_accounts) >= _MOST_FUNCTIONS:
+        _accounts.clear()
+    return _accounts.setdefault(function, _Account())
+
+
+def _give_up(account: _Account, pending: Trace) -> None:
+    """Have the lines of what is pending compute at once for a while."""
+    compute_soon()
+    for tell in met.when_vain:
+        tell(pending, 1 << account.failures)
+    account.spent, account.failures = 0.0, min(account.failures + 1, _MOST_DOUBLINGS)
+
+
+def _numpys_ns(pending: Trace, known: Known) -> float:
+    """The least that NumPy takes for what is pending."""
+    if known.numpys_ns is None:
+        known.numpys_ns = sum(_least_ns(node) for node in pending.nodes if node.buffer is None)
+    return known.numpys_ns
+
+
+def _least_ns(node: Node) -> float:
+    """The least that NumPy takes for an operation."""
+    if isinstance(node, View) or not node.srcs:
+        return 0.0
+    if isinstance(node, Update):
+        return _CALL_NS + 2 * size_of(node.layout.shape) * int(node.dtype[1:]) * _BYTE_NS
+    if isinstance(node, Gather):
+        return _CALL_NS + size_of(node.shape) * _ELEMENT_NS
+    nbytes = node.nbytes + sum(src.nbytes for src in node.srcs)
+    if isinstance(node, Map) and met.has_own_bits(node):
+        return _CALL_NS + size_of(node.shape) * _ELEMENT_NS
+    return _CALL_NS + nbytes * (_FOLDED_NS if isinstance(node, Reduce) else _BYTE_NS)

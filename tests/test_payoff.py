@@ -1,0 +1,134 @@
+"""What is recorded and takes longer than NumPy though its plans are known is computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place records nothing", allow_module_level=True)
+
+from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
+from lazyfuse.ops import rules  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, met, payoff  # noqa: E402 - likewise
+
+lf = oracle.lf
+pytestmark = pytest.mark.engine
+#: More elements than are computed at once, and fewer than make it worth waiting.
+SIZE = 30
+
+
+@pytest.fixture(autouse=True)
+def everyday(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is known; what is met is planned when it is computed."""
+    monkeypatch.setattr(met, "PLAN_NS", 1)
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 0)
+    lf.cache_clear()
+    with lf.options(cold_size=100_000, eager_size=100, device="cpu", threads=1):
+        yield
+    lf.cache_clear()
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes there were each time that the engine ran."""
+    found: list[int] = []
+    run = engine._run
+
+    def noted(pending: Any, device: str) -> Any:
+        found.append(len(pending.nodes))
+        return run(pending, device)
+
+    monkeypatch.setattr(engine, "_run", noted)
+    return found
+
+
+def _clock(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    """Each run takes so many nanoseconds."""
+    times = iter(range(0, 1 << 62, int(step)))
+    monkeypatch.setattr(payoff, "thread_time_ns", lambda: next(times))
+
+
+def _paths(np: Any, costs: Any, turns: int) -> Any:
+    """Each turn writes a row of a table."""
+    value, back = costs[0] * 1.0, np.zeros((turns, len(costs)), int)
+    for turn in range(turns):
+        sums = value[:, None] + costs
+        back[turn] = sums.argmax(0)
+        value = sums.max(0) * 0.5
+    return back, value
+
+
+def _same(found: Any, wanted: Any) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        assert lf.asnumpy(one).tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_what_takes_longer_than_numpy(
+    *, pays: bool, monkeypatch: pytest.MonkeyPatch, runs: list[int]
+) -> None:
+    """It computes at once after a while; and what takes less does not."""
+    native_methods.make_native(lf.LazyArray)
+    costs = host.random.default_rng(1).random((SIZE, SIZE))
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e6)
+    _clock(monkeypatch, 1)
+    _paths(lf, lf.asarray(costs), rules.ENOUGH // SIZE**2 + 100)  # its lines are new no more
+    _clock(monkeypatch, 1e5 if pays else 1e9)
+    wanted = _paths(host, costs, 60)
+    counts = []
+    for _ in range(8):
+        runs.clear()
+        _same(_paths(lf, lf.asarray(costs), 60), wanted)
+        counts.append(len(runs))
+    assert counts[0] > 2 and (counts[-1] == 0) != pays, counts
+
+
+def test_it_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(met, "when_vain", [lambda pending, times: told.append(times)])
+    monkeypatch.setattr(payoff, "compute_soon", lambda: None)
+    account, pending = payoff._Account(spent=1e9), None
+    for _ in range(payoff._MOST_DOUBLINGS + 3):
+        payoff._give_up(account, pending)  # type: ignore[arg-type]  # not asked for
+        assert not account.spent
+    assert told[:3] == [1, 2, 4] and max(told) == told[-1] == 1 << payoff._MOST_DOUBLINGS
+
+
+def test_what_kernels_are_made_for_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    _clock(monkeypatch, 1e9)
+    x = lf.asarray(host.arange(400.0))
+    for turn in range(4):
+        with lf.options(eager_size=0):
+            y = x.reshape(20, 20) * 2.0 + 1.0
+        lf.reset_stats()
+        lf.materialize(y)
+        assert bool(lf.stats().kernels_launched) == (turn > 0)
+        (account,) = payoff._accounts.values() or [payoff._Account()]
+        assert bool(account.spent) == (turn > 1), turn
+
+
+def test_accounts_are_forgotten() -> None:
+    for number in range(payoff._MOST_FUNCTIONS + 5):
+        payoff._account(number).spent = 1.0
+    assert 0 < len(payoff._accounts) <= payoff._MOST_FUNCTIONS
+    lf.cache_clear()
+    assert not payoff._accounts
+
+
+def test_the_least_that_numpy_takes() -> None:
+    """By the bytes that an operation reads and writes; a write counts what it changes."""
+    x = lf.asarray(host.arange(90_000.0))
+    with lf.options(eager_size=0):
+        nodes = [each._storage.node for each in (x + 1.0, lf.exp(x), x.sum(), x[::2] + 1.0)]
+        y = x * 2.0
+        y[5:10] = 3.0
+        nodes.append(y._storage.node)
+    added, exp, summed, half, written = map(payoff._least_ns, nodes)
+    assert exp > added > half > written and summed > 0
+    assert written < payoff._CALL_NS + 200
