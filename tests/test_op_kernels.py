@@ -201,10 +201,18 @@ def test_common_functions_are_there_after_the_first_compile(tmp_path: Path) -> N
     print(lf.stats().kernels_compiled, "llvmlite" in sys.modules)
     """
     compiles = "\n    lf.materialize(lf.sinh(x))\n    print(lf.stats().kernels_compiled)\n"
-    here, there = tmp_path / "here", tmp_path / "there"
+    aside = """
+    from lazyfuse.runtime import aside
+    for _ in range(3):
+        lf.materialize(x * 2.0)
+        aside.wait()
+    print(lf.stats().kernels_compiled)
+    """
+    here, there, beside = (tmp_path / name for name in ("here", "there", "beside"))
     assert printed(begin + compiles + functions, here) == "1\n0 True"
     assert printed(begin + functions, here) == "0 False"
     assert printed(begin + functions, there) == "4 True"
+    assert printed(begin + aside + functions, beside) == "1\n0 True"
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

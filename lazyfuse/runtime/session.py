@@ -242,7 +242,9 @@ def _from_disk(kernel: Kernel, target: Backend, name: str, key: str) -> Executab
     compiled = binaries.pop(key, None)
     if compiled is not None:
         with missed_by_nobody():
-            return target.load(kernel, name, compiled)
+            loaded = target.load(kernel, name, compiled)
+            _tell(target)
+            return loaded
     if not config.current().disk_cache:
         return None
     disk = disk_cache(config.current().cache_dir)
