@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -197,6 +198,38 @@ def test_places_are_forgotten() -> None:
     assert 0 < len(turns._turns) <= turns._MOST_PLACES
     lf.cache_clear()
     assert not turns._turns and not turns._met and turns.DEPTH == [turns.LOOKED_AT]
+
+
+def test_threads_have_long_expressions_and_loops_of_their_own() -> None:
+    """What one remembers another adds to meanwhile, or forgets."""
+    before, errors = sys.getswitchinterval(), []
+    lines = "".join(f"    x = x + {number}.0\n" for number in range(70))
+    wanted: dict[str, Any] = {"x": host.zeros(SIZE)}
+    exec("for _ in range(3):\n" + lines, wanted)
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(5):
+                names = {"x": lf.asarray(host.zeros(SIZE))}
+                with lf.options(cold_size=1, eager_size=0, device="cpu", threads=1):
+                    text = "for _ in range(3):\n" + lines
+                    exec(compile(text, f"{number} {turn}", "exec"), names)
+                    same(names["x"], wanted["x"])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not errors
+    turns.forget()
+    assert turns._best((1, 2)) == (1, 2)  # all have been forgotten
 
 
 def test_code_is_known_by_its_identity() -> None:

@@ -89,7 +89,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
     if turn is None:
         if not _has_grown(place, depth) or depth <= _longest[0]:
             return False
-        chosen = _best()
+        chosen = _best(place)
         turn = _new_turn(chosen)
         if chosen != place:
             _longest[0] = 2 * depth  # it comes soon
@@ -124,18 +124,25 @@ def _has_grown(place: _Place, depth: int) -> bool:
         _met[place] = _Met(depth, 1, pending)
         return False
     _met[place] = _Met(depth, before.times + 1, min(before.pending, pending))
-    if depth <= before.depth and depth == max(met.depth for met in _met.values()):
+    if depth <= before.depth and depth == _deepest():
         DEPTH[0] = min(max(DEPTH[0], depth), LONG)  # a long expression: not asked about soon
     return depth > before.depth
 
 
-def _best() -> _Place:
-    """The place of a loop where it is cut: of those that come about once in a turn, one with the
-    fewest arrays that are pending, as early as it is."""
-    again = {place: met for place, met in _met.items() if met.times > 1}
+def _deepest() -> int:
+    """How deep the deepest chain was; other threads add to them meanwhile, and forget them."""
+    return max((met.depth for met in _met.copy().values()), default=0)
+
+
+def _best(place: _Place) -> _Place:
+    """The place of a loop where it is cut, which has grown at one: of those that come about once
+    in a turn, one with the fewest arrays that are pending, as early as it is."""
+    again = {each: met for each, met in _met.copy().items() if met.times > 1}
+    if not again:  # another thread has found its own
+        return place
     most = 2 * min(met.times for met in again.values())
-    once = [place for place, met in again.items() if met.times <= most]
-    return min(once, key=lambda place: (_met[place].pending, -_met[place].depth))
+    once = [each for each, met in again.items() if met.times <= most]
+    return min(once, key=lambda each: (again[each].pending, -again[each].depth))
 
 
 def _pending() -> int:
