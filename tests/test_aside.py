@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,96 @@ def test_what_is_met_meanwhile_is_compiled_next(monkeypatch: pytest.MonkeyPatch)
     for program in programs[:3]:
         lf.materialize(program())
     assert lf.stats().kernels_launched == 3 and not lf.stats().kernels_compiled
+
+
+def _late(monkeypatch: pytest.MonkeyPatch, x: Any) -> tuple[Any, Any]:
+    """Meet a structure as the thread that compiles has done all, and is about to end."""
+    at_end, go_on = threading.Event(), threading.Event()
+
+    class Waiting(deque[Any]):
+        def __bool__(self) -> bool:
+            is_over = not len(self)
+            if is_over and not go_on.is_set():
+                at_end.set()
+                assert go_on.wait(60)
+            return not is_over
+
+    monkeypatch.setattr(aside, "_waiting", Waiting())
+    assert aside.begin(lambda: None) and at_end.wait(60)
+    for _ in range(2):
+        _turn(x)
+    return aside._waiting, go_on
+
+
+def test_what_comes_as_the_thread_ends_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for whoever compiled next, and was compiled once more then."""
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    waiting, go_on = _late(monkeypatch, x)
+    assert len(waiting) == 1
+    go_on.set()
+    end = time.monotonic() + 60
+    while len(waiting) and time.monotonic() < end:
+        time.sleep(0.001)
+    aside.wait()
+    assert not len(waiting) and lf.stats().kernels_compiled
+    found, stats = _turn(x)
+    assert stats.kernels_launched and not stats.kernels_compiled
+
+
+def test_what_comes_after_the_thread_begins_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has been told that another thread compiles, which ends before it can wait."""
+    begin, refused = aside.begin, []
+
+    def once(work: Any) -> bool:
+        if not refused:
+            refused.append(work)
+            return False
+        return begin(work)
+
+    monkeypatch.setattr(aside, "begin", once)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for _ in range(2):
+        _turn(x)
+    aside.wait()
+    assert refused and not aside._waiting and lf.stats().kernels_compiled
+
+
+def test_what_has_been_compiled_meanwhile_is_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that wait twice; one that had to be there at once since."""
+    held, given = Held(monkeypatch), []
+    compile_aside = met.compile_aside
+
+    def twice(*kernels: Any) -> Any:
+        given.append(kernels)
+        return [compile_aside(*kernels) for _ in range(2)][0]
+
+    monkeypatch.setattr(met, "compile_aside", twice)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for program in (lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0):
+        for _ in range(2):
+            lf.materialize(program())
+    assert held.begun.wait(60) and len(given) == 2 and len(aside._waiting) == 3
+    with lf.options(cold_size=0):
+        lf.materialize((x - 3.0) / 2.0)
+    held.go_on.set()
+    aside.wait()
+    assert not aside._waiting and lf.stats().kernels_compiled == 2
+
+
+def test_what_waits_is_compiled_with_its_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    held = Held(monkeypatch)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for _ in range(2):
+        lf.materialize(x * 2.0 + 1.0)
+    with lf.options(cache_dir=str(tmp_path / "other")):
+        for _ in range(2):
+            lf.materialize((x - 3.0) / 2.0)
+    assert held.begun.wait(60) and not (tmp_path / "other").exists()
+    held.go_on.set()
+    aside.wait()
+    assert (tmp_path / "other").exists()
 
 
 CHILD = """

@@ -13,6 +13,7 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Aside, Backend
@@ -46,9 +47,8 @@ def begin(work: Callable[[], object]) -> bool:
             is_possible.append(True)
             beginning.release()
             context.run(work)
-            _compile_waiting()
         finally:
-            compiling.release()
+            _compile_waiting()
 
     beginning.acquire()
     _thread.start_new_thread(run, ())  # an interrupt in `Thread.start` can block both for ever
@@ -69,6 +69,10 @@ def _end() -> None:
     wait()
 
 
+class _Target(Aside, Backend, Protocol):
+    """A backend that compiles aside."""
+
+
 class Compilation:
     """Kernels that are compiled aside; what cannot be compiled is left to who needs it, and so is
     the rest where the program ends."""
@@ -82,11 +86,12 @@ class Compilation:
         gone."""
         return self._is_done or not compiling.locked()
 
-    def compile(self, kernels: Sequence[tuple[str, Kernel]], target: Aside) -> None:
-        """Compile kernels, each with the key that it is kept under on disk."""
+    def compile(self, kernels: Sequence[tuple[str, Kernel]], target: _Target) -> None:
+        """Compile kernels, each with the key that it is kept under on disk, but for those that
+        others have compiled since."""
         try:
             coder = target.aside()
-            for key, kernel in kernels:
+            for key, kernel in session.missing([kernel for _, kernel in kernels], target):
                 if _ending:
                     return
                 with missed_by_nobody(), events.compiled():
@@ -100,7 +105,7 @@ def is_worth(options: config.Options, target: Backend) -> bool:
     return isinstance(target, Aside) and (options.threads or default_threads()) > 1
 
 
-def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compilation | None:
+def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: _Target) -> Compilation | None:
     """Begin to compile kernels, or have them compiled after what is being compiled; None where too
     many wait already, or where another thread forks."""
     made, context = Compilation(), contextvars.copy_context()
@@ -114,11 +119,24 @@ def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compi
             return made
         if len(_waiting) < _MOST_WAITING:
             _waiting.append(work)
-            return made  # over at once, if nothing is compiled any more
+            if not compiling.locked():  # the other thread has ended meanwhile
+                begin(_nothing)
+            return made
     return None
 
 
+def _nothing() -> None:
+    """What is done before what waits."""
+
+
 def _compile_waiting() -> None:
-    """Compile what waits, with what is added meanwhile."""
-    while _waiting:
-        _waiting.popleft()()
+    """Compile what waits, with what is added meanwhile: until this thread has given the lock back,
+    others leave it to this one."""
+    is_taken = True
+    while is_taken:
+        try:
+            while _waiting:
+                _waiting.popleft()()
+        finally:
+            compiling.release()
+        is_taken = bool(_waiting) and compiling.acquire(blocking=False)
