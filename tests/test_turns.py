@@ -105,6 +105,39 @@ def test_a_loop_is_cut_where_it_comes_once_in_a_turn(
     same(found, program(host, host.linspace(0.5, 2.0, SIZE)))
 
 
+def _turned(x: Any, y: Any) -> Any:
+    z = x + y
+    for _ in range(120):
+        x, y, z = y * 0.5 + z * 0.2, z * 0.3 + x, x * 0.1 - y * 0.2
+    return x + y + z
+
+
+def _generated(x: Any, y: Any) -> Any:
+    def terms() -> Iterator[Any]:
+        term = x
+        while True:
+            term = term * 0.5 + 1.0
+            yield term
+
+    for _, term in zip(range(150), terms(), strict=False):
+        y = y * 0.5 + term
+    return y
+
+
+def test_a_loop_is_not_cut_where_another_was(flushed: list[int]) -> None:
+    """Which had deepened a chain as often, with fewer arrays: it comes no more, and a loop was not
+    cut before it was twice as long."""
+    first = lf.asnumpy(_turned(row(), row() * 0.1))
+    wanted = flushed.copy()
+    lf.cache_clear()
+    for program in (_generated, _turned):
+        flushed.clear()
+        found = lf.asnumpy(program(row(), row() * 0.1))
+    assert flushed == wanted and len(flushed) > 5
+    values = host.linspace(0.5, 2.0, SIZE)
+    assert found.tobytes() == first.tobytes() == _turned(values, values * 0.1).tobytes()
+
+
 def test_writes_into_the_same_array(flushed: list[int]) -> None:
     x = row()
     for _ in range(200):
@@ -229,7 +262,7 @@ def test_threads_have_long_expressions_and_loops_of_their_own() -> None:
         sys.setswitchinterval(before)
     assert not errors
     turns.forget()
-    assert turns._best((1, 2)) == (1, 2)  # all have been forgotten
+    assert turns._best(row()._storage.node, (1, 2)) == (1, 2)  # all have been forgotten
 
 
 def test_code_is_known_by_its_identity() -> None:
