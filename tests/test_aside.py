@@ -289,6 +289,30 @@ def test_what_waits_is_compiled_with_its_options(
     assert (tmp_path / "other").exists()
 
 
+def test_what_waits_is_left_when_the_program_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for program in (lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0):
+        for _ in range(2):
+            lf.materialize(program())
+    assert held.begun.wait(60) and len(aside._waiting) == 1
+    monkeypatch.setattr(aside, "_ending", [True])
+    held.go_on.set()
+    aside.wait()
+    assert not aside._waiting and lf.stats().kernels_compiled == 1
+
+
+def test_long_structures_of_a_family_have_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as they are there, though these have not been interpreted for long."""
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 1e5)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    while not any(family.awaited for family in session.families.values()):
+        _turn(x)
+    aside.wait()
+    assert not _turn(x[:-7] * 1.0)[1].plans_built  # another family
+    assert not _turn(lf.asarray(host.linspace(-1.0, 1.0, SIZE - 7)))[1].cold_runs
+
+
 CHILD = """
 import os, sys, time
 import numpy as host, lazyfuse as lf

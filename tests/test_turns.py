@@ -105,6 +105,58 @@ def test_a_loop_is_cut_where_it_comes_once_in_a_turn(
     same(found, program(host, host.linspace(0.5, 2.0, SIZE)))
 
 
+def _helped(u: Any) -> Any:
+    first = u * 0.5
+    second = first + u
+    third = second - first
+    return third * 0.25 + second * 0.5
+
+
+@pytest.mark.parametrize("lead", range(5))
+def test_a_loop_is_cut_where_the_fewest_arrays_are(
+    lead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in the middle of a function that it calls, wherever the chain gets long."""
+    made: list[int] = []
+    run = engine._run
+
+    def noted(pending: Any, device: str) -> Any:
+        made.append(len(pending.outputs))
+        return run(pending, device)
+
+    monkeypatch.setattr(engine, "_run", noted)
+    u = row()
+    for _ in range(lead):
+        u = u + 1.0
+    for _ in range(80):
+        u = _helped(u) + 0.125
+    assert len(made) > 10 and max(made[2:]) <= 2  # `u`, and what it was
+
+
+def test_a_loop_is_cut_where_its_inner_loop_is_over(flushed: list[int]) -> None:
+    """Though fewer arrays are pending in the inner one, which is cut at another of its turns each
+    time."""
+    u = row()
+    for _ in range(60):
+        for _ in range(5):
+            u = u * 0.875
+        first = u + 1.0
+        second = first * 0.5
+        u = first + second
+        del first, second
+    assert len(set(flushed[2:])) == 1 and len(flushed) > 10
+
+
+@pytest.mark.parametrize("count,depth", ((100, 100), (200, turns.LONG)))
+def test_long_expressions_are_not_asked_about_again(count: int, depth: int) -> None:
+    names = {"x": row()}
+    lines = compile("x = x + 1.0\n" * count, "lines", "exec")
+    for _ in range(2):
+        exec(lines, names)
+        lf.materialize(names["x"])
+    assert turns.DEPTH == [depth] and not turns._turns
+
+
 def _turned(x: Any, y: Any) -> Any:
     z = x + y
     for _ in range(120):
