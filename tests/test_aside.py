@@ -338,8 +338,48 @@ assert os.waitpid(child, 0)[1] == 0
 for _ in range(3):
     assert program() == wanted
 """
+#: Several wait, and the first is done as the program forks.
+FORKED_WAITING = """
+import threading
+from lazyfuse.runtime import session
+target = session.backend("cpu")
+aside.wait()
+made = type(target).aside(target)
+code, begun, first, others = made.code, [], threading.Event(), threading.Event()
+
+def held(kernel):
+    begun.append(kernel)
+    assert (first if len(begun) == 1 else others).wait(20)
+    return code(kernel)
+
+made.code = held
+type(target).aside = lambda self: made
+programs = [lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0, lambda: x * x - 1.0]
+for each in programs:
+    for _ in range(2):
+        lf.materialize(each())
+assert len(aside._waiting) == 2
+threading.Timer(0.3, first.set).start()
+child = os.fork()
+if not child:
+    assert len(begun) == 1 and not aside._waiting and not aside.compiling.locked()
+    assert lf.asnumpy(programs[2]()).tolist() == (lf.asnumpy(x) ** 2 - 1.0).tolist()
+    os._exit(0 if len(begun) == 1 else 3)
+assert os.waitpid(child, 0)[1] == 0
+others.set()
+end = time.monotonic() + 60
+while len(aside._waiting) and time.monotonic() < end:
+    time.sleep(0.01)
+aside.wait()
+assert len(begun) == 2 and not aside._waiting  # the child has left the third on disk
+"""
 #: What a program does while kernels are compiled for it.
-ENDS = {"forks": FORKED, "ends": "assert aside.compiling.locked()", "exits": "sys.exit(0)"}
+ENDS = {
+    "forks": FORKED,
+    "forks soon": FORKED_WAITING,
+    "ends": "assert aside.compiling.locked()",
+    "exits": "sys.exit(0)",
+}
 
 
 @pytest.mark.cpu("forks, and threads at the end")

@@ -282,7 +282,8 @@ def test_places_are_forgotten() -> None:
         exec(compile("for _ in range(200): x = x + 1.0", f"loop {number}", "exec"), names)
     assert 0 < len(turns._turns) <= turns._MOST_PLACES
     lf.cache_clear()
-    assert not turns._turns and not turns._met and turns.DEPTH == [turns.LOOKED_AT]
+    assert not turns._turns and not turns._met
+    assert turns.DEPTH == [turns.LOOKED_AT] and turns._longest == [turns.LONG]
 
 
 def test_threads_have_long_expressions_and_loops_of_their_own() -> None:

@@ -1,8 +1,8 @@
 """What is compiled aside, in a thread of its own, while the program goes on without it: kernels of
 structures that are interpreted meanwhile, and machine code of methods.
 
-One thing at a time, and a few kernels after it. Whoever forks waits for these, and a program at
-its end only for what is being compiled then.
+One thing at a time, and a few kernels after it. Whoever forks waits for what is being compiled
+then, and so does a program at its end.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from lazyfuse import config, events
@@ -28,9 +30,19 @@ from lazyfuse.runtime import session
 compiling = guarded(threading.Lock(), Turn.ASIDE)
 #: Whether the program ends.
 _ending: list[bool] = []
-#: What kernels are compiled next, and how many may wait: as many as a fork may wait for.
+#: What kernels are compiled next, and how many may wait.
 _waiting: deque[Callable[[], None]] = deque()
 _MOST_WAITING = 16
+#: Whether somebody forks: what waits goes on when that is done, and in the parent only. Single
+#: calls, which no interrupt divides.
+_forking: list[bool] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=partial(_forking.append, True),
+        after_in_parent=_forking.clear,
+        after_in_child=_forking.clear,
+    )
+    os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def begin(work: Callable[[], object]) -> bool:
@@ -135,8 +147,8 @@ def _compile_waiting() -> None:
     is_taken = True
     while is_taken:
         try:
-            while _waiting:
+            while _waiting and not _forking:
                 _waiting.popleft()()
         finally:
             compiling.release()
-        is_taken = bool(_waiting) and compiling.acquire(blocking=False)
+        is_taken = bool(_waiting) and compiling.acquire(blocking=bool(_forking))
