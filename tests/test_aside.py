@@ -391,8 +391,9 @@ def test_the_program_goes_on_or_ends_in_the_middle(how: str, tmp_path: Path) -> 
     }  # fmt: skip
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", CHILD + ENDS[how]], capture_output=True, text=True, cwd=ROOT,
-        check=False, timeout=120, env=os.environ | settings,
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", CHILD + ENDS[how]],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=120,
+        env=os.environ | settings,
     )  # fmt: skip
     assert done.returncode == 0 and not done.stderr, done.stderr[-3000:]
     assert time.monotonic() - started < 60

@@ -117,16 +117,19 @@ def compute_soon() -> None:
 
 def _has_grown(place: _Place, depth: int) -> bool:
     """Whether a chain grows where it has grown before."""
-    before, pending = _met.get(place), _pending()
+    before = _met.get(place)
     if before is None:
         if len(_met) >= _MOST_PLACES:
             _met.clear()
-        _met[place] = _Met(depth, 1, pending)
+        _met[place] = _Met(depth, 1, _pending())
         return False
-    _met[place] = _Met(depth, before.times + 1, min(before.pending, pending))
-    if depth <= before.depth and depth == _deepest():
-        DEPTH[0] = min(max(DEPTH[0], depth), LONG)  # a long expression: not asked about soon
-    return depth > before.depth
+    if depth > before.depth:
+        _met[place] = _Met(depth, before.times + 1, min(before.pending, _pending()))
+        return True
+    _met[place] = _Met(depth, before.times + 1, before.pending)
+    if DEPTH[0] < min(depth, LONG) and depth == _deepest():
+        DEPTH[0] = min(depth, LONG)  # a long expression: not asked about soon
+    return False
 
 
 def _deepest() -> int:
