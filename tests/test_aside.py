@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,120 @@ def test_what_is_met_meanwhile_is_compiled_next(monkeypatch: pytest.MonkeyPatch)
     assert lf.stats().kernels_launched == 3 and not lf.stats().kernels_compiled
 
 
+def _late(monkeypatch: pytest.MonkeyPatch, x: Any) -> tuple[Any, Any]:
+    """Meet a structure as the thread that compiles has done all, and is about to end."""
+    at_end, go_on = threading.Event(), threading.Event()
+
+    class Waiting(deque[Any]):
+        def __bool__(self) -> bool:
+            is_over = not len(self)
+            if is_over and not go_on.is_set():
+                at_end.set()
+                assert go_on.wait(60)
+            return not is_over
+
+    monkeypatch.setattr(aside, "_waiting", Waiting())
+    assert aside.begin(lambda: None) and at_end.wait(60)
+    for _ in range(2):
+        _turn(x)
+    return aside._waiting, go_on
+
+
+def test_what_comes_as_the_thread_ends_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for whoever compiled next, and was compiled once more then."""
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    waiting, go_on = _late(monkeypatch, x)
+    assert len(waiting) == 1
+    go_on.set()
+    end = time.monotonic() + 60
+    while len(waiting) and time.monotonic() < end:
+        time.sleep(0.001)
+    aside.wait()
+    assert not len(waiting) and lf.stats().kernels_compiled
+    found, stats = _turn(x)
+    assert stats.kernels_launched and not stats.kernels_compiled
+
+
+def test_what_comes_after_the_thread_begins_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has been told that another thread compiles, which ends before it can wait."""
+    begin, refused = aside.begin, []
+
+    def once(work: Any) -> bool:
+        if not refused:
+            refused.append(work)
+            return False
+        return begin(work)
+
+    monkeypatch.setattr(aside, "begin", once)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for _ in range(2):
+        _turn(x)
+    aside.wait()
+    assert refused and not aside._waiting and lf.stats().kernels_compiled
+
+
+def test_what_has_been_compiled_meanwhile_is_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that wait twice; one that had to be there at once since."""
+    held, given = Held(monkeypatch), []
+    compile_aside = met.compile_aside
+
+    def twice(*kernels: Any) -> Any:
+        given.append(kernels)
+        return [compile_aside(*kernels) for _ in range(2)][0]
+
+    monkeypatch.setattr(met, "compile_aside", twice)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for program in (lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0):
+        for _ in range(2):
+            lf.materialize(program())
+    assert held.begun.wait(60) and len(given) == 2 and len(aside._waiting) == 3
+    with lf.options(cold_size=0):
+        lf.materialize((x - 3.0) / 2.0)
+    held.go_on.set()
+    aside.wait()
+    assert not aside._waiting and lf.stats().kernels_compiled == 2
+
+
+def test_what_waits_is_compiled_with_its_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    held = Held(monkeypatch)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for _ in range(2):
+        lf.materialize(x * 2.0 + 1.0)
+    with lf.options(cache_dir=str(tmp_path / "other")):
+        for _ in range(2):
+            lf.materialize((x - 3.0) / 2.0)
+    assert held.begun.wait(60) and not (tmp_path / "other").exists()
+    held.go_on.set()
+    aside.wait()
+    assert (tmp_path / "other").exists()
+
+
+def test_what_waits_is_left_when_the_program_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    for program in (lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0):
+        for _ in range(2):
+            lf.materialize(program())
+    assert held.begun.wait(60) and len(aside._waiting) == 1
+    monkeypatch.setattr(aside, "_ending", [True])
+    held.go_on.set()
+    aside.wait()
+    assert not aside._waiting and lf.stats().kernels_compiled == 1
+
+
+def test_long_structures_of_a_family_have_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as they are there, though these have not been interpreted for long."""
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 1e5)
+    x = lf.asarray(host.linspace(-1.0, 1.0, SIZE))
+    while not any(family.awaited for family in session.families.values()):
+        _turn(x)
+    aside.wait()
+    assert not _turn(x[:-7] * 1.0)[1].plans_built  # another family
+    assert not _turn(lf.asarray(host.linspace(-1.0, 1.0, SIZE - 7)))[1].cold_runs
+
+
 CHILD = """
 import os, sys, time
 import numpy as host, lazyfuse as lf
@@ -223,8 +338,48 @@ assert os.waitpid(child, 0)[1] == 0
 for _ in range(3):
     assert program() == wanted
 """
+#: Several wait, and the first is done as the program forks.
+FORKED_WAITING = """
+import threading
+from lazyfuse.runtime import session
+target = session.backend("cpu")
+aside.wait()
+made = type(target).aside(target)
+code, begun, first, others = made.code, [], threading.Event(), threading.Event()
+
+def held(kernel):
+    begun.append(kernel)
+    assert (first if len(begun) == 1 else others).wait(20)
+    return code(kernel)
+
+made.code = held
+type(target).aside = lambda self: made
+programs = [lambda: x * 2.0 + 1.0, lambda: (x - 3.0) / 2.0, lambda: x * x - 1.0]
+for each in programs:
+    for _ in range(2):
+        lf.materialize(each())
+assert len(aside._waiting) == 2
+threading.Timer(0.3, first.set).start()
+child = os.fork()
+if not child:
+    assert len(begun) == 1 and not aside._waiting and not aside.compiling.locked()
+    assert lf.asnumpy(programs[2]()).tolist() == (lf.asnumpy(x) ** 2 - 1.0).tolist()
+    os._exit(0 if len(begun) == 1 else 3)
+assert os.waitpid(child, 0)[1] == 0
+others.set()
+end = time.monotonic() + 60
+while len(aside._waiting) and time.monotonic() < end:
+    time.sleep(0.01)
+aside.wait()
+assert len(begun) == 2 and not aside._waiting  # the child has left the third on disk
+"""
 #: What a program does while kernels are compiled for it.
-ENDS = {"forks": FORKED, "ends": "assert aside.compiling.locked()", "exits": "sys.exit(0)"}
+ENDS = {
+    "forks": FORKED,
+    "forks soon": FORKED_WAITING,
+    "ends": "assert aside.compiling.locked()",
+    "exits": "sys.exit(0)",
+}
 
 
 @pytest.mark.cpu("forks, and threads at the end")
@@ -236,8 +391,9 @@ def test_the_program_goes_on_or_ends_in_the_middle(how: str, tmp_path: Path) -> 
     }  # fmt: skip
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", CHILD + ENDS[how]], capture_output=True, text=True, cwd=ROOT,
-        check=False, timeout=120, env=os.environ | settings,
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", CHILD + ENDS[how]],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=120,
+        env=os.environ | settings,
     )  # fmt: skip
     assert done.returncode == 0 and not done.stderr, done.stderr[-3000:]
     assert time.monotonic() - started < 60

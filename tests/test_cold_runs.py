@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as host
@@ -156,8 +157,40 @@ def test_more_elements_are_interpreted_the_first_time() -> None:
         long = long + float(number)
     lf.materialize(long)
     with lf.options(cold_size=1000):
-        lf.materialize(x * 3 + 1)
+        lf.materialize(x - 3 / (x + 1))  # no other of this family has been planned
     assert not lf.stats().cold_runs and lf.stats().plans_built == 3
+
+
+@pytest.mark.parametrize("size,count", ((1_500_000, 1), (90_000, 40)))
+def test_what_an_earlier_process_compiled_is_not_interpreted_first(
+    size: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where interpreting it once takes longer than reading its plan."""
+    x = lf.asarray(host.arange(float(size)))
+    for turn, plan_ns in enumerate((1, 1, met.PLAN_NS)):
+        monkeypatch.setattr(met, "PLAN_NS", plan_ns)
+        lf.reset_stats()
+        with lf.options(cache_dir=str(tmp_path), check=False):
+            y = x * 0.5
+            for number in range(count):
+                y = y + float(number + 1)
+            lf.materialize(y)
+        assert bool(lf.stats().cold_runs) == (turn == 0)
+        if turn == 1:
+            lf.cache_clear()  # as at the end of a process
+    assert lf.stats().plans_loaded and not lf.stats().kernels_compiled
+
+
+def test_planning_takes_longer_for_more_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(met, "PLAN_OPERATION_NS", 1e6)
+    x = lf.asarray(host.arange(4000.0))
+    for count in (2, 12):
+        long = x
+        for number in range(count):
+            long = long + float(number + 1)
+        lf.materialize(long)
+    short, long = [found.plan_ns - met.PLAN_NS for found in session.met.values()]
+    assert long - short >= 10e6
 
 
 def test_what_is_compiled_at_once() -> None:

@@ -1,8 +1,8 @@
 """What is compiled aside, in a thread of its own, while the program goes on without it: kernels of
 structures that are interpreted meanwhile, and machine code of methods.
 
-One thing at a time, and a few kernels after it. Whoever forks waits for these, and a program at
-its end only for what is being compiled then.
+One thing at a time, and a few kernels after it. Whoever forks waits for what is being compiled
+then, and so does a program at its end.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Aside, Backend
@@ -27,9 +30,19 @@ from lazyfuse.runtime import session
 compiling = guarded(threading.Lock(), Turn.ASIDE)
 #: Whether the program ends.
 _ending: list[bool] = []
-#: What kernels are compiled next, and how many may wait: as many as a fork may wait for.
+#: What kernels are compiled next, and how many may wait.
 _waiting: deque[Callable[[], None]] = deque()
 _MOST_WAITING = 16
+#: Whether somebody forks: what waits goes on when that is done, and in the parent only. Single
+#: calls, which no interrupt divides.
+_forking: list[bool] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=partial(_forking.append, True),
+        after_in_parent=_forking.clear,
+        after_in_child=_forking.clear,
+    )
+    os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def begin(work: Callable[[], object]) -> bool:
@@ -46,9 +59,8 @@ def begin(work: Callable[[], object]) -> bool:
             is_possible.append(True)
             beginning.release()
             context.run(work)
-            _compile_waiting()
         finally:
-            compiling.release()
+            _compile_waiting()
 
     beginning.acquire()
     _thread.start_new_thread(run, ())  # an interrupt in `Thread.start` can block both for ever
@@ -69,6 +81,10 @@ def _end() -> None:
     wait()
 
 
+class _Target(Aside, Backend, Protocol):
+    """A backend that compiles aside."""
+
+
 class Compilation:
     """Kernels that are compiled aside; what cannot be compiled is left to who needs it, and so is
     the rest where the program ends."""
@@ -82,11 +98,12 @@ class Compilation:
         gone."""
         return self._is_done or not compiling.locked()
 
-    def compile(self, kernels: Sequence[tuple[str, Kernel]], target: Aside) -> None:
-        """Compile kernels, each with the key that it is kept under on disk."""
+    def compile(self, kernels: Sequence[tuple[str, Kernel]], target: _Target) -> None:
+        """Compile kernels, each with the key that it is kept under on disk, but for those that
+        others have compiled since."""
         try:
             coder = target.aside()
-            for key, kernel in kernels:
+            for key, kernel in session.missing([kernel for _, kernel in kernels], target):
                 if _ending:
                     return
                 with missed_by_nobody(), events.compiled():
@@ -100,7 +117,7 @@ def is_worth(options: config.Options, target: Backend) -> bool:
     return isinstance(target, Aside) and (options.threads or default_threads()) > 1
 
 
-def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compilation | None:
+def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: _Target) -> Compilation | None:
     """Begin to compile kernels, or have them compiled after what is being compiled; None where too
     many wait already, or where another thread forks."""
     made, context = Compilation(), contextvars.copy_context()
@@ -114,11 +131,24 @@ def compile_aside(kernels: Sequence[tuple[str, Kernel]], target: Aside) -> Compi
             return made
         if len(_waiting) < _MOST_WAITING:
             _waiting.append(work)
-            return made  # over at once, if nothing is compiled any more
+            if not compiling.locked():  # the other thread has ended meanwhile
+                begin(_nothing)
+            return made
     return None
 
 
+def _nothing() -> None:
+    """What is done before what waits."""
+
+
 def _compile_waiting() -> None:
-    """Compile what waits, with what is added meanwhile."""
-    while _waiting:
-        _waiting.popleft()()
+    """Compile what waits, with what is added meanwhile: until this thread has given the lock back,
+    others leave it to this one."""
+    is_taken = True
+    while is_taken:
+        try:
+            while _waiting and not _forking:
+                _waiting.popleft()()
+        finally:
+            compiling.release()
+        is_taken = bool(_waiting) and compiling.acquire(blocking=bool(_forking))

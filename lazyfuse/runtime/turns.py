@@ -91,7 +91,7 @@ def is_turn(node: Node, options: Options, device: str) -> bool:
     if turn is None:
         if not _has_grown(place, depth) or depth <= _longest[0]:
             return False
-        chosen = _best()
+        chosen = _best(node, place)
         turn = _new_turn(chosen)
         if chosen != place:
             _longest[0] = 2 * depth  # it comes soon
@@ -135,13 +135,28 @@ def _has_grown(place: _Place, depth: int) -> bool:
     return has_grown
 
 
-def _best() -> _Place:
-    """The place of a loop where it is cut: of those that come about once in a turn, one with the
-    fewest arrays that are pending, as early as it is."""
-    again = {place: met for place, met in _met.items() if met.times > 1}
+def _best(node: Node, place: _Place) -> _Place:
+    """The place of a loop where it is cut, which has grown at one: of those that come about once
+    in a turn, one with the fewest arrays that are pending, as early as it is. Where other loops
+    were is none, which would not come."""
+    found, its = _met.copy(), _places(node)
+    again = {each: met for each, met in found.items() if met.times > 1 and each in its}
+    if not again:  # another thread has found its own
+        return place
     most = 2 * min(met.times for met in again.values())
-    once = [place for place, met in again.items() if met.times <= most]
-    return min(once, key=lambda place: (_met[place].pending, -_met[place].depth))
+    once = [each for each, met in again.items() if met.times <= most]
+    return min(once, key=lambda each: (again[each].pending, -again[each].depth))
+
+
+def _places(node: Node) -> set[_Place]:
+    """The places of the longest chain under a node."""
+    found: set[_Place] = set()
+    at: Node | None = node
+    while at is not None and at.buffer is None:
+        if at.origin is not None:
+            found.add(_place(at.origin))
+        at = max(at.srcs, key=lambda src: src.depth, default=None)
+    return found
 
 
 def _pending() -> int:
