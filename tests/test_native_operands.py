@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -102,3 +103,64 @@ def test_they_are_computed_in_machine_code(operand: Any, monkeypatch: pytest.Mon
         lf.exp(operand)
     monkeypatch.delattr(direct, "_run")
     assert lf.exp(operand).tolist() == expected
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "<": lambda a, b: a < b,
+    "==": lambda a, b: a == b,
+    "+=": lambda a, b: a.__iadd__(b),
+    "*=": lambda a, b: a.__imul__(b),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in OPERANDS.items() if isinstance(each, host.ndarray)]
+)
+@pytest.mark.parametrize("sign", OPERATORS)
+def test_operators_with_arrays_of_numpys(sign: str, name: str) -> None:
+    """Values, dtypes, memory orders and errors are NumPy's; results are ours."""
+    theirs = OPERANDS[name]
+    for shape in ((), (1,), (9,), (3, 3), (3, 1), (50_000,)):
+        count = int(host.prod(shape))
+        ours = host.linspace(0.5, 3.0, count).reshape(shape)
+        for each in (ours, ours.astype("i4"), ours.T.astype("f4")):
+
+            def program(np: Any, x: Any) -> Any:
+                with host.errstate(all="ignore"):
+                    return OPERATORS[sign](np.array(x), theirs)  # noqa: B023 - called at once
+
+            for _ in range(2):
+                oracle.check(program, each)
+
+
+def test_operators_with_arrays_of_numpys_need_no_python() -> None:
+    x, y = lf.asarray(host.arange(9.0)), host.ones(9)
+    frames: list[str] = []
+
+    def noted(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            frames.append(frame.f_code.co_name)
+
+    sys.setprofile(noted)
+    try:
+        found = (x * y, y - x, x < y)
+        x += y
+    finally:
+        sys.setprofile(None)
+    assert not frames and found[0].tolist() == list(range(9))
+
+
+def test_arrays_of_numpys_in_the_same_memory() -> None:
+    x = lf.asarray(host.arange(9.0))
+    memory = host.asarray(x)
+    x += memory[::-1]
+    assert x.tolist() == [8.0] * 9 and memory.tolist() == [8.0] * 9
+    product = x * memory
+    memory[:] = 1.0
+    assert type(product) is lf.LazyArray and product.tolist() == [64.0] * 9
+    assert x.tolist() == [1.0] * 9

@@ -202,7 +202,7 @@ run:
   ret ptr %result
 }}
 
-; the array of an operand, or a number itself; null for others
+; the array of an operand, a small one of NumPy's, or a number itself; null for others
 define internal ptr @operand(ptr %other, ptr %host, i1 %any_shape) {{
   %is_ours = call i1 @is(ptr %other, i64 {class_})
   br i1 %is_ours, label %ours, label %number
@@ -228,7 +228,23 @@ number:
   br i1 %is_usual, label %plain, label %look
 look:
   %is_number = call i1 @is_number(ptr %other)
-  br i1 %is_number, label %plain, label %no
+  br i1 %is_number, label %plain, label %numpys
+numpys:
+  %is_array = call i1 @is(ptr %other, i64 {ndarray})
+  br i1 %is_array, label %array, label %no
+array:
+  %is_known = call i1 @has_known_dtype(ptr %other)
+  br i1 %is_known, label %count, label %no
+count:
+  %elements = call i64 @elements(ptr %other)
+  %eager = call i64 @eager_size()
+  %is_large = icmp sgt i64 %elements, %eager
+  br i1 %is_large, label %no, label %beside
+beside:
+  br i1 %any_shape, label %plain, label %together
+together:
+  %is_fit = call i1 @fits_one(ptr %host, ptr %other)
+  br i1 %is_fit, label %plain, label %no
 plain:
   ret ptr %other
 no:
