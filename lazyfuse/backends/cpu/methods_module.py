@@ -99,7 +99,8 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     }  # fmt: skip
     objects = {name: METHODS + 2 * len(FUNCTIONS) + number for number, name in enumerate(OBJECTS)}
     known = {**places, **objects, **attributes, **_KINDS}
-    parts = [templates.HEAD.format(**places), record_module.text(known)]
+    parts = [templates.HEAD.format(**places), of_operators.OPERAND.format(**places)]
+    parts.append(record_module.text(known))
     asked = {name: objects[name] for name in _ASKED} | {"MISSING": _method("missing")}
     asked |= {name: _KINDS[f"T_{name}"] for name in ("NUMPYS_FLOAT", "NUMPYS_INT")}
     parts.append(defer_text.text({**_DEFERRING, **asked, "INT_LONG": INT64}))

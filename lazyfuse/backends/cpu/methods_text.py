@@ -202,55 +202,6 @@ run:
   ret ptr %result
 }}
 
-; the array of an operand, a small one of NumPy's, or a number itself; null for others
-define internal ptr @operand(ptr %other, ptr %host, i1 %any_shape) {{
-  %is_ours = call i1 @is(ptr %other, i64 {class_})
-  br i1 %is_ours, label %ours, label %number
-ours:
-  %theirs = call ptr @part(ptr %other, i64 {host})
-  %is_none = icmp eq ptr %theirs, null
-  %skip = or i1 %is_none, %any_shape
-  br i1 %skip, label %done, label %shapes
-done:
-  ret ptr %theirs
-shapes:
-  %fits = call i1 @fits_one(ptr %host, ptr %theirs)
-  %found = select i1 %fits, ptr %theirs, ptr null
-  ret ptr %found
-number:
-  %is_float = call i1 @is(ptr %other, i64 {float_})
-  %is_int = call i1 @is(ptr %other, i64 {int_})
-  %is_float64 = call i1 @is(ptr %other, i64 {float64})
-  %is_int64 = call i1 @is(ptr %other, i64 {int64})
-  %is_pythons = or i1 %is_float, %is_int
-  %is_numpys = or i1 %is_float64, %is_int64
-  %is_usual = or i1 %is_pythons, %is_numpys
-  br i1 %is_usual, label %plain, label %look
-look:
-  %is_number = call i1 @is_number(ptr %other)
-  br i1 %is_number, label %plain, label %numpys
-numpys:
-  %is_array = call i1 @is(ptr %other, i64 {ndarray})
-  br i1 %is_array, label %array, label %no
-array:
-  %is_known = call i1 @has_known_dtype(ptr %other)
-  br i1 %is_known, label %count, label %no
-count:
-  %elements = call i64 @elements(ptr %other)
-  %eager = call i64 @eager_size()
-  %is_large = icmp sgt i64 %elements, %eager
-  br i1 %is_large, label %no, label %beside
-beside:
-  br i1 %any_shape, label %plain, label %together
-together:
-  %is_fit = call i1 @fits_one(ptr %host, ptr %other)
-  br i1 %is_fit, label %plain, label %no
-plain:
-  ret ptr %other
-no:
-  ret ptr null
-}}
-
 define internal i1 @is_index(ptr %key) {{
   %a = call i1 @is(ptr %key, i64 {int_})
   %b = call i1 @is(ptr %key, i64 {slice_})
