@@ -132,3 +132,19 @@ def test_the_least_that_numpy_takes() -> None:
     added, exp, summed, half, written = map(payoff._least_ns, nodes)
     assert exp > added > half > written and summed > 0
     assert written < payoff._CALL_NS + 200
+    with lf.options(eager_size=0):
+        nodes = [each._storage.node for each in (x % 1.3, x // 0.1, lf.cumsum(x), lf.sort(x))]
+    rest, floored, scanned, ordered = map(payoff._least_ns, nodes)
+    assert rest > 1.5 * added and floored > 1.5 * added and scanned > added
+    assert ordered == float("inf")
+
+
+def test_plans_may_take_longer_until_machine_code_runs_them() -> None:
+    """Each once: a function of many lines is not given up for that."""
+    x = lf.asarray(host.arange(400.0))
+    for turn in range(5):
+        with lf.options(eager_size=0):
+            y = x.reshape(20, 20) * 2.0 + 1.0
+        lf.materialize(y)
+        allowed = [account.allowed for account in payoff._accounts.values()]
+        assert allowed == ([payoff._UNTIL_READY_NS] if turn else []), turn

@@ -16,20 +16,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from time import thread_time_ns
 
 from lazyfuse import events
 from lazyfuse.config import Options
-from lazyfuse.ir.node import Gather, Map, Node, Reduce, Update, View
+from lazyfuse.ir.node import Gather, Map, Node, Opaque, Scan, Update, View
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.trace import Trace
 from lazyfuse.runtime.turns import compute_soon
+from lazyfuse.schedule.cost import map_cost
 
 #: The least nanoseconds that NumPy takes for a call, for each byte that it reads or writes, of
-#: what is folded, and for an element of a transcendental function or that an index picks.
-_CALL_NS, _BYTE_NS, _FOLDED_NS, _ELEMENT_NS = 500.0, 0.015, 0.03, 2.0
+#: what is folded, for an element of a transcendental function or that an index picks, and for one
+#: of a scan; and for each cycle that our kernels take for eight elements.
+_CALL_NS, _BYTE_NS, _FOLDED_NS, _ELEMENT_NS, _SCANNED_NS = 500.0, 0.015, 0.03, 2.0, 1.0
+_CYCLE_NS = 0.3 / 8
+#: What a plan takes longer by Python until machine code runs it.
+_UNTIL_READY_NS = 1e6
 #: What a run by Python takes before its plan is begun; and how many times as long as NumPy runs
 #: may take, as what is computed at once takes a little longer than with NumPy, too.
 _BEFORE_NS, _TIMES = 30e3, 1.5
@@ -39,10 +45,11 @@ _MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
 
 @dataclass(slots=True)
 class _Account:
-    """The nanoseconds that runs of a function's operations took more than they may; how often that
-    was too much."""
+    """The nanoseconds that runs of a function's operations took more than they may; those that
+    they may besides, until machine code runs them; how often that was too much."""
 
     spent: float = 0.0
+    allowed: float = 0.0
     failures: int = 0
 
 
@@ -59,8 +66,10 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         yield
         return
     account = _account(id(first[0]))
-    if account.spent >= met.PLAN_NS:
+    if account.spent >= met.PLAN_NS + account.allowed:
         _give_up(account, pending)
+    if known.numpys_ns is None:
+        account.allowed += _UNTIL_READY_NS
     least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), thread_time_ns()
     yield
     if events.new_kernels() == kernels:
@@ -79,7 +88,8 @@ def _give_up(account: _Account, pending: Trace) -> None:
     compute_soon()
     for tell in met.when_vain:
         tell(pending, 1 << account.failures)
-    account.spent, account.failures = 0.0, min(account.failures + 1, _MOST_DOUBLINGS)
+    account.spent = account.allowed = 0.0
+    account.failures = min(account.failures + 1, _MOST_DOUBLINGS)
 
 
 def _numpys_ns(pending: Trace, known: Known) -> float:
@@ -90,14 +100,20 @@ def _numpys_ns(pending: Trace, known: Known) -> float:
 
 
 def _least_ns(node: Node) -> float:
-    """The least that NumPy takes for an operation."""
+    """The least that NumPy takes for an operation; anything for a library's."""
+    if isinstance(node, Opaque):
+        return inf
     if isinstance(node, View) or not node.srcs:
         return 0.0
+    size = size_of(node.shape)
     if isinstance(node, Update):
         return _CALL_NS + 2 * size_of(node.layout.shape) * int(node.dtype[1:]) * _BYTE_NS
     if isinstance(node, Gather):
-        return _CALL_NS + size_of(node.shape) * _ELEMENT_NS
+        return _CALL_NS + size * _ELEMENT_NS
+    if isinstance(node, Scan):
+        return _CALL_NS + size * _SCANNED_NS
     nbytes = node.nbytes + sum(src.nbytes for src in node.srcs)
-    if isinstance(node, Map) and met.has_own_bits(node):
-        return _CALL_NS + size_of(node.shape) * _ELEMENT_NS
-    return _CALL_NS + nbytes * (_FOLDED_NS if isinstance(node, Reduce) else _BYTE_NS)
+    if not isinstance(node, Map):
+        return _CALL_NS + nbytes * _FOLDED_NS
+    each = _ELEMENT_NS if met.has_own_bits(node) else _CYCLE_NS * map_cost(node)
+    return _CALL_NS + max(nbytes * _BYTE_NS, size * each)
