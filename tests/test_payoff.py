@@ -92,7 +92,7 @@ def test_what_takes_longer_than_numpy(
 def test_it_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     monkeypatch.setattr(met, "when_vain", [lambda pending, times: told.append(times)])
-    monkeypatch.setattr(payoff, "compute_soon", lambda: None)
+    monkeypatch.setattr(met, "compute_soon", lambda: None)
     account, pending = payoff._Account(spent=1e9), None
     for _ in range(payoff._MOST_DOUBLINGS + 3):
         payoff._give_up(account, pending)  # type: ignore[arg-type]  # not asked for

@@ -24,9 +24,10 @@ from lazyfuse.runtime import native, ready, session, trace, under_way
 from lazyfuse.runtime.budget import PIECES
 from lazyfuse.runtime.recorder import Recording
 
-#: After how many uses (`rerecord.py`) machine code is worth it. To load it from disk costs 4 ms,
-#: and 14 where there has been no kernel so far; to compile it, 150 to 250 ms of another thread,
-#: once for all processes, and LLVM has to be there or to be started.
+#: After how many uses (`rerecord.py`) machine code is worth it; each saves 2 to 10 us, most about
+#: 4. To load it from disk costs 8 ms, and 17 where there has been no kernel so far; to compile it,
+#: 150 to 250 ms of another thread, once for all processes, and LLVM has to be there or to be
+#: started.
 _WORTH_LOADING, _WORTH_STARTING = 2_000, 4_000
 _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 

@@ -135,9 +135,7 @@ class Met:
         if self.family.is_awaited() or self.is_cold(pending, options, device):
             in_vain = self.family.vain >= _MOST_VAIN and options.eager_size > 0
             if in_vain and self.steps is None:
-                compute_soon()
-                for function in when_vain:
-                    function(pending, 1)
+                give_up(pending)
             return True
         target = session.backend(device)
         if self.is_begun or not is_worth(options, target):
@@ -193,6 +191,14 @@ class Met:
             more = max(thread_time_ns() - start - self.cost, 0.0)
             self.spent += more
             self.family.spent += more
+
+
+def give_up(pending: Trace, times: int = 1) -> None:
+    """What is pending is recorded in vain: have its lines compute at once for a while, so many
+    times as long as at first."""
+    compute_soon()
+    for function in when_vain:
+        function(pending, times)
 
 
 def met(pending: Trace, key: tuple[object, Options, str]) -> Met | None:

@@ -26,7 +26,6 @@ from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.known import Known
 from lazyfuse.runtime.trace import Trace
-from lazyfuse.runtime.turns import compute_soon
 from lazyfuse.schedule.cost import map_cost
 
 #: The least nanoseconds that NumPy takes for a call, for each byte that it reads or writes, of
@@ -84,10 +83,8 @@ def _account(function: int) -> _Account:
 
 
 def _give_up(account: _Account, pending: Trace) -> None:
-    """Have the lines of what is pending compute at once for a while."""
-    compute_soon()
-    for tell in met.when_vain:
-        tell(pending, 1 << account.failures)
+    """Have the lines of what is pending compute at once, twice as long as the last time."""
+    met.give_up(pending, 1 << account.failures)
     account.spent = account.allowed = 0.0
     account.failures = min(account.failures + 1, _MOST_DOUBLINGS)
 
