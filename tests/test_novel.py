@@ -18,6 +18,7 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
 from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS  # noqa: E402 - likewise
+from lazyfuse.runtime.trace import trace  # noqa: E402 - likewise
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
 from tests.test_namespace_aliasing import (  # noqa: E402
     test_aliasing,  # noqa: F401 - likewise
@@ -162,7 +163,44 @@ def test_what_comes_often_is_recorded() -> None:
     assert is_at_hand(x * 2.0)  # another function
 
 
-@pytest.mark.parametrize("source", ("x ** 1.5", "x ** 2", "x ** -1", "x * y", "np.exp(x)"))
+def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that has recorded in vain computes all of its lines at once, also those that have
+    recorded nothing then, for a while that they share."""
+    x = made(VALUES["line"])
+
+    def often(x: Any) -> tuple[Any, Any]:
+        return x * 2.0, x + 1.0
+
+    while is_at_hand(often(x)):
+        pass
+    last = often(x)[1]
+    monkeypatch.setattr(novel, "_AGAIN", 5 * x.size)
+    for times in (2, 4):
+        novel._was_in_vain(trace([last._storage.node]), times)
+        for _ in range(5 * times // 2):
+            assert all(map(is_at_hand, often(x)))
+        assert not any(map(is_at_hand, often(x)))
+
+
+BROADCASTS = ("np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]")
+
+
+@pytest.mark.parametrize("source", BROADCASTS)
+def test_broadcasts_of_small_parts(source: str) -> None:
+    """What they give is larger than both, and new like others."""
+    code = compile(source, f"<{source}>", "eval")
+    with lf.options(eager_size=500, cold_size=COLD):
+        names = {"np": lf, "x": made(_VALUES)}
+        results = [eval(code, globals(), names) for _ in range(ENOUGH // SIZE + 2)]
+    assert all(map(is_at_hand, results[:-2])) and not is_at_hand(results[-1])
+    wanted = eval(code, globals(), {"np": host, "x": _VALUES})
+    for found in results[-3:]:
+        host.testing.assert_array_equal(host.asarray(found), wanted)
+
+
+@pytest.mark.parametrize(
+    "source", ("x ** 1.5", "x ** 2", "x ** -1", "x * y", "np.exp(x)", "np.add(x, y)")
+)
 def test_all_is_counted_once(source: str) -> None:
     """Each operation is counted as one, also where Python or machine code tries several ways."""
     ours = {name: made(value) for name, value in VALUES.items()}

@@ -113,6 +113,27 @@ def test_what_kernels_are_made_for_is_not_counted(monkeypatch: pytest.MonkeyPatc
         assert bool(account.spent) == (turn > 1), turn
 
 
+def test_what_comes_before_the_kernels_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To find out what is pending takes as long as many kernels."""
+    clock, traced = [0], engine.trace
+    monkeypatch.setattr(payoff, "thread_time_ns", lambda: clock[0])
+    x = lf.asarray(host.arange(400.0))
+
+    def slowly(*args: Any) -> Any:
+        clock[0] += 10**9
+        return traced(*args)
+
+    def run() -> float:
+        with lf.options(eager_size=0):
+            y = x.reshape(20, 20) * 2.0 + 1.0
+        lf.materialize(y)
+        return sum(account.spent for account in payoff._accounts.values())
+
+    assert [run() for _ in range(4)][-1] < 1e6
+    monkeypatch.setattr(engine, "trace", slowly)
+    assert run() > 0.9e9
+
+
 def test_accounts_are_forgotten() -> None:
     for number in range(payoff._MOST_FUNCTIONS + 5):
         payoff._account(number).spent = 1.0

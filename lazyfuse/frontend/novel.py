@@ -26,15 +26,16 @@ from lazyfuse.runtime.trace import Trace
 
 #: In the place of an instruction: all of them.
 _ALL = -1
-#: Elements that a line computes at once when it has been recorded in vain: a second attempt takes
-#: a hundredth of the time of these.
+#: Elements that a function computes at once, for each of its lines that were recorded in vain: a
+#: second attempt takes a hundredth of the time of these.
 _AGAIN = 16 * ENOUGH
 _WORD = 1 << 64
 
 
 class _Table:
     """Of lines and sizes by a hash: what is kept there, and how many elements it has computed; of
-    all lines of a function, where one has computed enough. Others may take their place."""
+    all lines of a function, where one has computed enough, and less than none where they compute
+    as many at once. Others may take their place."""
 
     def __init__(self) -> None:
         self.words: MutableSequence[int] = [0] * (2 << NOVEL_BITS)
@@ -94,8 +95,11 @@ def is_novel(size: int, work: int) -> bool:
     is_users(frame.f_globals)  # known from now on, to machine code
     code = id(frame.f_code)
     everywhere = _table.place(code, _ALL, size)
-    if _table.done(everywhere):
-        return False
+    done = _table.done(everywhere)
+    if done < 0:  # the function has recorded in vain
+        _table.note(everywhere, done + work)
+    if done:
+        return done < 0
     here = _table.place(code, frame.f_lasti, size)
     before = _table.done(here)
     if before >= ENOUGH:
@@ -106,13 +110,16 @@ def is_novel(size: int, work: int) -> bool:
 
 
 def _was_in_vain(pending: Trace, times: int) -> None:
-    """The lines that have recorded operations in vain are new again, and remain so for longer."""
+    """The functions that have recorded operations in vain compute all of their lines at once with
+    arrays of those sizes, and do so for longer."""
+    lines: dict[tuple[int, int], set[int]] = {}
     for node in pending.nodes:
         if node.buffer is None and node.origin is not None:
             code, instruction = id(node.origin[0]), node.origin[1]
             for size in {size_of(each.shape) for each in (node, *node.srcs)}:
-                _table.note(_table.place(code, _ALL, size), 0)
-                _table.note(_table.place(code, instruction, size), -times * _AGAIN)
+                lines.setdefault((code, size), set()).add(instruction)
+    for (code, size), its in lines.items():
+        _table.note(_table.place(code, _ALL, size), -times * len(its) * _AGAIN)
 
 
 met.when_vain.append(_was_in_vain)

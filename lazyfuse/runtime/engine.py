@@ -31,7 +31,7 @@ from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
-from lazyfuse.runtime.payoff import accounted
+from lazyfuse.runtime.payoff import accounted, begin
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
@@ -157,12 +157,12 @@ machines: list[Machine] = []
 
 def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding]:
     """Compute pending nodes, each there once, of which the first `asked` have to be."""
-    wanted, whole = given, None
-    walked, started = None, session.runs[0]
+    wanted, whole, walked, started = given, None, None, session.runs[0]
     if session.ready and not unfinished.runs and session.nested[0] == 1:
         found = machines[-1].flush(wanted, device, config.current())
         if found is True:
             return ()
+        begin()
         if found is not None and not found[2]:
             wanted, whole = [*given, *kept(given, found[:3])], asked
             found = machines[-1].flush(wanted, device, config.current(), True)
@@ -171,6 +171,8 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
             return _told(found[:3], *found[3:])
+    else:
+        begin()
     if session.runs[0] != started:  # code of the user may have run
         given, walked = given[:asked], None
     if walked is None:
@@ -333,8 +335,8 @@ def _findings(
     backend, graph = executor.backend, pending.graph()
 
     def memory() -> dict[Node, np.ndarray]:
-        known = {leaf: leaf.buffer for leaf in leaves}
-        known.update(zip(graph.outputs, results, strict=True))
+        computed = zip(graph.outputs, results, strict=True)
+        known = {leaf: leaf.buffer for leaf in leaves} | dict(computed)
         return {node: host_array(node, buffer, backend) for node, buffer in known.items()}
 
     lost = {leaves[slot] for slot in executor.overwritten if slot < len(leaves)}
@@ -342,8 +344,7 @@ def _findings(
 
 
 def _mark_shared(buffers: Sequence[Buffer]) -> None:
-    """Memory that two results have, because they are equal operations,
-    is never written in place."""
+    """Memory that two results have, being equal operations, is never written in place."""
     seen: set[int] = set()
     for buffer in buffers:
         if id(buffer) in seen:
@@ -352,8 +353,7 @@ def _mark_shared(buffers: Sequence[Buffer]) -> None:
 
 
 def plan_for(nodes: Sequence[Node], device: str) -> Plan:
-    """The plan by which these pending nodes would be computed now, for people: its nodes are
-    these, with the lines that recorded them."""
+    """The plan by which these pending nodes would be computed now, for people to read."""
     return made_now(trace(nodes).graph(), config.current(), session.backend(device))
 
 
@@ -383,8 +383,8 @@ def replay(
 
 
 def asked() -> int:
-    """How many times this thread has asked for values, pending or not. What would be too dear to
-    count each time is counted while a function is recorded (`under_way.py`)."""
+    """How many times this thread has asked for values, pending or not; some are counted only while
+    a function is recorded (`under_way.py`)."""
     return _counts.asked
 
 

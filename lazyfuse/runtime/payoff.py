@@ -35,9 +35,9 @@ _CALL_NS, _BYTE_NS, _FOLDED_NS, _ELEMENT_NS, _SCANNED_NS = 500.0, 0.015, 0.03, 2
 _CYCLE_NS = 0.3 / 8
 #: What a plan takes longer by Python until machine code runs it.
 _UNTIL_READY_NS = 1e6
-#: What a run by Python takes before its plan is begun; and how many times as long as NumPy runs
-#: may take, as what is computed at once takes a little longer than with NumPy, too.
-_BEFORE_NS, _TIMES = 30e3, 1.5
+#: What Python takes to record an operation; and how many times as long as NumPy runs may take, as
+#: what is computed at once takes a little longer than with NumPy, too.
+_RECORDED_NS, _TIMES = 2e3, 1.5
 #: Doublings of the time after which it is tried again; functions that are remembered.
 _MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
 
@@ -57,9 +57,18 @@ _accounts: dict[int, _Account] = {}
 session.on_clear(_accounts.clear)
 
 
+#: When the run began that is under way: by the time of its thread.
+_begun = [0]
+
+
+def begin() -> None:
+    """A run by Python begins, perhaps of a known plan."""
+    _begun[0] = thread_time_ns()
+
+
 @contextmanager
 def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
-    """Account for a run of a known plan by Python, in which no kernel is made."""
+    """Account for a run of a known plan by Python that has begun, in which no kernel is made."""
     first = pending.outputs[0].origin
     if first is None or known.device != "cpu" or not options.cold_size or not options.eager_size:
         yield
@@ -69,10 +78,11 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         _give_up(account, pending)
     if known.numpys_ns is None:
         account.allowed += _UNTIL_READY_NS
-    least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), thread_time_ns()
+    least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), _begun[0]
     yield
     if events.new_kernels() == kernels:
-        more = thread_time_ns() - start + _BEFORE_NS - _TIMES * least
+        recorded = _RECORDED_NS * len(pending.nodes)
+        more = thread_time_ns() - start + recorded - _TIMES * least
         account.spent = max(account.spent + more, 0.0)
 
 

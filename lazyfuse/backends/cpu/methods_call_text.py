@@ -99,6 +99,16 @@ look_for_new:
 give_direct:
   ret ptr %computed_here
 small:
+  %spread = call ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named)
+  %is_not_spread = icmp eq ptr %spread, null
+  br i1 %is_not_spread, label %quiet, label %give_spread
+give_spread:
+  ret ptr %spread
+quiet:
+  %spread_error = call ptr @PyErr_Occurred()
+  %has_spread_error = icmp ne ptr %spread_error, null
+  br i1 %has_spread_error, label %fail, label %closed
+closed:
   %inputs_at = getelementptr i8, ptr %ufunc, i64 16
   %inputs = load i32, ptr %inputs_at
   %wide_inputs = zext i32 %inputs to i64
@@ -163,6 +173,45 @@ copy:
   %method = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
+}}
+
+; the result of a ufunc of two operands, some of the engine, where NumPy computes that at once;
+; null for others, and for an exception
+define internal ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named) {{
+  %nin_at = getelementptr i8, ptr %ufunc, i64 16
+  %nin = load i32, ptr %nin_at
+  %nout_at = getelementptr i8, ptr %ufunc, i64 20
+  %nout = load i32, ptr %nout_at
+  %are_two = icmp eq i64 %count, 2
+  %takes_two = icmp eq i32 %nin, 2
+  %gives_one = icmp eq i32 %nout, 1
+  %recipes = call ptr @part(ptr %self, i64 {recipes})
+  %has_recipes = icmp ne ptr %recipes, null
+  %is_unnamed = xor i1 %named, true
+  %is_binary = and i1 %takes_two, %gives_one
+  %is_elementwise = and i1 %is_binary, %has_recipes
+  %is_plain = and i1 %are_two, %is_unnamed
+  %can = and i1 %is_elementwise, %is_plain
+  br i1 %can, label %look, label %no
+look:
+  %b_at = getelementptr ptr, ptr %args, i64 1
+  %a = load ptr, ptr %args
+  %b = load ptr, ptr %b_at
+  %a_is_engines = call i1 @is_engines(ptr %a)
+  %b_is_engines = call i1 @is_engines(ptr %b)
+  %is_any = or i1 %a_is_engines, %b_is_engines
+  br i1 %is_any, label %take, label %no
+take:
+  %given = alloca [2 x ptr]
+  %are_taken = call i1 @taken_pair(ptr %a, ptr %b, ptr %given)
+  br i1 %are_taken, label %run, label %no
+run:
+  %value = call ptr @PyObject_Vectorcall(ptr %ufunc, ptr %given, i64 2, ptr null)
+  call void @drop_all(ptr %given, i64 2)
+  %made = call ptr @as_users(ptr %value)
+  ret ptr %made
+no:
+  ret ptr null
 }}
 
 ; the names of keywords, null where there are none but `out=None` of one result, as NumPy's own

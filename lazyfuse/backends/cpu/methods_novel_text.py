@@ -116,6 +116,13 @@ find:
   call void @Py_DecRef(ptr %origin)
   %all_key = call i64 @novel_key(i64 %address, i64 -1, i64 %size)
   %all_done = call i64 @done_before(i64 %all_key)
+  %is_in_vain = icmp slt i64 %all_done, 0
+  br i1 %is_in_vain, label %count_all, label %see
+count_all:
+  %all_now = add i64 %all_done, %work
+  call void @note_done(i64 %all_key, i64 %all_now)
+  br label %yes
+see:
   %is_recorded = icmp sgt i64 %all_done, 0
   br i1 %is_recorded, label %no, label %line
 line:
