@@ -1,4 +1,4 @@
-"""What a line has not often done yet is computed at once, on arrays of the engine that are at hand
+"""What a function has not often done yet is computed at once, on arrays of the engine that are at hand
 and not small: all is as it is with small arrays, and with NumPy's."""
 
 from __future__ import annotations
@@ -148,15 +148,14 @@ def test_new_lengths_stay_at_once() -> None:
 
 
 def test_what_comes_often_is_recorded() -> None:
-    """A line that has computed enough records, and so does the rest of its function; another size
-    is new to it."""
+    """A function that has computed enough records, all of its lines; another size is new to it."""
     x = made(VALUES["line"])
 
     def often(x: Any) -> tuple[bool, bool]:
         first = x * 2.0
         return is_at_hand(first), is_at_hand(x + 1.0)
 
-    times = -(-ENOUGH // x.size)
+    times = -(-ENOUGH // (2 * x.size))
     assert all(often(x) == (True, True) for _ in range(times))
     assert often(x) == (False, False)
     assert often(x[1:]) == (True, True)
@@ -165,7 +164,7 @@ def test_what_comes_often_is_recorded() -> None:
 
 def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that has recorded in vain computes all of its lines at once, also those that have
-    recorded nothing then, for a while that they share."""
+    recorded nothing then, for a while that is longer than at first."""
     x = made(VALUES["line"])
 
     def often(x: Any) -> tuple[Any, Any]:
@@ -174,10 +173,10 @@ def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     while is_at_hand(often(x)):
         pass
     last = often(x)[1]
-    monkeypatch.setattr(novel, "_AGAIN", 5 * x.size)
-    for times in (2, 4):
+    monkeypatch.setattr(novel, "ENOUGH", 5 * x.size)
+    for times in (1, 2):
         novel._was_in_vain(trace([last._storage.node]), times)
-        for _ in range(5 * times // 2):
+        for _ in range(5 * times * novel._AGAIN // 2):
             assert all(map(is_at_hand, often(x)))
         assert not any(map(is_at_hand, often(x)))
 

@@ -7,7 +7,7 @@ are read-only (but for functions of which NumPy would make copies), and nobody k
 functions that are known to read their operands, that call nobody back, and whose results are no
 larger than a rule says (`ops/rules.py`) are given some, and where the result of one lies in a
 window all the same, the engine is asked instead. What `fuse` records is left to the engine, and so
-is what is pending. Of larger arrays there are windows where that is new to the user's line
+is what is pending. Of larger arrays there are windows where that is new to the user's function
 (`novel.py`).
 """
 
@@ -47,14 +47,14 @@ def largest() -> int:
 
 
 def is_new(size: float) -> bool:
-    """Whether so many elements are computed, picked or written at once, for the user's line has
-    not often done so."""
+    """Whether so many elements are computed, picked or written at once, for the user's function
+    has not often done so."""
     return bool(largest()) and size <= cold_size() and is_novel(int(size), int(size))
 
 
 def reach(values: Sequence[Any], limit: int) -> int:
     """The largest size of operands of an operation on these values, some of the engine: `limit`,
-    that of small ones, or more where they are larger, at hand, and new to the user's line."""
+    that of small ones, or more where they are larger, at hand, and new to the user's function."""
     engines = [each for each in values if type(each) in ARRAYS and each._host is None]
     size = max([size_of(each._layout.shape) for each in engines], default=0)
     if size <= limit or not limit or size > cold_size():
@@ -133,7 +133,7 @@ def operated(plain: Method, *values: Any) -> Any:
 
 def _fits(left: np.ndarray, right: np.ndarray, limit: int) -> bool:
     """Whether the broadcast of two operands is small as well, or no larger than `limit` where
-    that is the size of one of them, or new to the user's line."""
+    that is the size of one of them, or new to the user's function."""
     if small.fits(left, right):
         return True
     size = spread_size((left, right))

@@ -1,11 +1,12 @@
-"""What the user's line has not often done yet is computed at once, as LLVM text (see `methods.py`
-and `frontend/novel.py`, which is the same in Python)."""
+"""What the user's function has not often done yet is computed at once, as LLVM text (see
+`methods.py`, and `frontend/novel.py`, which is the same in Python)."""
 
 from __future__ import annotations
 
 NOVEL = """
 ; the largest size of operands of an operation on these objects, some of the engine: that of small
-; arrays, or more where they are larger, at hand, and new to the user's line. -1 for an exception
+; arrays, or more where they are larger, at hand, and new to the user's function. -1 for an
+; exception
 define internal i64 @reach(ptr %objects, i64 %count) {
   %eager = call i64 @eager_size()
   %are_any = icmp sgt i64 %eager, 0
@@ -88,10 +89,9 @@ no:
   ret i1 false
 }
 
-; whether so many elements may be computed at once, and the user's line, and each other one of its
-; function, has not done much yet with arrays of that size: it does now, then. What is recorded by
-; `fuse` is not. `eager_size` has been asked before. `work`: as many bytes as so many elements of 8
-; have
+; whether so many elements may be computed at once, and the user's function has not done much yet
+; with arrays of that size: it does now, then. What is recorded by `fuse` is not. `eager_size` has
+; been asked before. `work`: as many bytes as so many elements of 8 have
 define internal i1 @is_novel(i64 %size, i64 %work) {
   %cold = get i64 @state[COLD_SIZE]
   %is_large = icmp sgt i64 %size, %cold
@@ -111,31 +111,15 @@ place:
   br i1 %nowhere, label %no, label %find
 find:
   %code = call ptr @tuple_item(ptr %origin, i64 0)
-  %instruction = call i64 @number_at(ptr %origin, i64 1)
   %address = ptrtoint ptr %code to i64
   call void @Py_DecRef(ptr %origin)
-  %all_key = call i64 @novel_key(i64 %address, i64 -1, i64 %size)
-  %all_done = call i64 @done_before(i64 %all_key)
-  %is_in_vain = icmp slt i64 %all_done, 0
-  br i1 %is_in_vain, label %count_all, label %see
-count_all:
-  %all_now = add i64 %all_done, %work
-  call void @note_done(i64 %all_key, i64 %all_now)
-  br label %yes
-see:
-  %is_recorded = icmp sgt i64 %all_done, 0
-  br i1 %is_recorded, label %no, label %line
-line:
-  %key = call i64 @novel_key(i64 %address, i64 %instruction, i64 %size)
-  %before = call i64 @done_before(i64 %key)
-  %is_enough = icmp sge i64 %before, ENOUGH
-  br i1 %is_enough, label %enough, label %count
-enough:
-  call void @note_done(i64 %all_key, i64 %before)
-  br label %no
+  %key = call i64 @novel_key(i64 %address, i64 %size)
+  %left = call i64 @left_of(i64 %key)
+  %is_early = icmp slt i64 %left, 0
+  br i1 %is_early, label %count, label %no
 count:
-  %now = add i64 %before, %work
-  call void @note_done(i64 %key, i64 %now)
+  %still_left = add i64 %left, %work
+  call void @note_left(i64 %key, i64 %still_left)
   br label %yes
 yes:
   ret i1 true
@@ -167,10 +151,9 @@ no:
   ret ptr null
 }
 
-; what an instruction of code, or all of it (-1), has computed of a size is kept under
-define internal i64 @novel_key(i64 %address, i64 %instruction, i64 %size) {
-  %with_instruction = xor i64 %address, %instruction
-  %spread = mul i64 %with_instruction, GOLDEN
+; what a function, by the address of its code, has to compute of a size is kept under
+define internal i64 @novel_key(i64 %address, i64 %size) {
+  %spread = mul i64 %address, GOLDEN
   %with_size = add i64 %spread, %size
   %key = mul i64 %with_size, GOLDEN
   ret i64 %key
@@ -184,22 +167,22 @@ define internal i64 @novel_word(i64 %key) {
   ret i64 %word
 }
 
-; how many elements it has computed
-define internal i64 @done_before(i64 %key) {
+; how many elements are left to be computed at once, negative; else 0 or more
+define internal i64 @left_of(i64 %key) {
   %word = call i64 @novel_word(i64 %key)
   %known = get i64 @state[%word]
   %is_known = icmp eq i64 %known, %key
-  %done_at = add i64 %word, 1
-  %done = get i64 @state[%done_at]
-  %before = select i1 %is_known, i64 %done, i64 0
-  ret i64 %before
+  %left_at = add i64 %word, 1
+  %noted = get i64 @state[%left_at]
+  %left = select i1 %is_known, i64 %noted, i64 -ENOUGH
+  ret i64 %left
 }
 
-define internal void @note_done(i64 %key, i64 %elements) {
+define internal void @note_left(i64 %key, i64 %left) {
   %word = call i64 @novel_word(i64 %key)
-  %done_at = add i64 %word, 1
+  %left_at = add i64 %word, 1
   put i64 %key, @state[%word]
-  put i64 %elements, @state[%done_at]
+  put i64 %left, @state[%left_at]
   ret void
 }
 
@@ -231,7 +214,7 @@ usual:
 }
 
 ; whether so many elements are made of no arrays at once, or written: `bound`, or what is new to
-; the user's line. `eager`: elements of small arrays
+; the user's function. `eager`: elements of small arrays
 define internal i1 @is_size_made(i64 %size, i64 %bound, i64 %eager) {
   %fits = icmp sle i64 %size, %bound
   %are_any = icmp sgt i64 %eager, 0
@@ -246,7 +229,7 @@ give:
 }
 
 ; whether two arrays of NumPy's are broadcast to as many elements as one of them has, to `most`, or
-; to so many as are new to the user's line
+; to so many as are new to the user's function
 define internal i1 @fit_reach(ptr %a, ptr %b, i64 %most) {
   %given = alloca [2 x ptr]
   %fits = call i1 @fits_one(ptr %a, ptr %b)
