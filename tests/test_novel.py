@@ -1,5 +1,5 @@
-"""What a function has not often done yet is computed at once, on arrays of the engine that are at hand
-and not small: all is as it is with small arrays, and with NumPy's."""
+"""What a function has not often done yet is computed at once, on arrays of the engine that are at
+hand and not small: all is as it is with small arrays, and with NumPy's."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place records nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.ops import rules  # noqa: E402 - likewise
 from lazyfuse.runtime import engine, met, payoff  # noqa: E402 - likewise
+from tests.not_new import not_new  # noqa: E402 - likewise
 
 lf = oracle.lf
 pytestmark = pytest.mark.engine
@@ -78,7 +78,7 @@ def test_what_takes_longer_than_numpy(
     costs = host.random.default_rng(1).random((SIZE, SIZE))
     monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e6)
     _clock(monkeypatch, 1)
-    _paths(lf, lf.asarray(costs), rules.ENOUGH // SIZE**2 + 100)  # its lines are new no more
+    not_new(_paths, SIZE**2)
     _clock(monkeypatch, 1e5 if pays else 1e9)
     wanted = _paths(host, costs, 60)
     counts = []

@@ -18,6 +18,7 @@ if not oracle.IS_ENGINE:
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import engine, met, session, turns  # noqa: E402 - likewise
 from lazyfuse.schedule import fusion  # noqa: E402 - likewise
+from tests.not_new import not_new  # noqa: E402 - likewise
 
 lf = oracle.lf
 pytestmark = pytest.mark.engine
@@ -505,6 +506,7 @@ def test_what_is_recorded_in_vain_is_computed_at_once_again(
     values = host.random.default_rng(2).random((120, 120)) + 120.0 * host.eye(120)
     monkeypatch.setattr(engine, "_run", noted)
     counts, found = [], []
+    not_new(program, values.size)
     with lf.options(cold_size=100_000, eager_size=1000):
         for _ in range(6):
             runs.clear()
@@ -541,6 +543,7 @@ def test_what_comes_again_is_recorded() -> None:
         return x
 
     x = lf.asarray(host.random.default_rng(2).random((6, 5, 4, 3, 20)))
+    not_new(program, x.size)
     with lf.options(cold_size=100_000, eager_size=100):
         for _ in range(4):
             lf.reset_stats()

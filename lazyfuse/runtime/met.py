@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from lazyfuse import events
 from lazyfuse.backends.base import Aside, Backend
 from lazyfuse.config import Options
-from lazyfuse.ir.node import Map, Node, View
+from lazyfuse.ir.node import Const, Map, Node, View
 from lazyfuse.ir.plan import Launch
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import session
@@ -221,29 +221,39 @@ def _first_met(pending: Trace, options: Options, device: str) -> Met | None:
     limit = options.cold_size
     if not limit or device != "cpu":
         return None
-    nodes = [node for node in pending.nodes if node.buffer is None]
-    cost, own = _cost_ns(nodes), [node for node in nodes if has_own_bits(node)]
-    most = max(map(_elements, nodes), default=0)
+    work = _work(pending)
+    cost = _RUN_NS + sum(_cost_ns(node, size) for node, size in work.items())
+    own = [node for node in work if has_own_bits(node)]
+    most = max(work.values(), default=0)
     is_large = most > limit
     if is_large and (own or cost > _MOST_NS or most > _TIMES * limit):
         return None
     if any(op_kernel(node, device) is None for node in own):
         return None
-    met = Met(cost, _family(pending), PLAN_NS + len(nodes) * PLAN_OPERATION_NS)
+    met = Met(cost, _family(pending), PLAN_NS + len(work) * PLAN_OPERATION_NS)
     if is_large:
         met.spent = met.plan_ns - cost
-    elif met.family.vain < _MOST_VAIN and _was_computed(pending, options):
+    elif met.family.vain < _MOST_VAIN and _was_computed(work, options):
         met.spent = met.plan_ns - _NEXT_NS
     return met
 
 
-def _was_computed(pending: Trace, options: Options) -> bool:
-    """Whether all operations are of lines that have computed as much at once as planning takes
+def _work(pending: Trace) -> dict[Node, int]:
+    """How many elements each operation that is pending computes or reads; a view reads none."""
+    found: dict[Node, int] = {}
+    sizes = {node: size_of(node.shape) for node in pending.nodes if not isinstance(node, Const)}
+    for node, size in sizes.items():
+        if node.buffer is None:
+            operands = () if isinstance(node, View) else node.srcs
+            found[node] = max([size, *[sizes.get(src, 1) for src in operands]])
+    return found
+
+
+def _was_computed(work: Mapping[Node, int], options: Options) -> bool:
+    """Whether all operations are of functions that have computed as much at once as planning takes
     (`frontend/novel.py`): of arrays that are not small, and were at hand."""
     least = options.eager_size
-    return least > 0 and all(
-        _elements(node) > least for node in pending.nodes if node.buffer is None and node.srcs
-    )
+    return least > 0 and all(size > least for node, size in work.items() if node.srcs)
 
 
 def _family(pending: Trace) -> Family:
@@ -260,23 +270,12 @@ def _op(node: Node) -> object:
     return getattr(op, "name", op)
 
 
-def _cost_ns(nodes: Sequence[Node]) -> float:
-    """Estimated nanoseconds of interpreting."""
-    return _RUN_NS + sum(
-        _OPERATION_NS + _elements(node) * (_FUNCTION_NS if has_own_bits(node) else _bytes_ns(node))
-        for node in nodes
-    )
-
-
-def _bytes_ns(node: Node) -> float:
-    """Estimated nanoseconds for each element of what is no transcendental function."""
-    return _BYTE_NS * max(int(each.dtype[1:]) for each in (node, *node.srcs))
-
-
-def _elements(node: Node) -> int:
-    """How many elements an operation computes or reads."""
-    operands = () if isinstance(node, View) else node.srcs
-    return max(size_of(each.shape) for each in (node, *operands))
+def _cost_ns(node: Node, size: int) -> float:
+    """Estimated nanoseconds of interpreting an operation on so many elements."""
+    if has_own_bits(node):
+        return _OPERATION_NS + size * _FUNCTION_NS
+    widest = max([int(each.dtype[1:]) for each in (node, *node.srcs)])
+    return _OPERATION_NS + size * _BYTE_NS * widest
 
 
 def has_own_bits(node: Node) -> TypeGuard[Map]:
