@@ -17,10 +17,18 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
 from lazyfuse.frontend import deferred, novel  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import caller, recorder  # noqa: E402 - likewise
+from lazyfuse.runtime import caller, recorder, session  # noqa: E402 - likewise
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 from tests.test_novel import *  # noqa: E402, F403 - again, in machine code
-from tests.test_novel import EXPRESSIONS, VALUES, WRITES, evaluated, made  # noqa: E402
+from tests.test_novel import (  # noqa: E402
+    COLD,
+    EXPRESSIONS,
+    VALUES,
+    WRITES,
+    evaluated,
+    is_at_hand,
+    made,
+)
 
 
 def test_no_reference_is_lost() -> None:
@@ -49,6 +57,22 @@ def test_no_reference_is_lost() -> None:
         before,
         after,
     )
+
+
+def test_workers_are_hired_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program whose kernels are all called by machine code has workers, too."""
+    workers, hired = session.backend("cpu").workers, []
+    monkeypatch.setattr(workers, "start", hired.append)
+    small, large = made(VALUES["line"][:100]), made(host.linspace(0.0, 1.0, COLD))
+    for _ in range(10):  # machine code knows the kernel then
+        lf.exp(small)
+    hired.clear()
+    deferred._put("HIRED", 0)
+    lf.exp(small)
+    assert not hired
+    results = [lf.exp(large) for _ in range(3)]
+    assert hired == [deferred._code[0].helpers(0)]
+    assert all(map(is_at_hand, results))
 
 
 class Interrupt(Exception):

@@ -18,6 +18,7 @@ settled: then its operations are computed one by one, as from there.
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
@@ -76,6 +77,9 @@ def use(code: Code) -> None:
     _refer("OUTERMOST", OUTERMOST)
     registry.SETTLE[:] = [settle_any]
     _refer("ASK_SIZE", _tell_size)
+    _refer("HIRE", _hire)
+    if hasattr(os, "register_at_fork"):  # a child has no workers
+        os.register_at_fork(after_in_child=lambda: _put("HIRED", 0))
     _put("FLAG_MASK", code.flag_mask)
     _put("LAUNCH", code.launch)
     for name, address in zip(_ROWS, code.rows, strict=True):
@@ -159,6 +163,12 @@ def _tell_size() -> int:
         if words != (size, options.cold_size, helpers):
             _put("SIZE_OPTIONS", 0)
     return size
+
+
+def _hire() -> None:
+    """Have as many workers as may help under any options."""
+    session.backend("cpu").workers.start(_code[0].helpers(0))  # type: ignore[attr-defined]  # LLVM's
+    _put("HIRED", 1)
 
 
 _telling = guarded(RLock())

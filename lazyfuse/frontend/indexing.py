@@ -48,7 +48,7 @@ from lazyfuse.runtime.budget import PIECES
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a view or an element (`rerecord.count`).
-_SAVED = 3
+_SAVED = 5
 
 
 def getitem(self: Any, key: Any) -> Any:

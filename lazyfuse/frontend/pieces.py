@@ -31,7 +31,7 @@ from lazyfuse.runtime.shared import is_free
 #: Elements up to which a write of what is at hand happens at once: recording one costs as much.
 AT_ONCE = 1 << 16
 #: What machine code saves of a write (`rerecord.count`).
-_SAVED = 6
+_SAVED = 10
 #: Numbers that every dtype takes without a warning that is not one of arithmetic.
 _SIMPLE = SCALARS - {complex, np.complex64, np.complex128}
 

@@ -60,7 +60,10 @@ find:
 number:
   %value = load double, ptr %number_at
   %fits = call i1 @fits_dtype(ptr %record, i64 %form, double %value)
-  br i1 %fits, label %allocate, label %drop
+  br i1 %fits, label %team, label %drop
+team:
+  %is_there = call i1 @has_workers(ptr %record, ptr %host)
+  br i1 %is_there, label %allocate, label %drop
 allocate:
   %empty_like = call ptr @object(i64 T_EMPTY_LIKE)
   %like = alloca [2 x ptr]
@@ -88,6 +91,29 @@ drop:
   br label %no
 no:
   ret ptr null
+}
+
+; whether the workers are there, from now on, whose start is paid for by such a run; not for an
+; exception
+define internal i1 @has_workers(ptr %record, ptr %host) {
+  %hired = get i64 @state[HIRED]
+  %are_any = icmp ne i64 %hired, 0
+  br i1 %are_any, label %yes, label %weigh
+weigh:
+  %size = call i64 @elements(ptr %host)
+  %each = get i64 %record[PICOSECONDS]
+  %picoseconds = mul i64 %size, %each
+  %work = sdiv i64 %picoseconds, 1000
+  %is_little = icmp slt i64 %work, NS_PER_THREAD
+  br i1 %is_little, label %yes, label %hire
+hire:
+  %hiring = get ptr @state[HIRE]
+  call void @ask(ptr %hiring)
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  ret i1 %is_fine
+yes:
+  ret i1 true
 }
 
 ; the absolute value of complex numbers; null for others, and an exception
