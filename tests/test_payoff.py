@@ -14,7 +14,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place records nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, met, payoff  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, known, met, payoff, ready, session  # noqa: E402 - likewise
 from tests.not_new import not_new  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -132,6 +132,34 @@ def test_what_comes_before_the_kernels_counts(monkeypatch: pytest.MonkeyPatch) -
     assert [run() for _ in range(4)][-1] < 1e6
     monkeypatch.setattr(engine, "trace", slowly)
     assert run() > 0.9e9
+
+
+@pytest.mark.parametrize("module,name", [(known, "make_plan"), (ready, "_written")])
+def test_what_is_done_once_for_a_plan_does_not_count(
+    module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To make a plan, of kernels that are there, and to write it down for machine code."""
+    native_methods.make_native(lf.LazyArray)
+    clock, slow, does = [0], [], getattr(module, name)
+    monkeypatch.setattr(payoff, "thread_time_ns", lambda: clock[0])
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e6)
+    x = lf.asarray(host.arange(400.0))
+
+    def slowly(*args: Any) -> Any:
+        clock[0] += 10**9
+        slow.append(name)
+        return does(*args)
+
+    monkeypatch.setattr(module, name, slowly)
+    for _ in range(2):  # the kernels are there the second time
+        for plans in (session.plans, session.relatives, session.ready):
+            plans.clear()
+        for _ in range(ready.RUNS + 4):
+            with lf.options(eager_size=0):
+                y = x.reshape(20, 20) * 2.0 + 1.0
+            lf.materialize(y)
+    accounts = payoff._accounts.values()
+    assert slow and not any(account.spent or account.failures for account in accounts)
 
 
 def test_accounts_are_forgotten() -> None:
