@@ -4,6 +4,7 @@ lost."""
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Any
 
@@ -60,7 +61,8 @@ def test_no_reference_is_lost() -> None:
 
 
 def test_workers_are_hired_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program whose kernels are all called by machine code has workers, too."""
+    """A program whose kernels are all called by machine code has workers, too: as many as may
+    help."""
     workers, hired = session.backend("cpu").workers, []
     monkeypatch.setattr(workers, "start", hired.append)
     small, large = made(VALUES["line"][:100]), made(host.linspace(0.0, 1.0, COLD))
@@ -70,9 +72,31 @@ def test_workers_are_hired_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> Non
     deferred._put("HIRED", 0)
     lf.exp(small)
     assert not hired
-    results = [lf.exp(large) for _ in range(3)]
-    assert hired == [deferred._code[0].helpers(0)]
-    assert all(map(is_at_hand, results))
+    for threads, wanted in ((1, []), (3, [2]), (2, [2]), (5, [2, 4])):
+        with lf.options(threads=threads):
+            results = [lf.exp(large) for _ in range(3)]
+        assert hired == wanted
+        assert all(map(is_at_hand, results))
+    deferred._put("HIRED", 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows")
+def test_workers_of_a_forked_child() -> None:
+    """It has none of its parent's; they are hired anew."""
+    small, large = made(VALUES["line"][:100]), made(host.linspace(0.0, 1.0, COLD))
+    for _ in range(10):  # machine code knows the kernel then
+        lf.exp(small)
+    with lf.options(threads=3):
+        lf.exp(large)
+        before = session.backend("cpu").workers.count
+        child = os.fork()
+        if not child:
+            is_none = deferred._word("HIRED") == 0 == session.backend("cpu").workers.count
+            wanted = host.asarray(lf.exp(large)).tobytes()
+            count = session.backend("cpu").workers.count
+            same = wanted == host.asarray(lf.exp(large)).tobytes()
+            os._exit(0 if is_none and same and count == 2 else 1)
+        assert os.waitpid(child, 0)[1] == 0 and before >= 2
 
 
 class Interrupt(Exception):
