@@ -398,7 +398,7 @@ def test_what_had_to_be_compiled_is_planned_later() -> None:
     assert family.bound is None
     with family.counted():
         pass
-    assert family.bound == met._NEXT_NS
+    assert family.bound == met.NEXT_NS
     with family.counted():
         pass
     assert family.bound == met._LEAST_NS

@@ -118,8 +118,8 @@ def raises_once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None
     monkeypatch.setattr(module, name, interrupted)
 
 
-INTERRUPTED = """x + y; -x; x ** 2; x ** 1.5; np.exp(x); np.add(x, y, out=x); np.exp(y, out=x)
-x.sum(); np.where(mask, x, y); x.__imul__(2.0); x.__iadd__(y); x[1:].__isub__(1)
+INTERRUPTED = """x + y; np.add(x, y); -x; x ** 2; x ** 1.5; np.exp(x); np.add(x, y, out=x)
+np.exp(y, out=x); x.sum(); np.where(mask, x, y); x.__imul__(2.0); x.__iadd__(y); x[1:].__isub__(1)
 np.linspace(0.0, 1.0, 5_001)"""
 
 
