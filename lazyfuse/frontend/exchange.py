@@ -30,12 +30,21 @@ from lazyfuse.runtime import engine, gpu_arrays, session
 _WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
 #: What takes any kind of buffer, by name.
 _NAMES = frozenset(("memoryview", "PickleBuffer"))
-#: The functions of pandas, each with its module, that ask whether a key is a mask.
-_OF_MASKS = frozenset(
+#: Functions, each with its module, that ask for NumPy's own type and then read the values: those
+#: of pandas ask whether a key is a mask, those of SciPy refuse all else or take it for a number.
+_ASKING = frozenset(
     (
         ("is_bool_indexer", "pandas.core.common"),
         ("__setitem__", "pandas.core.frame"),
         ("is_array_like_deprecate_non_pandas", "pandas.core.dtypes.common"),
+        ("aslinearoperator", "scipy.sparse.linalg._interface"),
+        ("interp_decomp", "scipy.linalg.interpolative"),
+        ("svd", "scipy.linalg.interpolative"),
+        ("estimate_rank", "scipy.linalg.interpolative"),
+        ("_unpack_condition_args", "scipy.signal._peak_finding"),
+        ("_check_binop_other", "scipy.signal._ltisys"),
+        ("__truediv__", "scipy.signal._ltisys"),
+        ("multiscale_graphcorr", "scipy.stats._mgc"),
     )
 )
 
@@ -73,11 +82,11 @@ def ctypes(self: Any) -> Any:
 
 
 def class_of(self: Any) -> type:
-    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask: arrays of
-    other types are lists of labels there. What it does then is to read the values."""
+    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
+    other types are lists of labels there) and where SciPy refuses arrays of other types."""
     frame = _getframe(1)
     asks = frame.f_code.co_name, frame.f_globals.get("__name__")
-    return np.ndarray if asks in _OF_MASKS else type(self)
+    return np.ndarray if asks in _ASKING else type(self)
 
 
 def array_interface(self: Any) -> dict[str, Any]:

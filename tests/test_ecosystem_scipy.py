@@ -1,0 +1,74 @@
+"""Functions of SciPy that refuse arrays of types other than NumPy's, or take them for numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+pytestmark = pytest.mark.engine
+
+lf = oracle.lf
+SQUARE = host.random.default_rng(0).standard_normal((20, 20))
+
+
+def solved(np: Any, matrix: Any) -> list[Any]:
+    """Solvers of dense systems, eigenvalues, and a product with an operator."""
+    linalg = pytest.importorskip("scipy.sparse.linalg")
+    ones = np.ones(20)
+    definite = matrix @ matrix.T + 20 * np.eye(20)
+    return [
+        linalg.aslinearoperator(matrix) @ ones,
+        linalg.cg(definite, ones)[0],
+        linalg.lsqr(matrix, ones)[0],
+        linalg.eigsh(definite, k=3, v0=ones)[0],
+        linalg.svds(matrix, k=3, v0=ones)[1],
+    ]
+
+
+def low_rank(np: Any, matrix: Any) -> list[Any]:
+    """Interpolative decompositions."""
+    interpolative = pytest.importorskip("scipy.linalg.interpolative")
+    return [
+        *interpolative.interp_decomp(matrix, 3, rand=False),
+        interpolative.svd(matrix, 3, rand=False)[1],
+        interpolative.estimate_rank(matrix, 1e-3),
+    ]
+
+
+def peaks(np: Any, matrix: Any) -> list[Any]:
+    """Limits of peaks, one for each sample."""
+    signal = pytest.importorskip("scipy.signal")
+    x, limit = matrix.ravel(), np.full(400, 0.5)
+    return [
+        signal.find_peaks(x, height=limit)[0],
+        signal.find_peaks(x, threshold=(limit * 0.1, limit * 2))[0],
+    ]
+
+
+def systems(np: Any, matrix: Any) -> list[Any]:
+    """A system times a matrix, from both sides, and one that is divided by a scalar array."""
+    signal = pytest.importorskip("scipy.signal")
+    one = np.ones(20)
+    system = signal.StateSpace(matrix, one[:, None], one[None], np.zeros((1, 1)))
+    gain = np.array([[2.0]])
+    with pytest.raises(ValueError, match="Cannot divide"):
+        system / gain
+    return [(system * gain).B, (gain * system).C, (system + gain).D]
+
+
+def correlated(np: Any, matrix: Any) -> list[Any]:
+    """A test of independence, which takes no lists."""
+    stats = pytest.importorskip("scipy.stats")
+    return [stats.multiscale_graphcorr(matrix[0], matrix[1], reps=3, random_state=1).statistic]
+
+
+@pytest.mark.parametrize("program", [solved, low_rank, peaks, systems, correlated])
+def test_functions_that_ask_for_numpys_type(program: Any) -> None:
+    """They refused LazyArrays, and a limit of peaks was compared with all samples."""
+    for given, wanted in zip(program(lf, lf.array(SQUARE)), program(host, SQUARE), strict=True):
+        assert host.shape(given) == host.shape(wanted)
+        host.testing.assert_allclose(host.asarray(given), host.asarray(wanted), 1e-9, 1e-12)
