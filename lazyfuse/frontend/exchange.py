@@ -31,7 +31,7 @@ _WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
 #: What takes any kind of buffer, by name.
 _NAMES = frozenset(("memoryview", "PickleBuffer"))
 #: Functions, each with its module, that ask for NumPy's own type and then read the values: those
-#: of pandas ask whether a key is a mask, those of SciPy refuse all else or take it for a number.
+#: of pandas ask whether a key is a mask, others refuse all else or take it for something else.
 _ASKING = frozenset(
     (
         ("is_bool_indexer", "pandas.core.common"),
@@ -45,6 +45,8 @@ _ASKING = frozenset(
         ("_check_binop_other", "scipy.signal._ltisys"),
         ("__truediv__", "scipy.signal._ltisys"),
         ("multiscale_graphcorr", "scipy.stats._mgc"),
+        ("streamplot", "matplotlib.streamplot"),
+        ("_set_marker", "matplotlib.markers"),
     )
 )
 
@@ -83,7 +85,7 @@ def ctypes(self: Any) -> Any:
 
 def class_of(self: Any) -> type:
     """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
-    other types are lists of labels there) and where SciPy refuses arrays of other types."""
+    other types are lists of labels there), and where SciPy and matplotlib refuse other types."""
     frame = _getframe(1)
     asks = frame.f_code.co_name, frame.f_globals.get("__name__")
     return np.ndarray if asks in _ASKING else type(self)

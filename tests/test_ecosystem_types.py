@@ -1,4 +1,5 @@
-"""Functions of SciPy that refuse arrays of types other than NumPy's, or take them for numbers."""
+"""Functions of SciPy and matplotlib that refuse arrays of types other than NumPy's, or take them
+for something else."""
 
 from __future__ import annotations
 
@@ -72,3 +73,22 @@ def test_functions_that_ask_for_numpys_type(program: Any) -> None:
     for given, wanted in zip(program(lf, lf.array(SQUARE)), program(host, SQUARE), strict=True):
         assert host.shape(given) == host.shape(wanted)
         host.testing.assert_allclose(host.asarray(given), host.asarray(wanted), 1e-9, 1e-12)
+
+
+def drawn(np: Any, matrix: Any) -> bytes:
+    """A picture of streamlines of varying color and width, and of markers of corners."""
+    figure_type = pytest.importorskip("matplotlib.figure").Figure
+    figure = figure_type(figsize=(3, 2), dpi=50)
+    canvas = pytest.importorskip("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    x = np.arange(20.0)
+    speed = np.abs(matrix)
+    axes.streamplot(x, x, speed + 0.5, matrix, color=matrix, linewidth=speed)
+    axes.plot(x, x, marker=np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 1.0]]), markersize=9)
+    canvas.draw()
+    return bytes(canvas.buffer_rgba())
+
+
+def test_plots_that_ask_for_numpys_type() -> None:
+    """Colors of streamlines were taken for one color, corners of markers for a name."""
+    assert drawn(lf, lf.array(SQUARE)) == drawn(host, SQUARE)
