@@ -164,3 +164,43 @@ def test_arrays_of_numpys_in_the_same_memory() -> None:
     memory[:] = 1.0
     assert type(product) is lf.LazyArray and product.tolist() == [64.0] * 9
     assert x.tolist() == [1.0] * 9
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4", "i4", "c16", "?", ">f8", "O"))
+@pytest.mark.parametrize("size", (3, 40_000))
+def test_products_with_arrays_of_numpys(dtype: str, size: int) -> None:
+    """From both sides, with parts of arrays of the engine, whole ones and small ones."""
+    theirs = host.arange(9).reshape(3, 3).astype(dtype)
+
+    def program(np: Any, lines: Any) -> list[Any]:
+        found = []
+        for part in (lines[:, 1], lines[:, :2], lines[::-1], lines[:, ::-1], lines * 2):
+            found += [theirs @ part, part.T @ theirs, theirs.T @ part, theirs[0] @ part]
+            for fault in (lambda: theirs[:2].T @ part, lambda: part @ theirs[0, 0]):  # noqa: B023
+                with pytest.raises(ValueError, match="matmul"):
+                    fault()
+        return found
+
+    lines = host.linspace(0.5, 2.5, 3 * size).reshape(3, size)
+    for each in (lines, lines.astype("i8")):
+        oracle.check(program, each)
+
+
+def test_products_with_matrices_of_numpys_need_no_python() -> None:
+    """Of a column of an array of the engine they took 17 us, most of it Python."""
+    theirs, lines = host.arange(9.0).reshape(3, 3), lf.asarray(host.ones((3, 40_000)))
+    theirs @ lines[:, 0]  # loads what is loaded late
+    references = sys.getrefcount(theirs)
+    frames: list[str] = []
+
+    def noted(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            frames.append(frame.f_code.co_name)
+
+    sys.setprofile(noted)
+    try:
+        found = (theirs @ lines[:, 1], lines[:, 2] @ theirs)
+    finally:
+        sys.setprofile(None)
+    assert not frames and sys.getrefcount(theirs) == references
+    assert [each.tolist() for each in found] == [[3.0, 12.0, 21.0], [9.0, 12.0, 15.0]]

@@ -58,9 +58,9 @@ def computed(
 
 
 def product(left: Any, right: Any) -> Any:
-    """`left @ right` of vectors and matrices, without asking NumPy what it will be like; None for
-    all else."""
-    if not isinstance(left, Handle) or not isinstance(right, Handle):
+    """`left @ right` of vectors and matrices, one of which may be NumPy's, without asking NumPy
+    what it will be like; None for all else."""
+    if not all(isinstance(value, Handle) or type(value) is np.ndarray for value in (left, right)):
         return None
     one, other = _shape(left), _shape(right)
     if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
@@ -150,7 +150,9 @@ def _pending(operands: Sequence[Any]) -> list[Node]:
     return [node for node in nodes if node.buffer is None]
 
 
-def _shape(value: Handle) -> tuple[int, ...]:
+def _shape(value: Handle | np.ndarray) -> tuple[int, ...]:
+    if isinstance(value, np.ndarray):
+        return value.shape
     host = value._host
     return value._layout.shape if host is None else host.shape
 

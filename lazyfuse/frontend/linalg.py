@@ -166,7 +166,8 @@ def matmul_operator(self: Any, other: Any) -> Any:
 def reflected_matmul(self: Any, other: Any) -> Any:
     if has_own_idea(other):
         return override(np.matmul, (other, self), other)
-    return products.call(np.matmul, (other, self), {})
+    found = product(other, self)
+    return products.call(np.matmul, (other, self), {}) if found is None else found
 
 
 def in_place_matmul(self: Any, other: Any) -> Any:

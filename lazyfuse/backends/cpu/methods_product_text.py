@@ -35,6 +35,23 @@ no:
   ret ptr null
 }
 
+; the same, or one of NumPy's of a dtype of ours
+define internal ptr @factor(ptr %object) {
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_numpys, label %numpys, label %ours
+ours:
+  %memory = call ptr @host_or_memory(ptr %object)
+  ret ptr %memory
+numpys:
+  %is_known = call i1 @has_known_dtype(ptr %object)
+  br i1 %is_known, label %give, label %no
+give:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+no:
+  ret ptr null
+}
+
 ; a result of NumPy's of so many elements for the user: memory of the engine's, where they are
 ; many. Takes the reference
 define internal ptr @small_or_adopted(ptr %value, i64 %size, ptr %objects) {
@@ -72,7 +89,7 @@ take:
   br i1 %no_a, label %no, label %take_other
 take_other:
   put ptr %a, %given[0]
-  %b = call ptr @host_or_memory(ptr %other)
+  %b = call ptr @factor(ptr %other)
   %no_b = icmp eq ptr %b, null
   br i1 %no_b, label %drop_one, label %shapes
 drop_one:
