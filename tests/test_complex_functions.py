@@ -103,3 +103,30 @@ def test_they_are_fused() -> None:
     x, t = host.asarray(signal), host.asarray(time)
     wanted = host.abs(x * host.exp(-0.3j * t)) + host.log(x * host.exp(-0.3j * t) + 2.0).imag
     host.testing.assert_allclose(host.asarray(found), wanted, rtol=1e-14)
+
+
+@pytest.mark.cpu("small arrays that are NumPy's")
+@pytest.mark.parametrize("eager_size", (0, 100))
+@pytest.mark.parametrize("dtype", ("c8", "c16"))
+def test_powers_of_small_arrays(dtype: str, eager_size: int) -> None:
+    """Theirs are NumPy's bits, so they are computed at once; they were pending, and all that was
+    computed with them."""
+    values = (host.arange(1.0, 7) * (0.5 - 0.25j)).astype(dtype)
+
+    def program(np: Any, z: Any) -> list[Any]:
+        n = np.arange(6) - 2
+        whole = [1j**n, z**n, n**z, n.astype("f4") ** z, z ** n.astype("f8"), n**1j, z ** z[::-1]]
+        whole += [np.power(1j, n), np.power(z, z[:, None]), host.complex128(1j) ** n, 0.5**z]
+        return [*whole, z ** host.float32(0.5), host.arange(6) ** z, z[1] ** n, z ** z[1]]
+
+    with oracle.options(eager_size=eager_size), host.errstate(all="ignore"):
+        oracle.check(program, values)
+        if eager_size:
+            found = program(lf, lf.array(values))
+            assert all(each._host is not None for each in found)
+    if eager_size:
+        with oracle.options(eager_size=eager_size):
+            with pytest.warns(RuntimeWarning, match="invalid value encountered in power"):
+                lf.array([0, 1]) ** 1j
+            with pytest.raises(ValueError, match="broadcast"):
+                lf.array(values) ** lf.array(values)[:4]

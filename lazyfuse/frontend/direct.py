@@ -51,8 +51,8 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     uses: dict[Any, int] = {}
 
     def call(values: Sequence[Any]) -> Any:
-        if name == "power" and _are_integers(values):
-            return operated(np.power, *values)  # which is exact, and NumPy's in any case
+        if name == "power" and (_are_integers(values) or any(map(_is_complex, values))):
+            return operated(np.power, *values)  # whose bits are NumPy's in any case
         limit = reach(values, largest())
         found = _operands(values, limit)
         most = max(limit, eager_size())
@@ -87,6 +87,15 @@ def _are_integers(values: Sequence[Any]) -> bool:
             return False
     kinds = {dtype.kind for dtype in dtypes}
     return bool(kinds) and kinds <= set("biu") and np.result_type(*dtypes).kind in "biu"
+
+
+def _is_complex(value: Any) -> bool:
+    if type(value) is Handle._concrete:
+        host = value._host
+        return bool(value._code[0] == "c" if host is None else host.dtype.kind == "c")
+    if type(value) is np.ndarray:
+        return bool(value.dtype.kind == "c")
+    return isinstance(value, complex | np.complexfloating)
 
 
 def _operands(values: Sequence[Any], limit: int) -> tuple[list[Any], list[Any]] | None:

@@ -152,7 +152,7 @@ def reflected_power(self: Any, base: Any, modulus: Any = None) -> Any:
     for small arrays."""
     if modulus is not None:
         return NotImplemented
-    if type(base) in (int, float, list, tuple, np.ndarray):
+    if type(base) in (int, float, complex, list, tuple, np.ndarray):
         return power_ufunc[-1](base, self)
     return _reflected_power(self, base)
 
