@@ -11,7 +11,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.frontend import fallback, small
+from lazyfuse.frontend import fallback, pieces, small
 from tests import oracle
 
 if not oracle.IS_ENGINE:
@@ -278,3 +278,57 @@ def test_numbers_that_are_written(dtype: str) -> None:
             with host.errstate(**mode):
                 assert write(mine, value) == write(numpys, value), value
             assert host.asarray(mine).tobytes() == numpys.tobytes(), value
+
+
+LISTS: dict[str, list[Any]] = {
+    "ints": [*range(40)],
+    "floats": [0.1 * n for n in range(40)],
+    "both": [0.5, *range(39)],
+    "large ints": [2**62 + n for n in range(40)],
+    "larger ints": [2**63 + n for n in range(40)],
+    "too large ints": [2**1100] * 40,
+    "masks": [n % 3 == 0 for n in range(40)],
+    "NaN and infinity": [float("nan"), float("inf")] * 20,
+    "complex numbers": [1j, *range(39)],
+    "complex numbers within": [0.5] * 20 + [1j] * 20,
+    "numbers of NumPy's": [host.float32(0.1), host.int8(3)] * 20,
+    "arrays within": [1.0, host.array(2.0)] * 20,
+    "ours within": [1.0] * 20 + [lf.array(2.0)] * 20,
+    "lists within": [[1.0, 2.0]] * 40,
+    "ragged": [[1.0], [1.0, 2.0]] * 20,
+    "words": ["1.5"] * 40,
+    "nothing": [None] * 40,
+    "one more": [1.0] * 41,
+}
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4", "i8", "i4", "?", "c16"))
+@pytest.mark.parametrize("values", LISTS.values(), ids=LISTS)
+def test_long_lists_that_are_written(values: list[Any], dtype: str) -> None:
+    """What NumPy makes of a list is written where that rounds as the list does."""
+
+    def write(array: Any, key: Any) -> tuple[Any, ...]:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                array[key] = values
+            except (OverflowError, ValueError, TypeError) as error:
+                return (type(error),)
+        return tuple({str(each.message) for each in told})
+
+    numpys = host.arange(N).reshape(40, -1).astype(dtype)
+    mine = in_memory(numpys)
+    for key in ((slice(None), 1), (2, slice(None, 40)), (slice(None, None, -1), 0)):
+        with host.errstate(all="ignore"):
+            told = write(mine, key)
+            assert told == write(numpys, key)
+        if told and isinstance(told[0], type):
+            break  # NumPy has written what precedes the fault
+        assert host.asarray(mine).tobytes() == numpys.tobytes()
+
+
+def test_long_lists_are_not_looked_at_number_by_number() -> None:
+    """That took as long as NumPy takes to make an array of one."""
+    line = in_memory(host.ones(N))
+    assert type(pieces._given(line, LISTS["both"])) is host.ndarray
+    assert pieces._given(line, LISTS["both"][:9]) is not None

@@ -4,6 +4,7 @@ would cost more."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
-from lazyfuse.ops.rules import PICKED, PICKED_ROWS, ROW
+from lazyfuse.ops.rules import LOOKED_AT, PICKED, PICKED_ROWS, ROW
 from lazyfuse.ops.shapes import size_of
+from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
@@ -293,13 +295,28 @@ def _given(array: Any, value: Any) -> Any:
     if type(value) in _SIMPLE:
         return value
     if type(value) in (list, tuple):
-        is_known = len(value) <= largest() and _SIMPLE.issuperset(map(type, value))
-        return value if is_known else None
+        return _listed(array, value) if len(value) <= largest() else None
     if type(value) not in ARRAYS and type(value) is not np.ndarray:
         return None
     given = at_hand(value, reach((value,), largest()))
     is_known = given is not None and np.can_cast(given.dtype, array._code, "same_kind")
     return given if is_known else None
+
+
+def _listed(array: Any, values: Sequence[Any]) -> Any:
+    """A list of numbers that is assigned, for NumPy; None for other lists. To look at all of a
+    long one takes as long as NumPy takes to make an array of it, so that is done once, where the
+    array is assigned as the list is."""
+    if len(values) > LOOKED_AT:
+        with suppress(ValueError, TypeError, OverflowError):  # which the engine raises again
+            made = np.asarray(values)
+            if made.ndim == 1 and (code(made.dtype), array._code) in _AS_LISTED:
+                return made
+    return values if _SIMPLE.issuperset(map(type, values)) else None
+
+
+#: What NumPy makes of a list, and the dtypes that it is assigned to without another rounding.
+_AS_LISTED = {("f8", "f8"), ("i8", "f8"), ("i8", "i8"), ("b1", "b1")}
 
 
 def _computed(array: Any, value: Any) -> Any:
