@@ -278,3 +278,20 @@ def test_numbers_that_are_written(dtype: str) -> None:
             with host.errstate(**mode):
                 assert write(mine, value) == write(numpys, value), value
             assert host.asarray(mine).tobytes() == numpys.tobytes(), value
+
+
+@pytest.mark.parametrize("size", (100, N))
+def test_numbers_of_a_list_are_not_looked_at(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of numbers is one, however long."""
+    looked: list[type] = []
+    lift = small.lift
+
+    def noted(value: Any, *rest: Any) -> Any:
+        looked.append(type(value))
+        return lift(value, *rest)
+
+    monkeypatch.setattr(small, "lift", noted)
+    x = lf.array(drawn(size))
+    lf.materialize(x)
+    assert x.tolist() == drawn(size).tolist()
+    assert len(looked) <= 2

@@ -53,11 +53,18 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         return _lift_array(value, operands, is_only=True)
+    if is_of_numbers(value):
+        return value
     if kind in (tuple, list):
         return kind(lift(item, operands) for item in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind(*(lift(item, operands) for item in value))
     return value
+
+
+def is_of_numbers(value: Any) -> bool:
+    """Whether a result of NumPy's is a list of numbers, as of `tolist`: all of them are, then."""
+    return type(value) is list and bool(value) and type(value[0]) in SCALARS
 
 
 def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = False) -> Any:

@@ -367,6 +367,5 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
     if type(found) is np.ndarray:
         return found.dtype in KNOWN and id(small.root(found)) not in memory
     if isinstance(found, tuple | list):
-        kinds = set(map(type, found))
-        return kinds <= SCALARS or all(_is_new(each, memory) for each in found)
+        return small.is_of_numbers(found) or all(_is_new(each, memory) for each in found)
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)
