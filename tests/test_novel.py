@@ -181,6 +181,27 @@ def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any(map(is_at_hand, often(x)))
 
 
+def test_new_sizes_do_not_make_functions_new() -> None:
+    """A loop of ever new lengths beside a function that has computed enough."""
+    x = made(VALUES["line"])
+
+    def often(x: Any) -> Any:
+        return x * 2.0
+
+    def shortened(x: Any) -> Any:
+        for length in range(SMALL + 1, x.size):
+            x[:length] + 1.0
+
+    table = novel._table
+    for function in range(1, 40):  # others that have computed enough
+        table.note(table.place(function << 8, x.size), 0)
+    while is_at_hand(often(x)):
+        pass
+    for _ in range(4):
+        shortened(x)
+        assert not is_at_hand(often(x))
+
+
 BROADCASTS = ("np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]")
 
 
