@@ -164,11 +164,11 @@ def test_what_comes_often_is_recorded() -> None:
 
 def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that has recorded in vain computes all of its lines at once, also those that have
-    recorded nothing then, for a while that is longer than at first."""
-    x = made(VALUES["line"])
+    recorded nothing then, for a while that is longer than at first: of sizes that it reads, too."""
+    x = made(VALUES["x"])
 
     def often(x: Any) -> tuple[Any, Any]:
-        return x * 2.0, x + 1.0
+        return x * 2.0, x.sum(axis=0)
 
     while is_at_hand(often(x)):
         pass
@@ -179,6 +179,26 @@ def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(5 * times * novel._AGAIN // 2):
             assert all(map(is_at_hand, often(x)))
         assert not any(map(is_at_hand, often(x)))
+
+
+def test_python_counts_the_same() -> None:
+    """Also where machine code has taken its place: work until none is left, of the same table."""
+    size, code = 50_000, test_python_counts_the_same.__code__
+    place = novel._table.place(id(code), size)
+    assert novel._table.left(place) == -ENOUGH
+    novel._table.note(place, -1500)
+    assert novel.is_novel(size, 1000) and novel.is_novel(size, 500)
+    assert novel._table.left(place) == 0
+    assert not novel.is_novel(size, 1000) and novel._table.left(place) == 0
+    assert novel.is_novel(size + 1, 1000)
+
+
+def test_what_is_left_when_machine_code_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = novel._Table()
+    table.note(table.place(1, 50_000), -5)
+    monkeypatch.setattr(novel, "_table", table)
+    novel.share([0] * (3 + (2 << NOVEL_BITS)), 3)
+    assert table.left(table.place(1, 50_000)) == -5
 
 
 BROADCASTS = ("np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]")
