@@ -69,7 +69,7 @@ VALUES: dict[str, Any] = {
 AT_ONCE = """x + y; x * 2.0; 2.0 - x; -x; abs(x); x ** 2; x ** 1.5; x > 1.0; x == y
 x % 0.3; x // y; np.sqrt(x); np.exp(x); np.log1p(single); np.sin(x); np.hypot(x, y)
 np.arctan2(x, 2.0); np.power(x, y); np.maximum(x, y); np.where(mask, x, y); np.clip(x, 0.7, 1.0)
-x.sum(); x.mean(); x.std(axis=0); divmod(x, 0.3); divmod(2.0, x); np.modf(x)
+x.sum(); x.mean(); x.std(axis=0); divmod(x, 0.3); divmod(2.0, x); np.modf(x); np.divmod(x, y)
 x.sum(axis=1); x - x.mean(axis=0); x / x.sum(axis=1, keepdims=True); row * column; column - row
 x.T + 1.0; x[1:-1, 1:-1] * 2.0; x[:, ::2] + x[:, 1::2]; line[mask.ravel()]; line[places]
 np.cumsum(x); np.diff(line); x.astype("f4"); x.astype(int); i + 1; i / 3; i % 7; ~mask; mask & mask
