@@ -164,7 +164,7 @@ def test_what_comes_often_is_recorded() -> None:
 
 def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that has recorded in vain computes all of its lines at once, also those that have
-    recorded nothing then, for a while that is longer than at first: of sizes that it reads, too."""
+    recorded nothing then, for a while that is longer than at first: of what it reads, too."""
     x = made(VALUES["x"])
 
     def often(x: Any) -> tuple[Any, Any]:
@@ -201,7 +201,10 @@ def test_what_is_left_when_machine_code_comes(monkeypatch: pytest.MonkeyPatch) -
     assert table.left(table.place(1, 50_000)) == -5
 
 
-BROADCASTS = ("np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]")
+BROADCASTS = (
+    "np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]",
+    "np.add(small, x[:1])", "np.add(x[:1], small)",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("source", BROADCASTS)
@@ -209,10 +212,10 @@ def test_broadcasts_of_small_parts(source: str) -> None:
     """What they give is larger than both, and new like others."""
     code = compile(source, f"<{source}>", "eval")
     with lf.options(eager_size=500, cold_size=COLD):
-        names = {"np": lf, "x": made(_VALUES)}
+        names = {"np": lf, "x": made(_VALUES), "small": lf.array(_VALUES[:, :1])}
         results = [eval(code, globals(), names) for _ in range(ENOUGH // SIZE + 2)]
     assert all(map(is_at_hand, results[:-2])) and not is_at_hand(results[-1])
-    wanted = eval(code, globals(), {"np": host, "x": _VALUES})
+    wanted = eval(code, globals(), {"np": host, "x": _VALUES, "small": _VALUES[:, :1]})
     for found in results[-3:]:
         host.testing.assert_array_equal(host.asarray(found), wanted)
 
