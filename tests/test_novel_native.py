@@ -4,6 +4,7 @@ lost."""
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Any
 
@@ -21,6 +22,7 @@ from lazyfuse.runtime import caller, recorder, session  # noqa: E402 - likewise
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 from tests.test_novel import *  # noqa: E402, F403 - again, in machine code
 from tests.test_novel import (  # noqa: E402
+    BROADCASTS,
     COLD,
     EXPRESSIONS,
     VALUES,
@@ -59,8 +61,30 @@ def test_no_reference_is_lost() -> None:
     )
 
 
+class Interrupt(Exception):
+    """What a handler of a signal raises."""
+
+
+def interrupted(*args: Any) -> None:
+    raise Interrupt
+
+
+@pytest.mark.parametrize("source", BROADCASTS)
+def test_operands_of_broadcasts_are_given_back(source: str) -> None:
+    code = compile(source, f"<{source}>", "eval")
+    with lf.options(eager_size=500):
+        names = {"np": lf, "x": made(VALUES["x"]), "small": lf.array(VALUES["x"][:, :1])}
+        kept = (names["x"]._storage.node.buffer, names["small"]._host)
+        counts = []
+        for _ in range(50):
+            eval(code, globals(), names)
+            counts.append([sys.getrefcount(each) for each in kept])
+    assert counts[-1] == counts[20]
+
+
 def test_workers_are_hired_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program whose kernels are all called by machine code has workers, too."""
+    """A program whose kernels are all called by machine code has workers, too: as many as may
+    help."""
     workers, hired = session.backend("cpu").workers, []
     monkeypatch.setattr(workers, "start", hired.append)
     small, large = made(VALUES["line"][:100]), made(host.linspace(0.0, 1.0, COLD))
@@ -70,13 +94,37 @@ def test_workers_are_hired_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> Non
     deferred._put("HIRED", 0)
     lf.exp(small)
     assert not hired
-    results = [lf.exp(large) for _ in range(3)]
-    assert hired == [deferred._code[0].helpers(0)]
-    assert all(map(is_at_hand, results))
+    for threads, wanted in ((1, []), (3, [2]), (2, [2]), (5, [2, 4])):
+        with lf.options(threads=threads):
+            results = [lf.exp(large) for _ in range(3)]
+        assert hired == wanted
+        assert all(map(is_at_hand, results))
+    deferred._put("HIRED", 0)
+    monkeypatch.setattr(workers, "start", interrupted)
+    with lf.options(threads=2), pytest.raises(Interrupt):
+        lf.exp(large)
 
 
-class Interrupt(Exception):
-    """What a handler of a signal raises."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows")
+def test_workers_of_a_forked_child() -> None:
+    """It has none of its parent's; they are hired anew."""
+    small, large = made(VALUES["line"][:100]), made(host.linspace(0.0, 1.0, COLD))
+    for _ in range(10):  # machine code knows the kernel then
+        lf.exp(small)
+    with lf.options(threads=3):
+        lf.exp(large)
+        before = session.backend("cpu").workers.count
+        child = os.fork()
+        if not child:
+            failed = True
+            try:
+                found = deferred._word("HIRED"), session.backend("cpu").workers.count
+                results = [host.asarray(lf.exp(large)).tobytes() for _ in range(2)]
+                found += session.backend("cpu").workers.count, len(set(results))
+                failed = found != (0, 0, 2, 1)
+            finally:
+                os._exit(failed)
+        assert os.waitpid(child, 0)[1] == 0 and before >= 2
 
 
 def raises_once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
@@ -94,8 +142,8 @@ def raises_once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None
     monkeypatch.setattr(module, name, interrupted)
 
 
-INTERRUPTED = """x + y; -x; x ** 2; x ** 1.5; np.exp(x); np.add(x, y, out=x); np.exp(y, out=x)
-x.sum(); np.where(mask, x, y); x.__imul__(2.0); x.__iadd__(y); x[1:].__isub__(1)
+INTERRUPTED = """x + y; np.add(x, y); -x; x ** 2; x ** 1.5; np.exp(x); np.add(x, y, out=x)
+np.exp(y, out=x); x.sum(); np.where(mask, x, y); x.__imul__(2.0); x.__iadd__(y); x[1:].__isub__(1)
 np.linspace(0.0, 1.0, 5_001)"""
 
 

@@ -14,7 +14,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place records nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, met, payoff  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, known, met, payoff, ready, session  # noqa: E402 - likewise
 from tests.not_new import not_new  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -113,25 +113,70 @@ def test_what_kernels_are_made_for_is_not_counted(monkeypatch: pytest.MonkeyPatc
         assert bool(account.spent) == (turn > 1), turn
 
 
-def test_what_comes_before_the_kernels_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To find out what is pending takes as long as many kernels."""
+@pytest.mark.parametrize("is_any_ready", [False, True])
+def test_what_comes_before_the_kernels_counts(
+    *, is_any_ready: bool, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To find out what is pending takes as long as many kernels, and to record it takes a while;
+    what the program does between two runs is its own."""
+    native_methods.make_native(lf.LazyArray)
+    x = lf.asarray(host.arange(400.0))
+    for _ in range(ready.RUNS + 2 if is_any_ready else 0):
+        with lf.options(eager_size=0):
+            lf.materialize(x * 3.0)
+    assert bool(session.ready) == is_any_ready
     clock, traced = [0], engine.trace
     monkeypatch.setattr(payoff, "thread_time_ns", lambda: clock[0])
-    x = lf.asarray(host.arange(400.0))
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 0.0)
 
     def slowly(*args: Any) -> Any:
         clock[0] += 10**9
         return traced(*args)
 
     def run() -> float:
+        before = sum(account.spent for account in payoff._accounts.values())
         with lf.options(eager_size=0):
             y = x.reshape(20, 20) * 2.0 + 1.0
+        clock[0] += 10**9
         lf.materialize(y)
-        return sum(account.spent for account in payoff._accounts.values())
+        return sum(account.spent for account in payoff._accounts.values()) - before
 
-    assert [run() for _ in range(4)][-1] < 1e6
+    assert [run() for _ in range(4)][-1] == payoff._RECORDED_NS * runs[-1] > 0
     monkeypatch.setattr(engine, "trace", slowly)
     assert run() > 0.9e9
+
+
+@pytest.mark.parametrize(
+    "module,name,counts", [(known, "make_plan", met.NEXT_NS), (ready, "_written", 0)]
+)
+def test_what_is_done_once_for_a_plan(
+    module: Any, name: str, counts: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To make a plan, of kernels that are there, counts as little as that mostly takes; to write
+    it down for machine code, which may have to be loaded then, does not."""
+    native_methods.make_native(lf.LazyArray)
+    clock, slow, does = [0], [], getattr(module, name)
+    monkeypatch.setattr(payoff, "thread_time_ns", lambda: clock[0])
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 0.0)
+    monkeypatch.setattr(payoff, "_RECORDED_NS", 0.0)
+    monkeypatch.setattr(payoff, "_UNTIL_READY_NS", 10 * met.NEXT_NS)
+    x = lf.asarray(host.arange(400.0))
+
+    def slowly(*args: Any) -> Any:
+        clock[0] += 10**9
+        slow.append(name)
+        return does(*args)
+
+    monkeypatch.setattr(module, name, slowly)
+    for _ in range(2):  # the kernels are there the second time
+        for plans in (session.plans, session.relatives, session.ready):
+            plans.clear()
+        for _ in range(ready.RUNS + 4):
+            with lf.options(eager_size=0):
+                y = x.reshape(20, 20) * 2.0 + 1.0
+            lf.materialize(y)
+    (account,) = payoff._accounts.values()
+    assert slow and account.spent == counts and not account.failures
 
 
 def test_accounts_are_forgotten() -> None:

@@ -166,9 +166,10 @@ def _tell_size() -> int:
 
 
 def _hire() -> None:
-    """Have as many workers as may help under any options."""
-    session.backend("cpu").workers.start(_code[0].helpers(0))  # type: ignore[attr-defined]  # LLVM's
-    _put("HIRED", 1)
+    """Have as many workers as may help under the options in force."""
+    helpers = _code[0].helpers(config.current().threads)
+    session.backend("cpu").workers.start(helpers)  # type: ignore[attr-defined]  # LLVM's
+    _put("HIRED", helpers)
 
 
 _telling = guarded(RLock())

@@ -31,7 +31,7 @@ from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
-from lazyfuse.runtime.payoff import accounted, begin
+from lazyfuse.runtime.payoff import accounted, begin, go_on
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
@@ -92,8 +92,7 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> None:
 
 
 def enforce_budget(storage: Storage) -> None:
-    """Cut the trace: run what is pending when it is too deep, for few elements earlier, or keeps
-    too much dead memory alive."""
+    """Run what is pending when it is too deep, for few elements earlier, or keeps dead memory."""
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
@@ -228,6 +227,7 @@ def _run(pending: Trace, device: str) -> list[Finding]:
     with nullcontext() if found is None else found.family.counted():
         known = planned(pending, key) if found is None else found.plan(pending, key)
         session.met.pop(key, None)
+        go_on()
         return _again(pending, device) if known is None else _launched(pending, known, options)
 
 

@@ -29,7 +29,7 @@ from lazyfuse.runtime.turns import compute_soon
 PLAN_NS, PLAN_OPERATION_NS = 20e6, 0.2e6
 #: The same for the second structure of a family, whose kernels may be there, and for a plan on
 #: disk; and the least.
-_NEXT_NS, _LEAST_NS = 2e6, 1e6
+NEXT_NS, _LEAST_NS = 2e6, 1e6
 #: Plans of a family from which it is not tried again whether they follow from one another: what
 #: their numbers follow from is seen in two or three.
 #: As many count those of structures that have no shape class; and structures without one that come
@@ -84,7 +84,7 @@ class Family:
         start = thread_time_ns()
         yield
         took = max(thread_time_ns() - start, _LEAST_NS)
-        self.bound = _NEXT_NS if self.bound is None else took
+        self.bound = NEXT_NS if self.bound is None else took
 
     def planned(self, pending: Trace, key: tuple[object, Options, str]) -> Known | None:
         """The plan of a structure of the family; see `known.planned`."""
@@ -169,11 +169,11 @@ class Met:
         """Whether interpreting it once more costs less than planning it, or reading a plan that
         an earlier process has left."""
         least = max(self.spent, self.cost)
-        if self.family.bound is None and not self.is_asked and least >= _NEXT_NS:
+        if self.family.bound is None and not self.is_asked and least >= NEXT_NS:
             self.is_asked = True
             if is_on_disk(pending, options, device):
-                self.family.bound = _NEXT_NS
-                if self.cost >= _NEXT_NS:
+                self.family.bound = NEXT_NS
+                if self.cost >= NEXT_NS:
                     return False
         bound = self.family.bound
         is_paid = self.spent >= (self.plan_ns if bound is None else min(self.plan_ns, bound))
@@ -234,7 +234,7 @@ def _first_met(pending: Trace, options: Options, device: str) -> Met | None:
     if is_large:
         met.spent = met.plan_ns - cost
     elif met.family.vain < _MOST_VAIN and _was_computed(work, options):
-        met.spent = met.plan_ns - _NEXT_NS
+        met.spent = met.plan_ns - NEXT_NS
     return met
 
 

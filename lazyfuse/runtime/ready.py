@@ -19,6 +19,7 @@ from lazyfuse.ir.plan import Launch, Plan, Renew
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.arithmetic import Given, Numbers, Scalar
 from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.payoff import begin
 from lazyfuse.runtime.queued import queued
 from lazyfuse.runtime.repeats import may_stay
 from lazyfuse.runtime.replay_code import decoded, hire, layout, load
@@ -70,6 +71,7 @@ def learn(pending: Trace, known: Known, options: Options) -> None:
     if found is None:
         found = known.ready = _written(pending, known, options)
         known.is_unfit = found is None
+        begin()  # what that takes is had once
     if found is not None:
         if found.helpers:
             hire(found.helpers)  # which a forked child has not

@@ -23,9 +23,9 @@ MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: being computed, how often it has been emptied, what all of it was recorded under and by which
 #: thread, and where it began; and what is counted. The last are of small arrays: the options under
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both;
-#: what has these threads there (HIRE), and whether it has; of kernels, what runs a job (LAUNCH),
-#: and the flags of the processor that mean a condition; of arrays that do not lie in one piece,
-#: what walks over their rows, and along one axis. From HEAT on, the heat of places.
+#: what has these threads there (HIRE), and how many are; of kernels, what runs a job (LAUNCH), and
+#: the flags of the processor that mean a condition; of arrays that do not lie in one piece, what
+#: walks over their rows, and along one axis. From HEAT on, the heat of places.
 _STATE = (
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",

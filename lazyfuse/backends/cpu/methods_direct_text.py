@@ -93,12 +93,13 @@ no:
   ret ptr null
 }
 
-; whether the workers are there, from now on, whose start is paid for by such a run; not for an
-; exception
+; whether the workers are there, from now on, that may help under the options in force, and whose
+; start is paid for by such a run; not for an exception
 define internal i1 @has_workers(ptr %record, ptr %host) {
   %hired = get i64 @state[HIRED]
-  %are_any = icmp ne i64 %hired, 0
-  br i1 %are_any, label %yes, label %weigh
+  %helpers = get i64 @state[HELPERS]
+  %are_enough = icmp sge i64 %hired, %helpers
+  br i1 %are_enough, label %yes, label %weigh
 weigh:
   %size = call i64 @elements(ptr %host)
   %each = get i64 %record[PICOSECONDS]
