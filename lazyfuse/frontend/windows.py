@@ -371,5 +371,6 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
     if type(found) is np.ndarray:
         return found.dtype in KNOWN and id(small.root(found)) not in memory
     if isinstance(found, tuple | list):
-        return small.is_of_numbers(found) or all(_is_new(each, memory) for each in found)
+        is_plain = type(found) is list and small.are_numbers(found)
+        return is_plain or all(_is_new(each, memory) for each in found)
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)
