@@ -332,3 +332,20 @@ def test_long_lists_are_not_looked_at_number_by_number() -> None:
     line = in_memory(host.ones(N))
     assert type(pieces._given(line, LISTS["both"])) is host.ndarray
     assert pieces._given(line, LISTS["both"][:9]) is not None
+
+
+@pytest.mark.parametrize("size", (100, N))
+def test_numbers_of_a_list_are_not_looked_at(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of numbers is one, however long."""
+    looked: list[type] = []
+    lift = small.lift
+
+    def noted(value: Any, *rest: Any) -> Any:
+        looked.append(type(value))
+        return lift(value, *rest)
+
+    monkeypatch.setattr(small, "lift", noted)
+    x = lf.array(drawn(size))
+    lf.materialize(x)
+    assert x.tolist() == drawn(size).tolist()
+    assert len(looked) <= 2

@@ -13,6 +13,7 @@ import pytest
 import lazyfuse as lf
 from lazyfuse import config
 from lazyfuse.runtime import met, session
+from lazyfuse.runtime.trace import trace
 from tests import oracle
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -411,3 +412,13 @@ def test_what_had_to_be_compiled_is_planned_later() -> None:
     for spent, is_cold in ((4e6, True), (met.PLAN_NS, False)):
         found = met.Met(1.0, family, met.PLAN_NS, spent=spent)
         assert found.is_cold(trace, config.current(), "cpu") == is_cold
+
+
+def test_what_an_operation_computes_or_reads() -> None:
+    """A view reads nothing, what folds reads all."""
+    x = lf.asarray(host.arange(400.0))
+    with lf.options(eager_size=0, cold_size=0):
+        y = x.reshape(20, 20) * 2.0
+        found = met._work(trace([(y[:2] + 1.0)._storage.node]))
+        assert sorted(found.values()) == [40, 40, 400, 400]
+        assert list(met._work(trace([(y + 1.0).sum(axis=0)._storage.node])).values()) == [400] * 4

@@ -69,7 +69,7 @@ VALUES: dict[str, Any] = {
 AT_ONCE = """x + y; x * 2.0; 2.0 - x; -x; abs(x); x ** 2; x ** 1.5; x > 1.0; x == y
 x % 0.3; x // y; np.sqrt(x); np.exp(x); np.log1p(single); np.sin(x); np.hypot(x, y)
 np.arctan2(x, 2.0); np.power(x, y); np.maximum(x, y); np.where(mask, x, y); np.clip(x, 0.7, 1.0)
-x.sum(); x.mean(); x.std(axis=0); divmod(x, 0.3); divmod(2.0, x); np.modf(x)
+x.sum(); x.mean(); x.std(axis=0); divmod(x, 0.3); divmod(2.0, x); np.modf(x); np.divmod(x, y)
 x.sum(axis=1); x - x.mean(axis=0); x / x.sum(axis=1, keepdims=True); row * column; column - row
 x.T + 1.0; x[1:-1, 1:-1] * 2.0; x[:, ::2] + x[:, 1::2]; line[mask.ravel()]; line[places]
 np.cumsum(x); np.diff(line); x.astype("f4"); x.astype(int); i + 1; i / 3; i % 7; ~mask; mask & mask
@@ -164,11 +164,11 @@ def test_what_comes_often_is_recorded() -> None:
 
 def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that has recorded in vain computes all of its lines at once, also those that have
-    recorded nothing then, for a while that is longer than at first."""
-    x = made(VALUES["line"])
+    recorded nothing then, for a while that is longer than at first: of what it reads, too."""
+    x = made(VALUES["x"])
 
     def often(x: Any) -> tuple[Any, Any]:
-        return x * 2.0, x + 1.0
+        return x * 2.0, x.sum(axis=0)
 
     while is_at_hand(often(x)):
         pass
@@ -181,7 +181,51 @@ def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any(map(is_at_hand, often(x)))
 
 
-BROADCASTS = ("np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]")
+def test_new_sizes_do_not_make_functions_new() -> None:
+    """A loop of ever new lengths beside a function that has computed enough."""
+    x = made(VALUES["line"])
+
+    def often(x: Any) -> Any:
+        return x * 2.0
+
+    def shortened(x: Any) -> Any:
+        for length in range(SMALL + 1, x.size):
+            x[:length] + 1.0
+
+    table = novel._table
+    for function in range(1, 40):  # others that have computed enough
+        table.note(table.place(function << 8, x.size), 0)
+    while is_at_hand(often(x)):
+        pass
+    for _ in range(4):
+        shortened(x)
+        assert not is_at_hand(often(x))
+
+
+def test_python_counts_the_same() -> None:
+    """Also where machine code has taken its place: work until none is left, of the same table."""
+    size, code = 50_000, test_python_counts_the_same.__code__
+    place = novel._table.place(id(code), size)
+    assert novel._table.left(place) == -ENOUGH
+    novel._table.note(place, -1500)
+    assert novel.is_novel(size, 1000) and novel.is_novel(size, 500)
+    assert novel._table.left(place) == 0
+    assert not novel.is_novel(size, 1000) and novel._table.left(place) == 0
+    assert novel.is_novel(size + 1, 1000)
+
+
+def test_what_is_left_when_machine_code_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = novel._Table()
+    table.note(table.place(1, 50_000), -5)
+    monkeypatch.setattr(novel, "_table", table)
+    novel.share([0] * (3 + (2 << NOVEL_BITS)), 3)
+    assert table.left(table.place(1, 50_000)) == -5
+
+
+BROADCASTS = (
+    "np.add(x[:, :1], x[:1])", "np.add.outer(x[:, 0], x[0])", "x[:, :1] - x[0]",
+    "np.add(small, x[:1])", "np.add(x[:1], small)",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("source", BROADCASTS)
@@ -189,10 +233,10 @@ def test_broadcasts_of_small_parts(source: str) -> None:
     """What they give is larger than both, and new like others."""
     code = compile(source, f"<{source}>", "eval")
     with lf.options(eager_size=500, cold_size=COLD):
-        names = {"np": lf, "x": made(_VALUES)}
+        names = {"np": lf, "x": made(_VALUES), "small": lf.array(_VALUES[:, :1])}
         results = [eval(code, globals(), names) for _ in range(ENOUGH // SIZE + 2)]
     assert all(map(is_at_hand, results[:-2])) and not is_at_hand(results[-1])
-    wanted = eval(code, globals(), {"np": host, "x": _VALUES})
+    wanted = eval(code, globals(), {"np": host, "x": _VALUES, "small": _VALUES[:, :1]})
     for found in results[-3:]:
         host.testing.assert_array_equal(host.asarray(found), wanted)
 

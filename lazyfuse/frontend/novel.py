@@ -32,7 +32,8 @@ _WORD = 1 << 64
 
 class _Table:
     """Of functions and sizes by a hash: what is kept there, and how many elements the function is
-    yet to compute at once, negative. Others may take their place."""
+    yet to compute at once, negative. Each has two places, and takes that of one with nothing left
+    to compute at once only where both are: a loop of ever new sizes does not make others new."""
 
     def __init__(self) -> None:
         self.words: MutableSequence[int] = [0] * (2 << NOVEL_BITS)
@@ -42,7 +43,12 @@ class _Table:
         """The word of what is kept of a function and a size, and what says that it is that."""
         key = ((code * SPREAD + size) * SPREAD) % _WORD
         signed = key - _WORD if key >= _WORD >> 1 else key
-        return self.first + 2 * (key >> 64 - NOVEL_BITS), signed
+        entry = key >> 64 - NOVEL_BITS
+        own, other = (self.first + 2 * each for each in (entry, entry ^ 1))
+        if self.words[own] == signed:
+            return own, signed
+        is_taken = self.words[own] != 0 and self.words[own + 1] >= 0
+        return (other if is_taken or self.words[other] == signed else own), signed
 
     def left(self, place: tuple[int, int]) -> int:
         """How many elements are left to be computed at once, negative; else 0 or more."""

@@ -54,7 +54,8 @@ def lift(value: Any, operands: Sequence[Any] = ()) -> Any:
     if kind is np.ndarray:
         return _lift_array(value, operands, is_only=True)
     if kind in (tuple, list):
-        return kind(lift(item, operands) for item in value)
+        is_plain = kind is list and are_numbers(value)
+        return value if is_plain else kind(lift(item, operands) for item in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind(*(lift(item, operands) for item in value))
     return value
@@ -117,9 +118,8 @@ def root(array: np.ndarray) -> Any:
 
 
 def are_numbers(items: Sequence[Any]) -> bool:
-    """Whether a list has numbers, or lists of numbers, and no array of ours. Of a long one the
-    ends are looked at: to look at all takes as long as NumPy takes to make an array of it, and
-    NumPy asks an array that is in the middle for its values itself."""
+    """Whether a list has numbers, or lists of such, and no array of ours. Of a long one the ends
+    are looked at: all would take as long as NumPy does, which asks arrays in the middle itself."""
     if len(items) <= LOOKED_AT:
         return SCALARS.issuperset(map(type, items))
     return all(

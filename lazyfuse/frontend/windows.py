@@ -55,14 +55,18 @@ def is_new(size: float) -> bool:
 def reach(values: Sequence[Any], limit: int) -> int:
     """The largest size of operands of an operation on these values, some of the engine: `limit`,
     that of small ones, or more where they are larger, at hand, and new to the user's function."""
-    engines = [each for each in values if type(each) in ARRAYS and each._host is None]
-    size = max([size_of(each._layout.shape) for each in engines], default=0)
+    size, widest, is_typed = 0, 1, False
+    for each in values:
+        if type(each) in ARRAYS and each._host is None:
+            code = each._code
+            if each._storage.node.buffer is None or code == "f2":
+                return limit  # half precision is the kernels', for NumPy has no fast code for it
+            size = max(size, size_of(each._layout.shape))
+            widest = max(widest, int(code[1:]))
+            is_typed = is_typed or _is_typed(each)
     if size <= limit or not limit or size > cold_size():
         return limit
-    if any(each._storage.node.buffer is None or each._code == "f2" for each in engines):
-        return limit  # half precision is the kernels', for NumPy has no fast code for it
-    work = size * max([int(each._code[1:]) for each in engines]) >> 3
-    return cold_size() if any(map(_is_typed, engines)) or is_novel(size, work) else limit
+    return cold_size() if is_typed or is_novel(size, size * widest >> 3) else limit
 
 
 def _is_typed(array: Handle) -> bool:
@@ -367,6 +371,6 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
     if type(found) is np.ndarray:
         return found.dtype in KNOWN and id(small.root(found)) not in memory
     if isinstance(found, tuple | list):
-        kinds = set(map(type, found))
-        return kinds <= SCALARS or all(_is_new(each, memory) for each in found)
+        is_plain = type(found) is list and small.are_numbers(found)
+        return is_plain or all(_is_new(each, memory) for each in found)
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)

@@ -159,12 +159,33 @@ define internal i64 @novel_key(i64 %address, i64 %size) {
   ret i64 %key
 }
 
-; the word of the state where that is: the key, and the elements after it
+; the word of the state where that is: the key, and the elements after it. One of two: not that of
+; one with nothing left to compute at once, where the other is not such
 define internal i64 @novel_word(i64 %key) {
   %entry = lshr i64 %key, NOVEL_SHIFT
+  %entry_beside = xor i64 %entry, 1
   %words = mul i64 %entry, 2
-  %word = add i64 %words, NOVEL
-  ret i64 %word
+  %words_beside = mul i64 %entry_beside, 2
+  %own = add i64 %words, NOVEL
+  %other = add i64 %words_beside, NOVEL
+  %own_key = get i64 @state[%own]
+  %is_own = icmp eq i64 %own_key, %key
+  br i1 %is_own, label %here, label %look
+look:
+  %other_key = get i64 @state[%other]
+  %is_other = icmp eq i64 %other_key, %key
+  br i1 %is_other, label %beside, label %choose
+choose:
+  %left_at = add i64 %own, 1
+  %left = get i64 @state[%left_at]
+  %is_over = icmp sge i64 %left, 0
+  %is_any = icmp ne i64 %own_key, 0
+  %is_taken = and i1 %is_over, %is_any
+  br i1 %is_taken, label %beside, label %here
+here:
+  ret i64 %own
+beside:
+  ret i64 %other
 }
 
 ; how many elements are left to be computed at once, negative; else 0 or more
