@@ -19,6 +19,7 @@ from lazyfuse import events
 from lazyfuse.backends.base import Backend, Buffer
 from lazyfuse.config import Options
 from lazyfuse.interrupts import is_interrupt
+from lazyfuse.ir.evaluation import frugal
 from lazyfuse.ir.graph import topological
 from lazyfuse.ir.interp import array_at, result_memory, value_of, view_of, write
 from lazyfuse.ir.layout import Layout
@@ -30,6 +31,8 @@ from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 from lazyfuse.runtime.trace import Trace
 
+#: Operations from which it is worth finding an order that takes little memory.
+_LONG = 64
 #: Products that NumPy rounds otherwise where the result lies in an operand's memory: its loops of
 #: vectors have fused multiplications, those for what overlaps have not.
 _ROUNDED_IN_PLACE = frozenset(("multiply", "square"))
@@ -200,6 +203,8 @@ def _steps(pending: Trace, values: Mapping[Node, Any], device: str) -> Iterator[
     is then. They hold for all traces of the structure."""
     rooms = _Rooms()
     order = [node for node in topological(pending.outputs) if not isinstance(node, Const)]
+    if len(order) > _LONG:
+        order = frugal(order, set(pending.outputs))
     place = {node: number for number, node in enumerate(pending.nodes)}
     last = {src: node for node in order if node.buffer is None for src in node.srcs}
     kept = set(pending.outputs)
