@@ -15,7 +15,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place evaluates at once", allow_module_level=True)
 
 from lazyfuse.ir.evaluation import frugal  # noqa: E402 - when there is an engine
-from lazyfuse.ir.graph import topological  # noqa: E402 - likewise
+from lazyfuse.ir.graph import memory_of, topological  # noqa: E402 - likewise
 from lazyfuse.ir.node import Node, View  # noqa: E402 - likewise
 
 lf = oracle.lf
@@ -28,17 +28,17 @@ def nodes_of(*arrays: Any) -> list[Node]:
 
 
 def most_bytes(order: Sequence[Node], kept: Sequence[Node]) -> int:
-    """The most bytes of values that are there at a time."""
-    last = {src: node for node in order if node.buffer is None for src in node.srcs}
+    """The most bytes of values that are there at a time; those of views stay as long as these."""
+    last = {memory_of(src): node for node in order if node.buffer is None for src in node.srcs}
+    stay = {memory_of(node) for node in kept}
     there = most = 0
     for node in order:
         if node.buffer is None and not isinstance(node, View):
             there += node.nbytes
         most = max(most, there)
         if node.buffer is None:
-            for src in {*node.srcs} - {*kept}:
-                is_own = src.buffer is None and not isinstance(src, View)
-                there -= src.nbytes if is_own and last[src] is node else 0
+            for memory in {*map(memory_of, node.srcs)} - stay:
+                there -= memory.nbytes if memory.buffer is None and last[memory] is node else 0
     return most
 
 
@@ -72,7 +72,22 @@ def test_loops_of_two_results_need_few_arrays(program: Any) -> None:
     assert most_bytes(order, outputs) <= 6 * SIZE * 8
 
 
-@pytest.mark.parametrize("program", (prices, lowest_first))
+def in_pairs(np: Any, noise: Any) -> tuple[Any, ...]:
+    """Sums of pairs of what is read the other way round."""
+    parts = [(noise[turn % len(noise)] * float(turn))[::-1] for turn in range(64)]
+    while len(parts) > 1:
+        parts = [(one + other)[::-1] for one, other in zip(parts[::2], parts[1::2], strict=True)]
+    return tuple(parts)
+
+
+def test_views_free_no_memory() -> None:
+    """The last to read an array is a view of it, which goes on reading it."""
+    with lf.options(eager_size=0, cold_size=0):
+        outputs = nodes_of(*in_pairs(lf, lf.asarray(host.ones((4, SIZE)))))
+    assert most_bytes(frugal(topological(outputs), outputs), outputs) <= 10 * SIZE * 8
+
+
+@pytest.mark.parametrize("program", (prices, lowest_first, in_pairs))
 def test_long_cold_runs(program: Any) -> None:
     """They have the values of all others."""
     noise = host.random.default_rng(3).normal(size=(4, SIZE))

@@ -13,7 +13,7 @@ Scheduling and Register Allocation in Large Basic Blocks".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from lazyfuse.ir.graph import is_leaf
@@ -35,16 +35,21 @@ def frugal(order: Sequence[Node], kept: Collection[Node]) -> list[Node]:
 
 
 class _Schedule:
-    """What can be evaluated next, by what makes it the next one."""
+    """What can be evaluated next, by what makes it the next one. A view takes no memory and frees
+    none: who reads it reads the memory that it is of, which is free when nobody does any more."""
 
     def __init__(self, order: Sequence[Node], kept: Collection[Node]) -> None:
         self._place = {node: number for number, node in enumerate(order)}
-        self._nbytes = {node: 0 if node in kept else _own_bytes(node) for node in order}
         self._srcs = {node: self._operands(node) for node in order}
-        self._users: dict[Node, set[Node]] = {node: set() for node in order}
+        self._users = _turned(self._srcs)
+        memory = self._memories(order)
+        self._nbytes = {node: _own_bytes(node) for node in order}
+        self._nbytes.update((memory[node], 0) for node in kept)
+        self._reads: dict[Node, set[Node]] = {}
         for node, srcs in self._srcs.items():
-            for src in srcs:
-                self._users[src].add(node)
+            read = () if isinstance(node, View) else map(memory.__getitem__, srcs)
+            self._reads[node] = set(filter(self._nbytes.__getitem__, read))
+        self._readers = _turned(self._reads)
         self._needed = self._levels(order)
         self._waiting = {node: len(srcs) for node, srcs in self._srcs.items()}
         self.ready = [self._entry(node) for node in order if not self._waiting[node]]
@@ -56,16 +61,24 @@ class _Schedule:
             self._waiting[user] -= 1
             if not self._waiting[user]:
                 heappush(self.ready, self._entry(user))
-        for src in self._srcs[node]:
-            left = self._users[src]
+        for src in self._reads[node]:
+            left = self._readers[src]
             left.discard(node)
-            if len(left) == 1 and self._nbytes[src]:
+            if len(left) == 1:
                 (last,) = left
                 if not self._waiting[last]:
                     heappush(self.ready, self._entry(last))
 
     def _operands(self, node: Node) -> set[Node]:
         return set() if node.buffer is not None else set(node.srcs) & self._place.keys()
+
+    def _memories(self, order: Sequence[Node]) -> dict[Node, Node]:
+        """In whose memory each lies."""
+        memory: dict[Node, Node] = {}
+        for node in order:
+            srcs = self._srcs[node] if isinstance(node, View) else ()
+            memory[node] = next((memory[src] for src in srcs), node)
+        return memory
 
     def _levels(self, order: Sequence[Node]) -> dict[Node, int]:
         """When each is needed at the latest, as far below a result as the longest way is."""
@@ -77,9 +90,18 @@ class _Schedule:
         return levels
 
     def _entry(self, node: Node) -> tuple[int, bool, int, int]:
-        read = [src for src in self._srcs[node] if self._nbytes[src]]
-        freed = sum(self._nbytes[src] for src in read if len(self._users[src]) == 1)
+        read = self._reads[node]
+        freed = sum([self._nbytes[src] for src in read if len(self._readers[src]) == 1])
         return self._nbytes[node] - freed, not read, self._needed[node], self._place[node]
+
+
+def _turned(srcs: Mapping[Node, Collection[Node]]) -> dict[Node, set[Node]]:
+    """Who reads each node, of what each reads."""
+    users: dict[Node, set[Node]] = {node: set() for node in srcs}
+    for node, each in srcs.items():
+        for src in each:
+            users[src].add(node)
+    return users
 
 
 def _own_bytes(node: Node) -> int:
