@@ -17,6 +17,7 @@ if not oracle.IS_ENGINE:
 from lazyfuse.ir.evaluation import frugal  # noqa: E402 - when there is an engine
 from lazyfuse.ir.graph import memory_of, topological  # noqa: E402 - likewise
 from lazyfuse.ir.node import Node, View  # noqa: E402 - likewise
+from lazyfuse.runtime import cold  # noqa: E402 - likewise
 
 lf = oracle.lf
 pytestmark = pytest.mark.engine
@@ -88,8 +89,9 @@ def test_views_free_no_memory() -> None:
 
 
 @pytest.mark.parametrize("program", (prices, lowest_first, in_pairs))
-def test_long_cold_runs(program: Any) -> None:
+def test_long_cold_runs(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have the values of all others."""
+    monkeypatch.setattr(cold, "_MUCH", 0)
     noise = host.random.default_rng(3).normal(size=(4, SIZE))
     found = []
     for cold_size in (0, 100_000):
@@ -102,6 +104,17 @@ def test_long_cold_runs(program: Any) -> None:
         assert bool(lf.stats().cold_runs) == bool(cold_size)
     for one, other in zip(*found, strict=True):
         host.testing.assert_array_equal(one, other)
+
+
+def test_orders_are_found_for_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a quarter of a first run, for nothing where caches hold all values."""
+    found: list[int] = []
+    monkeypatch.setattr(cold, "frugal", lambda order, kept: found.append(len(order)) or order)
+    with lf.options(eager_size=0, cold_size=1_000_000):
+        for size in (100, 100_000):
+            lf.cache_clear()
+            lf.materialize(*lowest_first(lf, lf.asarray(host.ones((4, size)))))
+            assert bool(found) == (size == 100_000)
 
 
 OPERATIONS: tuple[Callable[[Any, Any], Any], ...] = (

@@ -31,8 +31,9 @@ from lazyfuse.runtime.op_kernels import OpKernel, op_kernel
 from lazyfuse.runtime.single import Address
 from lazyfuse.runtime.trace import Trace
 
-#: Operations from which it is worth finding an order that takes little memory.
-_LONG = 64
+#: Operations, and bytes of all their values, from which it is worth finding an order that takes
+#: little memory: that takes 5 us for each, and what caches hold gains nothing by it.
+_LONG, _MUCH = 64, 1 << 25
 #: Products that NumPy rounds otherwise where the result lies in an operand's memory: its loops of
 #: vectors have fused multiplications, those for what overlaps have not.
 _ROUNDED_IN_PLACE = frozenset(("multiply", "square"))
@@ -203,7 +204,7 @@ def _steps(pending: Trace, values: Mapping[Node, Any], device: str) -> Iterator[
     is then. They hold for all traces of the structure."""
     rooms = _Rooms()
     order = [node for node in topological(pending.outputs) if not isinstance(node, Const)]
-    if len(order) > _LONG:
+    if len(order) > _LONG and sum([node.nbytes for node in order]) > _MUCH:
         order = frugal(order, set(pending.outputs))
     place = {node: number for number, node in enumerate(pending.nodes)}
     last = {src: node for node in order if node.buffer is None for src in node.srcs}
