@@ -204,3 +204,24 @@ def test_products_with_matrices_of_numpys_need_no_python() -> None:
         sys.setprofile(None)
     assert not frames and sys.getrefcount(theirs) == references
     assert [each.tolist() for each in found] == [[3.0, 12.0, 21.0], [9.0, 12.0, 15.0]]
+
+
+class Prior:
+    """What operators are left to by its priority."""
+
+    __array_priority__ = 1e6
+
+    def __rmatmul__(self, other: Any) -> str:
+        return "theirs"
+
+
+@pytest.mark.parametrize("size", (3, 40_000))
+def test_products_in_place_go_by_priority(size: int) -> None:
+    """As other operators in place: the name is what `x @ other` gives."""
+
+    def program(np: Any, array: Any) -> Any:
+        part = array[:, :3]
+        part @= Prior()
+        return part
+
+    oracle.check(program, host.ones((3, size)))

@@ -171,6 +171,8 @@ def reflected_matmul(self: Any, other: Any) -> Any:
 
 
 def in_place_matmul(self: Any, other: Any) -> Any:
+    if has_own_idea(other) and not hasattr(other, "__array_ufunc__"):
+        return NotImplemented  # Python then rebinds the name to self @ other
     product = products.call(np.matmul, (self, other), {})
     if product.shape != self.shape:
         raise ValueError(
