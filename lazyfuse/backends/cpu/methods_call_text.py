@@ -99,17 +99,15 @@ look_for_new:
 give_direct:
   ret ptr %computed_here
 small:
-  %is_pair = call i1 @is_pair(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named)
-  br i1 %is_pair, label %spread, label %closed
-spread:
-  %second_at = getelementptr ptr, ptr %args, i64 1
-  %first_operand = load ptr, ptr %args
-  %second_operand = load ptr, ptr %second_at
-  %both = call ptr @pair_at_once(ptr %ufunc, ptr %first_operand, ptr %second_operand)
-  %is_not_spread = icmp eq ptr %both, null
-  br i1 %is_not_spread, label %ask_error, label %give_both
-give_both:
-  ret ptr %both
+  %spread = call ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named)
+  %is_not_spread = icmp eq ptr %spread, null
+  br i1 %is_not_spread, label %quiet, label %give_spread
+give_spread:
+  ret ptr %spread
+quiet:
+  %spread_error = call ptr @PyErr_Occurred()
+  %has_spread_error = icmp ne ptr %spread_error, null
+  br i1 %has_spread_error, label %fail, label %closed
 closed:
   %inputs_at = getelementptr i8, ptr %ufunc, i64 16
   %inputs = load i32, ptr %inputs_at
@@ -177,8 +175,9 @@ copy:
   ret ptr %result
 }}
 
-; whether a call is of an elementwise ufunc on two operands, some of the engine, and of no more
-define internal i1 @is_pair(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named) {{
+; the result of a ufunc of two operands, some of the engine, where NumPy computes that at once;
+; null for others, and for an exception
+define internal ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named) {{
   %nin_at = getelementptr i8, ptr %ufunc, i64 16
   %nin = load i32, ptr %nin_at
   %nout_at = getelementptr i8, ptr %ufunc, i64 20
@@ -195,26 +194,14 @@ define internal i1 @is_pair(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %na
   %can = and i1 %is_elementwise, %is_plain
   br i1 %can, label %look, label %no
 look:
-  %are_engines = call i1 @is_one_engines(ptr %args)
-  ret i1 %are_engines
-no:
-  ret i1 false
-}}
-
-; whether one of two arguments is an array of the engine
-define internal i1 @is_one_engines(ptr %args) {{
   %b_at = getelementptr ptr, ptr %args, i64 1
   %a = load ptr, ptr %args
   %b = load ptr, ptr %b_at
   %a_is_engines = call i1 @is_engines(ptr %a)
   %b_is_engines = call i1 @is_engines(ptr %b)
-  %is_one = or i1 %a_is_engines, %b_is_engines
-  ret i1 %is_one
-}}
-
-; the result of a ufunc of two operands where NumPy computes that at once; null for others, and for
-; an exception
-define internal ptr @pair_at_once(ptr %ufunc, ptr %a, ptr %b) {{
+  %is_any = or i1 %a_is_engines, %b_is_engines
+  br i1 %is_any, label %take, label %no
+take:
   %given = alloca [2 x ptr]
   %are_taken = call i1 @taken_pair(ptr %a, ptr %b, ptr %given)
   br i1 %are_taken, label %run, label %no
@@ -333,7 +320,9 @@ look:
   %b_at = getelementptr ptr, ptr %args, i64 1
   %a = load ptr, ptr %args
   %b = load ptr, ptr %b_at
-  %is_engines = call i1 @is_one_engines(ptr %args)
+  %a_is_engines = call i1 @is_engines(ptr %a)
+  %b_is_engines = call i1 @is_engines(ptr %b)
+  %is_engines = or i1 %a_is_engines, %b_is_engines
   br i1 %is_engines, label %windows, label %hosts
 windows:
   %fit = call i1 @fit_windows(ptr %a, ptr %b)
