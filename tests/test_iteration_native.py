@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from typing import Any
 
 import numpy as host
@@ -11,6 +9,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
@@ -68,16 +67,5 @@ def test_no_reference_is_lost() -> None:
             for _ in row:
                 break
 
-    def counts(times: int) -> list[int]:
-        for _ in range(times):
-            run()
-        while gc.collect():
-            pass
-        kept: tuple[Any, ...] = (x, m, x._storage, m._layout, host.dtype("f8"))
-        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
-
-    counts(3)
-    before, after = counts(3), counts(9)
-    assert all(abs(now - then) < 50 for now, then in zip(after, before, strict=True)), (
-        before, after,
-    )  # fmt: skip
+    kept: tuple[Any, ...] = (x, m, x._storage, m._layout, host.dtype("f8"))
+    assert_nothing_is_lost(run, kept, known=3, rounds=6)

@@ -3,7 +3,6 @@ lost."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
@@ -46,19 +46,7 @@ def test_no_reference_is_lost() -> None:
         for length in range(4_000, 4_020):  # of no known shape
             ours["line"][:length] * 2.0
 
-    def counts(times: int) -> list[int]:
-        for _ in range(times):
-            run()
-        gc.collect()
-        return [sys.getrefcount(each) for each in kept] + [len(gc.get_objects())]
-
-    counts(12)  # until all is known of these lines and shapes
-    before = counts(2)
-    after = counts(2)
-    assert all(abs(now - then) < 25 for now, then in zip(after, before, strict=True)), (
-        before,
-        after,
-    )
+    assert_nothing_is_lost(run, kept, known=12, rounds=5)
 
 
 class Interrupt(Exception):

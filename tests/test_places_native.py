@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from typing import Any
 
 import numpy as host
@@ -11,6 +9,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
@@ -84,16 +83,4 @@ def test_no_reference_is_lost() -> None:
             with pytest.raises(Exception):  # noqa: B017, PT011 - any
                 fault(lf, there)
 
-    def counts(times: int) -> list[int]:
-        for _ in range(times):
-            run()
-        while gc.collect():
-            pass
-        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
-
-    counts(20)
-    before, after = counts(10), counts(40)
-    assert all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)), (
-        before,
-        after,
-    )
+    assert_nothing_is_lost(run, kept, known=20, rounds=20)

@@ -4,7 +4,6 @@ code, is that of the long way, and nothing is lost or told at another place."""
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import pytest
 import lazyfuse as lf
 from lazyfuse.backends.cpu.record_trace_text import FEW_NODES
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 from tests.test_native import operators as operators  # machine code for the whole module
 from tests.test_views import CASES as VIEWS
 from tests.test_writes import CASES as WRITES
@@ -540,27 +540,13 @@ def test_no_reference_is_lost() -> None:
     inputs = _inputs("f8")
     shared = (rerecord.form(inputs[0], threading.get_ident()), inputs[0]._layout, "f8", 1, None)
 
-    def counts() -> list[int]:
-        gc.collect()
-        return [len(gc.get_objects()), *map(sys.getrefcount, shared), *map(_users, inputs)]
+    nodes = (array._storage.node for array in inputs)
 
-    def _users(array: Any) -> int:
-        return sys.getrefcount(array._storage.node)
+    def run() -> None:
+        for name in OPERATIONS:
+            OPERATIONS[name](lf, *inputs)
 
-    def repeated(times: int) -> list[int]:
-        for _ in range(times):
-            for name in OPERATIONS:
-                OPERATIONS[name](lf, *inputs)
-        return counts()
-
-    repeated(6)  # what is kept once is there then
-    before = repeated(20)
-    for _ in range(4):  # others may compile meanwhile; what is lost is lost each time
-        after = repeated(20)
-        if all(abs(now - then) < 20 for now, then in zip(after, before, strict=True)):
-            return
-        before = after
-    raise AssertionError((before, after))
+    assert_nothing_is_lost(run, (*shared, *nodes), known=20, rounds=20)
 
 
 COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {

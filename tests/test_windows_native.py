@@ -12,6 +12,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
@@ -36,15 +37,6 @@ def test_no_reference_is_lost() -> None:
                 fault()
         lf.materialize(there)
 
-    def counts(times: int) -> list[int]:
-        for _ in range(times):
-            run()
-        while gc.collect():  # what finalizers let go, too
-            pass
-        kept: tuple[Any, ...] = (there, there._storage, there._layout, host.dtype("f8"))
-        found = [*map(sys.getrefcount, kept), len(gc.get_objects())]
-        return found[:3] + found[4:] if numpy_loses_dtypes() else found
-
     def numpy_loses_dtypes() -> bool:
         """NumPy 2.5.5 for Python 3.12 does, in `dot`."""
         before = sys.getrefcount(host.dtype("f8"))
@@ -53,13 +45,11 @@ def test_no_reference_is_lost() -> None:
         return sys.getrefcount(host.dtype("f8")) - before >= 50
 
     lf.cache_clear()  # else plans of other tests go while those of this one come
+    kept: list[Any] = [there, there._storage, there._layout]
+    if not numpy_loses_dtypes():
+        kept.append(host.dtype("f8"))
     with host.errstate(all="ignore"):
-        counts(40)  # what is kept once is there then, but for what is loaded later
-        before, after = counts(20), counts(60)
-    assert all(abs(now - then) < 50 for now, then in zip(after, before, strict=True)), (
-        before,
-        after,
-    )
+        assert_nothing_is_lost(run, kept, known=40, rounds=40)
 
 
 @pytest.mark.cpu("results at once")
