@@ -18,6 +18,7 @@ import pytest
 import lazyfuse as lf
 from tests import oracle
 from tests.concurrently import concurrently
+from tests.python_calls import python_calls
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
@@ -368,20 +369,10 @@ def test_numpys_code_does_not_ask_python_for_parts_of_the_class() -> None:
     """`number * array` of a number of NumPy's asks our class four times whether it overrides
     ufuncs; Python answered, which took longer than the product. What only Python knows it does."""
     x, number = lf.asarray(host.arange(4.0)), host.float64(2.0)
-    frames: list[str] = []
-
-    def noted(frame: types.FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            frames.append(frame.f_code.co_name)
-
-    sys.setprofile(noted)
-    try:
-        found = number * x
-        before = frames.copy()
-        mean = lf.LazyArray.mean
-    finally:
-        sys.setprofile(None)
-    assert found.tolist() == [0.0, 2.0, 4.0, 6.0] and not before and frames[0] == "attribute"
+    assert not python_calls(lambda: number * x)
+    assert python_calls(lambda: lf.LazyArray.mean)[0] == "attribute"
+    assert (number * x).tolist() == [0.0, 2.0, 4.0, 6.0]
+    mean = lf.LazyArray.mean
     assert mean(x) == mean(host.arange(4.0)) == 1.5  # asked of the class, it takes both
     assert not hasattr(lf.LazyArray, "nothing") and not hasattr(lf.LazyArray, "x" * 100)
     before = [sys.getrefcount(each) for each in (x, lf.LazyArray, lf.LazyArray.__array_ufunc__)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.python_calls import python_calls
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
@@ -140,19 +142,8 @@ def test_operators_with_arrays_of_numpys(sign: str, name: str) -> None:
 
 def test_operators_with_arrays_of_numpys_need_no_python() -> None:
     x, y = lf.asarray(host.arange(9.0)), host.ones(9)
-    frames: list[str] = []
-
-    def noted(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            frames.append(frame.f_code.co_name)
-
-    sys.setprofile(noted)
-    try:
-        found = (x * y, y - x, x < y)
-        x += y
-    finally:
-        sys.setprofile(None)
-    assert not frames and found[0].tolist() == list(range(9))
+    assert not python_calls(lambda: (x * y, y - x, x < y, operator.iadd(x, y)))
+    assert x.tolist() == list(range(1, 10))
 
 
 def test_arrays_of_numpys_in_the_same_memory() -> None:
@@ -191,17 +182,8 @@ def test_products_with_matrices_of_numpys_need_no_python() -> None:
     theirs, lines = host.arange(9.0).reshape(3, 3), lf.asarray(host.ones((3, 40_000)))
     theirs @ lines[:, 0]  # loads what is loaded late
     references = sys.getrefcount(theirs)
-    frames: list[str] = []
-
-    def noted(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            frames.append(frame.f_code.co_name)
-
-    sys.setprofile(noted)
-    try:
-        found = (theirs @ lines[:, 1], lines[:, 2] @ theirs)
-    finally:
-        sys.setprofile(None)
+    found: list[Any] = []
+    frames = python_calls(lambda: found.extend((theirs @ lines[:, 1], lines[:, 2] @ theirs)))
     assert not frames and sys.getrefcount(theirs) == references
     assert [each.tolist() for each in found] == [[3.0, 12.0, 21.0], [9.0, 12.0, 15.0]]
 
@@ -213,6 +195,31 @@ class Prior:
 
     def __rmatmul__(self, other: Any) -> str:
         return "theirs"
+
+
+class Asked:
+    """What takes ufuncs for itself, and tells how it was asked."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **words: Any) -> Any:
+        out = words.pop("out", None)
+        first = operands[0]
+        return ufunc.__name__, method, len(operands), out is None or out[0] is first, words
+
+
+class Refusing(Prior):
+    __array_ufunc__ = None
+
+
+@pytest.mark.parametrize("shape", ((3, 3), (3,), (2, 3, 3), (4, 40_000)))
+@pytest.mark.parametrize("name", ("imatmul", "imul", "ipow"))
+def test_operators_in_place_ask_the_operand(shape: tuple[int, ...], name: str) -> None:
+    def program(np: Any, array: Any) -> Any:
+        told = getattr(operator, name)(array, Asked())
+        with pytest.raises(TypeError) as error:
+            getattr(operator, name)(array, Refusing())
+        return repr(told), str(error.value)
+
+    oracle.check(program, host.ones(shape))
 
 
 @pytest.mark.parametrize("size", (3, 40_000))

@@ -16,7 +16,7 @@ from lazyfuse.frontend.at_once import Memory, computed, product
 from lazyfuse.frontend.convert import ForeignError, check_home, device_beside
 from lazyfuse.frontend.handle import Handle, new, view
 from lazyfuse.frontend.library import Call, device_of, node_of, opaque, record
-from lazyfuse.frontend.operators import has_own_idea, override
+from lazyfuse.frontend.operators import has_own_idea, override, override_in_place
 from lazyfuse.frontend.outputs import as_array
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.order import is_contiguous
@@ -170,9 +170,14 @@ def reflected_matmul(self: Any, other: Any) -> Any:
     return products.call(np.matmul, (other, self), {}) if found is None else found
 
 
+#: The keyword `axes` that NumPy gives `matmul` in place: of matrices, and of vectors
+#: (array_inplace_matrix_multiply in its number.c).
+_IN_PLACE = [(-2, -1), (-2, -1), (-2, -1)], [(-1,), (-2, -1), (-1,)]
+
+
 def in_place_matmul(self: Any, other: Any) -> Any:
-    if has_own_idea(other) and not hasattr(other, "__array_ufunc__"):
-        return NotImplemented  # Python then rebinds the name to self @ other
+    if has_own_idea(other):
+        return override_in_place(np.matmul, self, other, axes=_IN_PLACE[self.ndim == 1])
     product = products.call(np.matmul, (self, other), {})
     if product.shape != self.shape:
         raise ValueError(

@@ -76,12 +76,13 @@ def override(ufunc: Any, operands: tuple[Any, Any], other: Any) -> Any:
     return others.of_ufunc(ufunc, "__call__", operands, {})
 
 
-def override_in_place(ufunc: Any, array: Any, other: Any) -> Any:
-    """As `override`, of an operator that writes into `array`: NotImplemented where Python is to
-    bind the name to what the operator gives, which goes by priority alone."""
+def override_in_place(ufunc: Any, array: Any, other: Any, **words: Any) -> Any:
+    """As `override`, of an operator that writes into `array` and gives the ufunc such keywords:
+    NotImplemented where Python is to bind the name to what the operator gives, which goes by
+    priority alone."""
     if is_varying(other) or not hasattr(type(other), "__array_ufunc__"):
         return NotImplemented
-    return others.of_ufunc(ufunc, "__call__", (array, other), {"out": (array,)})
+    return others.of_ufunc(ufunc, "__call__", (array, other), {**words, "out": (array,)})
 
 
 _PYTHONS = {

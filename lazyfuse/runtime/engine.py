@@ -335,8 +335,8 @@ def _findings(
     backend, graph = executor.backend, pending.graph()
 
     def memory() -> dict[Node, np.ndarray]:
-        computed = zip(graph.outputs, results, strict=True)
-        known = {leaf: leaf.buffer for leaf in leaves} | dict(computed)
+        known = {leaf: leaf.buffer for leaf in leaves}
+        known.update(zip(graph.outputs, results, strict=True))
         return {node: host_array(node, buffer, backend) for node, buffer in known.items()}
 
     lost = {leaves[slot] for slot in executor.overwritten if slot < len(leaves)}

@@ -35,7 +35,7 @@ _STATE = (
     "FLAG_MASK", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}
-#: After the places: of lines and sizes, which and how many elements they have computed.
+#: After the places: of functions and sizes, which, and how many elements are left to them.
 STATE["NOVEL"] = STATE["HEAT"] + PLACES
 STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
 #: The last bits of a code: what the operands are and the result; and the next, the number of

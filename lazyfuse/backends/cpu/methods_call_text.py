@@ -99,15 +99,14 @@ look_for_new:
 give_direct:
   ret ptr %computed_here
 small:
-  %spread = call ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named)
-  %is_not_spread = icmp eq ptr %spread, null
-  br i1 %is_not_spread, label %quiet, label %give_spread
-give_spread:
-  ret ptr %spread
-quiet:
-  %spread_error = call ptr @PyErr_Occurred()
-  %has_spread_error = icmp ne ptr %spread_error, null
-  br i1 %has_spread_error, label %fail, label %closed
+  %is_pair = call i1 @is_pair(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named)
+  br i1 %is_pair, label %spread, label %closed
+spread:
+  %both = call ptr @pair_at_once(ptr %ufunc, ptr %args)
+  %is_not_spread = icmp eq ptr %both, null
+  br i1 %is_not_spread, label %ask_error, label %give_both
+give_both:
+  ret ptr %both
 closed:
   %inputs_at = getelementptr i8, ptr %ufunc, i64 16
   %inputs = load i32, ptr %inputs_at
@@ -173,45 +172,6 @@ copy:
   %method = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
-}}
-
-; the result of a ufunc of two operands, some of the engine, where NumPy computes that at once;
-; null for others, and for an exception
-define internal ptr @spread_at_once(ptr %self, ptr %ufunc, ptr %args, i64 %count, i1 %named) {{
-  %nin_at = getelementptr i8, ptr %ufunc, i64 16
-  %nin = load i32, ptr %nin_at
-  %nout_at = getelementptr i8, ptr %ufunc, i64 20
-  %nout = load i32, ptr %nout_at
-  %are_two = icmp eq i64 %count, 2
-  %takes_two = icmp eq i32 %nin, 2
-  %gives_one = icmp eq i32 %nout, 1
-  %recipes = call ptr @part(ptr %self, i64 {recipes})
-  %has_recipes = icmp ne ptr %recipes, null
-  %is_unnamed = xor i1 %named, true
-  %is_binary = and i1 %takes_two, %gives_one
-  %is_elementwise = and i1 %is_binary, %has_recipes
-  %is_plain = and i1 %are_two, %is_unnamed
-  %can = and i1 %is_elementwise, %is_plain
-  br i1 %can, label %look, label %no
-look:
-  %b_at = getelementptr ptr, ptr %args, i64 1
-  %a = load ptr, ptr %args
-  %b = load ptr, ptr %b_at
-  %a_is_engines = call i1 @is_engines(ptr %a)
-  %b_is_engines = call i1 @is_engines(ptr %b)
-  %is_any = or i1 %a_is_engines, %b_is_engines
-  br i1 %is_any, label %take, label %no
-take:
-  %given = alloca [2 x ptr]
-  %are_taken = call i1 @taken_pair(ptr %a, ptr %b, ptr %given)
-  br i1 %are_taken, label %run, label %no
-run:
-  %value = call ptr @PyObject_Vectorcall(ptr %ufunc, ptr %given, i64 2, ptr null)
-  call void @drop_all(ptr %given, i64 2)
-  %made = call ptr @as_users(ptr %value)
-  ret ptr %made
-no:
-  ret ptr null
 }}
 
 ; the names of keywords, null where there are none but `out=None` of one result, as NumPy's own
@@ -309,36 +269,6 @@ yes:
   ret i1 true
 no:
   ret i1 false
-}}
-
-; whether the first two operands, where both are small arrays or windows, are broadcast to as many
-; elements as one of them has, or few
-define internal i1 @fit_each_other(ptr %args, i64 %count) {{
-  %has_two = icmp sge i64 %count, 2
-  br i1 %has_two, label %look, label %yes
-look:
-  %b_at = getelementptr ptr, ptr %args, i64 1
-  %a = load ptr, ptr %args
-  %b = load ptr, ptr %b_at
-  %a_is_engines = call i1 @is_engines(ptr %a)
-  %b_is_engines = call i1 @is_engines(ptr %b)
-  %is_engines = or i1 %a_is_engines, %b_is_engines
-  br i1 %is_engines, label %windows, label %hosts
-windows:
-  %fit = call i1 @fit_windows(ptr %a, ptr %b)
-  ret i1 %fit
-hosts:
-  %a_host = call ptr @array(ptr %a)
-  %b_host = call ptr @array(ptr %b)
-  %no_a = icmp eq ptr %a_host, null
-  %no_b = icmp eq ptr %b_host, null
-  %is_one = or i1 %no_a, %no_b
-  br i1 %is_one, label %yes, label %compare
-compare:
-  %fits = call i1 @fits_one(ptr %a_host, ptr %b_host)
-  ret i1 %fits
-yes:
-  ret i1 true
 }}
 
 ; whether the first of some arguments, without keywords, is a Python float or a float64

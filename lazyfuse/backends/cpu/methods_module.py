@@ -15,6 +15,7 @@ from lazyfuse.backends.cpu import (
     methods_into_text,
     methods_kinds_text,
     methods_novel_text,
+    methods_pairs_text,
     methods_parts_text,
     methods_places_text,
     methods_power_text,
@@ -176,7 +177,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
             defer=_at_once("quick_call") + _put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
         ),
         methods_windows_text.WINDOWS, methods_novel_text.NOVEL, methods_rules_text.RULES,
-        methods_writes_text.WRITES,
+        methods_pairs_text.PAIRS, methods_writes_text.WRITES,
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
