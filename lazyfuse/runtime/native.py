@@ -30,13 +30,16 @@ from lazyfuse.runtime.native_parts import (
     Part,
     Place,
     Slot,
+    Wrapper,
     function_of,
     kept,
+    method_of,
     parts_of,
     place_of,
     set_method,
     set_part,
     set_slots,
+    set_wrapper,
     slots_of,
 )
 from lazyfuse.runtime.recorder import Recording
@@ -98,6 +101,7 @@ class Code(NamedTuple):
     `rows_text.py` are."""
 
     methods: Sequence[Place]
+    wrappers: Sequence[Wrapper]
     parts: Sequence[Part]
     slots: Sequence[Slot]
     functions: dict[str, Callable[..., Any]]
@@ -118,8 +122,10 @@ def install(code: Code) -> None:
     for part in code.parts:
         set_part(part)
     set_slots(code.slots)
-    for place in sorted(code.methods, key=lambda place: place.name == LAST):
+    for place in code.methods:
         set_method(*place)
+    for wrapper in sorted(code.wrappers, key=lambda wrapper: wrapper.name == LAST):
+        set_wrapper(wrapper)
 
 
 def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
@@ -151,7 +157,13 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         return None
     getters = (f"get_{name}" for name in PARTS)
     names = ("open", "deferral", "put_part", *SLOT_FUNCTIONS, "next", *functions, *getters)
-    code = compiler.link(found.methods, [f"lf_{name}" for name in names])
+    code = compiler.link(
+        found.methods, [f"lf_{name}" for name in (*names, *sorted({*methods.SLOTS.values()}))]
+    )
+    objects |= {
+        named: method_of(owners[name], "__call__", code.address(f"lf_{name}"), METH_KEYWORDS)
+        for name, named in methods.CALLS.items()
+    }
     rows = compiler.link(found.rows, methods.ROWS)
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
@@ -163,11 +175,6 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     for number, entry in enumerate(entries):
         table[number] = entry
     kept.extend((code, rows, known))
-    taken = [
-        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name), None)
-        for name, special in specials.items()
-        if name not in ("missing", "class_attribute")
-    ]
     made = {
         name: function_of(name, code.address(f"lf_{name}"))
         for name in (*record.FUNCTIONS, *defer.FUNCTIONS)
@@ -175,11 +182,32 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     parts = parts_of(code, type(wrapper), PARTS, sample.steps)
     state = _words(code, "lf_deferral", defer.STATE_SIZE)
     return Code(
-        taken, parts, slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
+        _methods_of(code, owners, specials), _wrappers(code, owners, specials), parts,
+        slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
         defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS),
     )  # fmt: skip
+
+
+def _methods_of(code: Any, owners: Mapping[str, type], specials: Mapping[str, str]) -> list[Place]:
+    """The functions that are looked up as methods."""
+    from lazyfuse.backends.cpu.methods import SLOTS
+
+    return [
+        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name), None)
+        for name, special in specials.items()
+        if name not in ("missing", "class_attribute", *SLOTS)
+    ]
+
+
+def _wrappers(code: Any, owners: Mapping[str, type], specials: Mapping[str, str]) -> list[Wrapper]:
+    """What CPython calls at once in the place of methods."""
+    from lazyfuse.backends.cpu.methods import SLOTS
+
+    found = {name: code.address(f"lf_{function}") for name, function in SLOTS.items()}
+    deleting = Wrapper(owners["set_item"], "__delitem__", found["set_item"])
+    return [deleting, *(Wrapper(owners[name], specials[name], found[name]) for name in found)]
 
 
 def _owners(names: Iterable[str], sample: Sample) -> dict[str, type]:
@@ -287,6 +315,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
         "NUMPY_NAMES": sample.numpy_names,
+        "DELETE_ITEM": type(sample.wrapper).__delitem__,
         "TYPE_ATTRIBUTE": _Place(native_parts.attribute_of(type)),
         "STEPS": sample.steps, "LEAVE": sample.leave,
         "STEPS_ARRAY": _Place(recorder.offset(sample.steps, "array")),

@@ -6,6 +6,7 @@ import ctypes
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from types import MappingProxyType, WrapperDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,14 @@ class Place(NamedTuple):
     address: int
     flags: int
     doc: str | None
+
+
+class Wrapper(NamedTuple):
+    """A method that is a slot of a class, and the function that CPython calls for it."""
+
+    kind: type
+    name: str
+    address: int
 
 
 class Part(NamedTuple):
@@ -89,9 +98,45 @@ _PLACES = {NEXT: 28 * _WORD, ATTRIBUTE: 18 * _WORD}
 kept: list[Any] = []
 
 
+#: Where a slot wrapper keeps what says which slot it is of, and its function
+#: (PyWrapperDescrObject of CPython's descrobject.h).
+_SLOT, _FUNCTION = 5 * _WORD, 6 * _WORD
+#: Classes whose slot of a name is the one that CPython asks first, where ndarray has two.
+_OF_SLOTS = {"__getitem__": MappingProxyType, "__setitem__": dict, "__delitem__": dict,
+             "__len__": dict, "__call__": np.ufunc}  # fmt: skip
+
+
+def set_wrapper(wrapper: Wrapper) -> None:
+    """Make a method of a class of the C function of a slot, which CPython calls at once when all
+    methods of that slot have it (update_one_slot of its typeobject.c)."""
+    new = ctypes.pythonapi.PyDescr_NewWrapper
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.py_object, *(ctypes.c_void_p,) * 2)
+    theirs = vars(_OF_SLOTS.get(wrapper.name, np.ndarray))[wrapper.name]
+    slot = ctypes.c_void_p.from_address(id(theirs) + _SLOT).value
+    setattr(wrapper.kind, wrapper.name, new(wrapper.kind, slot, wrapper.address))
+
+
+def _are_known_wrappers() -> bool:
+    """Whether slot wrappers keep their slots and functions where the code believes, and the
+    classes have them that it takes slots from."""
+    one, other, reflected = int.__add__, float.__add__, int.__radd__
+    slots, functions = (
+        [ctypes.c_void_p.from_address(id(each) + place).value for each in (one, other, reflected)]
+        for place in (_SLOT, _FUNCTION)
+    )
+    are_kept = slots[0] == slots[1] != slots[2] and functions[0] == functions[2] != functions[1]
+    found = (vars(kind).get(name) for name, kind in _OF_SLOTS.items())
+    return are_kept and all(type(each) is WrapperDescriptorType for each in found)
+
+
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
     """Make a method of a class of a C function; its docstring, and the signature of one that is
     called by name, are NumPy's."""
+    setattr(kind, name, method_of(kind, name, address, flags, doc))
+
+
+def method_of(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> Any:
+    """What `set_method` puts in a class."""
     taken = {METH_NOARGS: ", /", METH_O: ", value, /", METH_KEYWORDS: ", /, *args, **kwargs"}
     theirs = getattr(np.ufunc if name == "__call__" else np.ndarray, name, None)
     if doc is None:
@@ -103,7 +148,7 @@ def set_method(kind: type, name: str, address: int, flags: int, doc: str | None 
     new_method = ctypes.pythonapi.PyDescr_NewMethod
     new_method.restype, new_method.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
     kept.append(made)
-    setattr(kind, name, new_method(kind, ctypes.addressof(made)))
+    return new_method(kind, ctypes.addressof(made))
 
 
 def function_of(name: str, address: int) -> Callable[..., Any]:
@@ -179,7 +224,7 @@ def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:
 def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
     is_known = _are_known_references() and _is_known_next() and _is_known_list()
-    return is_known and _is_known_slice() and _is_known_attribute()
+    return is_known and _is_known_slice() and _is_known_attribute() and _are_known_wrappers()
 
 
 def _is_known_slice() -> bool:

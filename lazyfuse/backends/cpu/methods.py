@@ -98,6 +98,20 @@ OBJECTS = (
     *("COMPUTE_MASK", "FILTERED"),
     *("NUMPY_NAMES", "TYPE_ATTRIBUTE"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
+    *("DELETE_ITEM", "NAMED_CALL", "NAMED_FUNCTION", "NAMED_PRODUCT"),
 )
+#: Functions of calls, and the objects that are called where there are keywords.
+CALLS: Mapping[str, str] = {
+    name: f"NAMED_{name.upper()}" for name in "call function product".split()
+}
+#: What CPython calls at once in the place of methods (`methods_slots_text.py`).
+SLOTS: Mapping[str, str] = {
+    **{name: f"slot_{name.removeprefix('r')}" for name in OPERATORS},
+    **{f"{side}{name}": f"slot_{name}" for name in BINARY for side in ("", "r")},
+    **{f"i{name}": f"i{name}" for name in BINARY},
+    **dict.fromkeys(COMPARISONS, "slot_compare"),
+    **{name: f"slot_{name}" for name in (*UNARY, *CALLS, "iter", "len", "set_item")},
+    "item": "item",
+}
 #: The functions of `rows_text.py`.
 ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill")

@@ -25,6 +25,7 @@ from lazyfuse.backends.cpu import (
     methods_results_text,
     methods_rules_text,
     methods_sizes_text,
+    methods_slots_text,
     methods_small_text,
     methods_steps_text,
     methods_windows_text,
@@ -38,6 +39,7 @@ from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_
 from lazyfuse.backends.cpu.launch_cut import UNIT_ELEMENTS
 from lazyfuse.backends.cpu.methods import (
     BINARY,
+    CALLS,
     CLASS,
     CODE,
     COMPARISONS,
@@ -142,7 +144,23 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         )
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
+    parts.append(_slots(objects))
     return "\n".join(parts)
+
+
+def _slots(objects: Mapping[str, int]) -> str:
+    """What CPython calls at once."""
+    calls = [
+        methods_slots_text.CALL.format(name=name, method=objects[named], items=tuple.__basicsize__)
+        for name, named in CALLS.items()
+    ]
+    return "".join((
+        expanded(methods_slots_text.SLOTS, {"T_DELETE_ITEM": objects["DELETE_ITEM"]}),
+        methods_slots_text.comparison(COMPARISONS),
+        methods_slots_text.each(methods_slots_text.UNARY, (*UNARY, "iter")),
+        methods_slots_text.each(methods_slots_text.BINARY, (*BINARY, "matmul"), class_=CLASS),
+        *calls,
+    ))  # fmt: skip
 
 
 def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple: str) -> list[str]:
