@@ -24,7 +24,7 @@ def binaries(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries
     places, text = recorder.places(recording, record.ATTRIBUTES, record.place_name), _text_of
     of_methods: bytes = compiler.module(
         f"methods {places}", lambda: text("methods_module", places, compiler.triple),
-        compiles=compiles,
+        compiles=compiles, level=1,
     )  # fmt: skip
     of_rows: bytes = compiler.module("rows", lambda: text("rows_text"), compiles=compiles, level=2)
     return Binaries(of_methods, of_rows)

@@ -148,8 +148,8 @@ class Compiler:
     ) -> bytes:
         """Object code of a text of this package that is no kernel's; `name` says which, and what
         it was made for. From where it is kept; else compiled now and kept, without optimization
-        unless `level` says more: calls are most of such texts. Raises: NotKept where it is not to
-        be compiled."""
+        unless `level` says more: calls are most of such texts (`selection.py`). Raises: NotKept
+        where it is not to be compiled."""
 
         def make() -> bytes:
             if compiles:

@@ -65,6 +65,7 @@ from lazyfuse.backends.cpu.methods import (
     UNARY,
 )
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
+from lazyfuse.backends.cpu.selection import quick_but_where_it_computes
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import METHODS as RULES
 from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
@@ -145,7 +146,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
     parts.append(_slots(objects))
-    return "\n".join(parts)
+    return quick_but_where_it_computes("\n".join(parts))
 
 
 def _slots(objects: Mapping[str, int]) -> str:
