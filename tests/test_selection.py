@@ -1,15 +1,19 @@
-"""Which functions of machine code LLVM selects instructions for with care (`selection.py`)."""
+"""How LLVM selects instructions for the functions of machine code (`selection.py`)."""
 
 from __future__ import annotations
 
 import pytest
 
+import lazyfuse as lf
 from tests import oracle
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no machine code", allow_module_level=True)
 
-from lazyfuse.backends.cpu.selection import quick_but_where_it_computes  # noqa: E402
+from lazyfuse.backends.cpu import methods_module, record  # noqa: E402
+from lazyfuse.backends.cpu.selection import selected_quickly  # noqa: E402
+from lazyfuse.frontend import native_methods  # noqa: E402
+from lazyfuse.runtime import recorder, session  # noqa: E402
 
 TEXT = """\
 declare ptr @f(ptr, ...)
@@ -24,56 +28,29 @@ define i32 @of_two_lines(ptr %a, i64 %size,
   ret i32 0
 }
 
+define internal void @numbered(ptr %a) prefix i64 7 {
+  ret void
+}
+
 define internal i1 @inlined(ptr %a) alwaysinline {
   ret i1 true
-}
-
-define internal double @adds(double %a) {
-  %sum = fadd double %a, 1.0
-  ret double %sum
-}
-
-define void @loads(ptr %a) {
-  %four = load <4 x float>, ptr %a
-  ret void
 }
 """
 
 
-def test_what_only_calls_is_selected_quickly() -> None:
-    found = quick_but_where_it_computes(TEXT)
-    heads = {
-        line.partition("@")[2].partition("(")[0]: "noinline optnone {" in line
-        for line in found.replace(",\n", ",").splitlines()
-        if line.startswith("define")
-    }
-    expected = {
-        "calls": True,
-        "of_two_lines": True,
-        "inlined": False,
-        "adds": False,
-        "loads": False,
-    }
-    assert heads == expected
+def test_functions_are_marked() -> None:
+    found = selected_quickly(TEXT)
     assert found.replace(" noinline optnone", "") == TEXT
+    assert found.count(" noinline optnone {") == 2
+    assert "@numbered(ptr %a) noinline optnone prefix i64 7 {" in found
+    assert "@inlined(ptr %a) alwaysinline {" in found
+    session.backend("cpu").compiler.compile(found, level=1)  # LLVM takes it
 
 
-def test_the_operators_are_marked() -> None:
-    """Loops over elements are not; LLVM takes the text."""
-    import lazyfuse as lf
-    from lazyfuse.backends.cpu import methods_module, record
-    from lazyfuse.frontend import native_methods
-    from lazyfuse.runtime import recorder, session
-
-    places = recorder.places(
-        native_methods._recording(lf.LazyArray), record.ATTRIBUTES, record.place_name
-    )
-    compiler = session.backend("cpu").compiler
-    lines = methods_module.text(places, compiler.triple).splitlines()
-    heads = [line for line in lines if line.startswith("define")]
-    quick = [line for line in heads if "optnone" in line]
-    assert len(quick) > len(heads) // 2
-    assert any("@lf_item(" in line for line in quick)
-    for name in ("loop_add_double", "pairwise_double", "max_i64"):
-        assert not any(f"@{name}(" in line for line in quick)
-        assert any(f"@{name}(" in line for line in heads)
+def test_all_of_the_methods_are() -> None:
+    recording = native_methods._recording(lf.LazyArray)
+    places = recorder.places(recording, record.ATTRIBUTES, record.place_name)
+    text = methods_module.text(places, session.backend("cpu").compiler.triple)
+    heads = [part.partition("{")[0] for part in text.split("\ndefine ")[1:]]
+    assert len(heads) > 500
+    assert all("alwaysinline" in head or "optnone" in head for head in heads)

@@ -84,6 +84,7 @@ def use(code: Code) -> None:
     _put("LAUNCH", code.launch)
     for name, address in zip(_ROWS, code.rows, strict=True):
         _put(name, address)
+    _put("LOOPS", code.loops)
     tune(SMALLEST, HOT)
     novel.share(code.state, code.places["NOVEL"])
     for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):

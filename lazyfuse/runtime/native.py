@@ -98,7 +98,7 @@ class Code(NamedTuple):
     """Where its methods belong; the functions of `backends/cpu/record.py` and `defer_text.py` by
     name; and of the latter the words of its state and their places, the codes of operations, the
     number of the first row as an operand, and the words of an operation; where the functions of
-    `rows_text.py` are."""
+    `rows_text.py` are, and its table of loops."""
 
     methods: Sequence[Place]
     wrappers: Sequence[Wrapper]
@@ -114,6 +114,7 @@ class Code(NamedTuple):
     flag_mask: int
     helpers: Callable[[int], int]
     rows: tuple[int, ...]
+    loops: int
 
 
 def install(code: Code) -> None:
@@ -164,7 +165,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         named: method_of(owners[name], "__call__", code.address(f"lf_{name}"), METH_KEYWORDS)
         for name, named in methods.CALLS.items()
     }
-    rows = compiler.link(found.rows, methods.ROWS)
+    rows = compiler.link(found.rows, (*methods.ROWS, "lf_loops"))
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
     numpys = [getattr(np.ndarray, specials[name]) for name in (*methods.OPERATORS, *methods.NAMED)]
@@ -186,7 +187,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
         defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
-        tuple(rows.address(name) for name in methods.ROWS),
+        tuple(rows.address(name) for name in methods.ROWS), _address(rows, "lf_loops"),
     )  # fmt: skip
 
 
@@ -346,8 +347,12 @@ def _entry(value: Any) -> int:
 
 def _words(code: Any, name: str, count: int) -> Any:
     """The words whose address a function gives."""
-    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address(name))()
-    return (ctypes.c_int64 * count).from_address(address)
+    return (ctypes.c_int64 * count).from_address(_address(code, name))
+
+
+def _address(code: Any, name: str) -> int:
+    """What a function of code without arguments gives."""
+    return ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address(name))() or 0
 
 
 def has_backend() -> bool:

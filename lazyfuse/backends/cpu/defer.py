@@ -32,7 +32,7 @@ _STATE = (
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
-    "FLAG_MASK", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "HEAT",
+    "FLAG_MASK", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}
 #: After the places: of functions and sizes, which, and how many elements are left to them.

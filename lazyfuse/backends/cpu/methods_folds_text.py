@@ -1,4 +1,5 @@
-"""Reductions of a few hundred elements to one, as LLVM text; see `methods_quick_text.py`.
+"""Reductions of a few hundred elements to one, as LLVM text; see `methods_quick_text.py`. Their
+loops are in the module of `rows_text.py`.
 
 Each gives NumPy's bits: sums are pairwise, in its tree. Where the result is a NaN, or an extreme
 is a zero, both of which have two signs, and where a floating point condition is met, NumPy is
@@ -30,15 +31,20 @@ FOLDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def text() -> str:
-    """The functions `fold_NAME`, before short forms are written out."""
-    parts = [_HEAD]
-    parts += [_REAL.format(type_=type_, intrinsic=name) for type_, name in _REALS.items()]
+def loops() -> str:
+    """The functions NAME_TYPE, before short forms are written out: those of `FOLDS`, and what they
+    need."""
+    parts = [_REAL.format(type_=type_, intrinsic=name) for type_, name in _REALS.items()]
     for name, greater in (("max", "gt"), ("min", "lt")):
         for type_ in (*_REALS, "i64"):
             compare = f"icmp s{greater}" if type_ == "i64" else f"fcmp o{greater}"
             parts.append(_extreme(name, type_, compare))
-    parts.append(COUNTS)
+    return "".join((*parts, COUNTS))
+
+
+def text() -> str:
+    """The functions `fold_NAME`, before short forms are written out."""
+    parts = [_HEAD]
     for name, types in FOLDS.items():
         loops = {_KIND[type_].lower(): f"@{name}_{type_}" for type_ in types}
         given = {kind.lower(): loops.get(kind.lower(), "null") for kind in _KIND.values()}

@@ -3,8 +3,8 @@
     loop_NAME_KIND(out, a, a_step, b, b_step, count)
     where_KIND(out, condition, x, x_step, y, y_step, count)
 
-A step is 1, or 0 for a number, which lies there as often as a step takes elements. The number of a
-loop lies before it, in 8 bytes: `rows_text.py` has an optimized one by it.
+A step is 1, or 0 for a number, which lies there as often as a step takes elements. They are in the
+module of `rows_text.py`, and called by their places in its table (`computing_text.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+#: The most elements there is room for, where they are not walked over row by row. They are also
+#: fewer than are put off (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
+QUICK_MOST = 1024
 #: Elements of a step, as long as there are so many.
 STEPS = (16, 4, 1)
 #: Kinds of elements, by the word of the state that has the dtype: LLVM's type, and its intrinsics'
@@ -72,6 +75,8 @@ NAMES = tuple(
     for kind, (type_, _) in _TYPES.items()
     if type_ != "i64" or row.integers is not None
 )
+#: The loops of `where`.
+CHOICES = tuple(f"where_{kind.lower()}" for kind in _TYPES)
 #: Those whose loops of NumPy's differ from processor to processor.
 OF_SSE = frozenset(("maximum", "minimum"))
 
@@ -108,15 +113,14 @@ def of_kinds(name: str) -> Mapping[str, str]:
     return found if ROWS[name].integers else {**found, "long": "null"}
 
 
-def declarations(*, all_of_them: bool = False) -> str:
-    """Of intrinsics; of the module of methods, of those that are not declared elsewhere in it."""
+def declarations() -> str:
+    """Of intrinsics."""
     names = []
     for type_, intrinsic in (("double", "f64"), ("float", "f32")):
         for lanes in STEPS:
             vector, suffix = _vector(type_, lanes), _suffix(intrinsic, lanes)
             names += [f"declare {vector} @llvm.sqrt.{suffix}({vector})"]
-            if all_of_them or suffix != "f64":
-                names += [f"declare {vector} @llvm.fabs.{suffix}({vector})"]
+            names += [f"declare {vector} @llvm.fabs.{suffix}({vector})"]
     return "\n".join(names)
 
 
@@ -136,7 +140,7 @@ def _loop(name: str, type_: str, intrinsic: str, operation: str, is_asked: bool)
             ),
         )  # fmt: skip
 
-    return _LOOP.format(name=name, number=NAMES.index(name), steps=_steps(operated))
+    return _LOOP.format(name=name, parameters=LOOP, steps=_steps(operated))
 
 
 def _steps(body: Callable[[int], str]) -> str:
@@ -157,9 +161,10 @@ def _suffix(intrinsic: str, lanes: int) -> str:
     return intrinsic if lanes == 1 else f"v{lanes}{intrinsic}"
 
 
+#: The parameters of a loop.
+LOOP = "ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step, i64 %count"
 _LOOP = """
-define internal void @loop_{name}(ptr %out, ptr %a, i64 %a_step, ptr %b, i64 %b_step,
-                                  i64 %count) prefix i64 {number} {{
+define internal void @loop_{name}({parameters}) {{
 entry:{steps}
   ret void
 }}

@@ -14,6 +14,7 @@ from lazyfuse.backends.cpu import (
     methods_functions_text,
     methods_into_text,
     methods_kinds_text,
+    methods_loops_text,
     methods_novel_text,
     methods_pairs_text,
     methods_parts_text,
@@ -65,7 +66,7 @@ from lazyfuse.backends.cpu.methods import (
     UNARY,
 )
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
-from lazyfuse.backends.cpu.selection import quick_but_where_it_computes
+from lazyfuse.backends.cpu.selection import selected_quickly
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import METHODS as RULES
 from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
@@ -146,7 +147,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
     parts.append(_slots(objects))
-    return quick_but_where_it_computes("\n".join(parts))
+    return selected_quickly("\n".join(parts))
 
 
 def _slots(objects: Mapping[str, int]) -> str:
@@ -180,7 +181,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{f"RULE_{rule.name}": int(rule) for rule in Rule},
         **WORDS,
         **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
-        "QUICK_MOST": methods_quick_text.QUICK_MOST,
+        "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},

@@ -11,25 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu import methods_folds_text, methods_rows_text, rows_text
+from lazyfuse.backends.cpu import (
+    computing_text,
+    methods_folds_text,
+    methods_rows_text,
+    rows_text,
+)
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
 from lazyfuse.backends.cpu.methods_lines_text import LINES
-from lazyfuse.backends.cpu.methods_loops_text import (
-    OF_SSE,
-    ROWS,
-    choices,
-    declarations,
-    loops,
-    of_kinds,
-)
+from lazyfuse.backends.cpu.methods_loops_text import OF_SSE, QUICK_MOST, ROWS, of_kinds
 from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
 from lazyfuse.backends.cpu.methods_walks_text import WALKS
 from lazyfuse.backends.cpu.short_forms import expanded
 
-#: The most elements there is room for, where they are not walked over row by row. They are also
-#: fewer than are put off (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
-QUICK_MOST = 1024
 #: The most that lie apart, which are copied first.
 _PACKED_MOST = 512
 #: NumPy's flags of arrays: that one may be written, and that it warns of that (numpyconfig's
@@ -59,11 +54,9 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [TEXT, WALKS, methods_rows_text.TEXT, LINES, PACKED, WINDOWS, declarations()]
-    parts.append(choices())
+    parts = [TEXT, WALKS, methods_rows_text.TEXT, LINES, PACKED, WINDOWS, computing_text.calls()]
     parts.append(methods_folds_text.text())
     for name, row in ROWS.items():
-        parts.append(loops(name))
         kinds = of_kinds(name)
         if name in OF_SSE and not is_sse(triple):
             kinds = dict.fromkeys(kinds, "null")

@@ -4,6 +4,7 @@
     lf_rows(number, out, out_bytes, a, b, bytes, walk)   a loop of `methods_loops_text.py` by its
                                                          number, over elements of so many bytes
     lf_rows_copy(to, from, bytes, walk)                  dense elements to where the walk goes
+    lf_loops()                                           the table of loops (`computing_text.py`)
 
 Elements along one axis are those of `methods_lines_text.py`.
 
@@ -15,8 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lazyfuse.backends.cpu import computing_text, methods_folds_text
 from lazyfuse.backends.cpu.methods_lines_text import LOOPS
-from lazyfuse.backends.cpu.methods_loops_text import NAMES, ROWS, declarations, loops
+from lazyfuse.backends.cpu.methods_loops_text import (
+    QUICK_MOST,
+    ROWS,
+    choices,
+    declarations,
+    loops,
+)
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 
 #: Axes of a result, and its elements, at most.
@@ -42,14 +50,12 @@ WORDS: Mapping[str, int] = {
 
 def text() -> str:
     """The module."""
-    table = ", ".join(f"ptr @loop_{name}" for name in NAMES)
-    words = {**WORDS, "LOOPS": len(NAMES), "TABLE": table}
-    source = "".join(loops(name) for name in ROWS)
-    return expanded(f"{declarations(all_of_them=True)}\n{source}{_TEXT}{LOOPS}", words)
+    elements = "".join(loops(name) for name in ROWS) + choices() + methods_folds_text.loops()
+    source = f"{declarations()}\n{elements}{computing_text.table()}{_TEXT}{LOOPS}"
+    return expanded(source, {**WORDS, "QUICK_MOST": QUICK_MOST})
 
 
 _TEXT = """
-@loops = internal constant [LOOPS x ptr] [TABLE]
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; go to the next row: the pointers, which `at` has, are moved; whether there is one
