@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
@@ -19,13 +19,17 @@ import numpy as np
 from lazyfuse import config
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
-from lazyfuse.runtime import heard, native_parts, numpy_interface, recorder, session
+from lazyfuse.runtime import (
+    heard,
+    native_parts,
+    native_places,
+    numpy_interface,
+    recorder,
+    session,
+)
 from lazyfuse.runtime.aside import begin
 from lazyfuse.runtime.native_binaries import Binaries, binaries
 from lazyfuse.runtime.native_parts import (
-    METH_KEYWORDS,
-    METH_NOARGS,
-    METH_O,
     SLOT_FUNCTIONS,
     Part,
     Place,
@@ -33,7 +37,6 @@ from lazyfuse.runtime.native_parts import (
     Wrapper,
     function_of,
     kept,
-    method_of,
     parts_of,
     place_of,
     set_method,
@@ -42,13 +45,12 @@ from lazyfuse.runtime.native_parts import (
     set_wrapper,
     slots_of,
 )
+from lazyfuse.runtime.native_places import interpreted, methods_of, wrappers_of
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: The method whose place machine code takes last.
 LAST = "__add__"
-#: The methods of classes before.
-_methods: dict[tuple[type, str], Any] = {}
 #: The object code that was compiled aside, last of all, until it is loaded.
 _aside: list[Binaries] = []
 
@@ -139,7 +141,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
     from lazyfuse.backends.cpu.methods_parts_text import PARTS
 
-    specials = _specials(methods.FUNCTIONS, methods.NAMED)
+    specials = native_places.specials(methods.FUNCTIONS, methods.NAMED)
     wrapper, ufunc = sample.wrapper, sample.ufunc
     places = [
         place_of(wrapper, sample.array), place_of(wrapper, sample.owner),
@@ -149,22 +151,19 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     if None in places:
         return None
     objects = recorder.objects(recording) | _asked(sample)
-    owners = _owners(specials, sample)
-    slow = [_interpreted(owners[name], special) for name, special in specials.items()]
+    owners = native_places.owners(
+        specials, type(wrapper), type(ufunc), sample.function, type(sample.product)
+    )
+    slow = [interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer.FUNCTIONS)
     try:
         found = _aside.pop() if _aside else binaries(compiler, recording, compiles=compiles)
     except LookupError:
         return None
-    getters = (f"get_{name}" for name in PARTS)
-    names = ("open", "deferral", "put_part", *SLOT_FUNCTIONS, "next", *functions, *getters)
-    code = compiler.link(
-        found.methods, [f"lf_{name}" for name in (*names, *sorted({*methods.SLOTS.values()}))]
-    )
-    objects |= {
-        named: method_of(owners[name], "__call__", code.address(f"lf_{name}"), METH_KEYWORDS)
-        for name, named in methods.CALLS.items()
-    }
+    own = ("open", "deferral", "put_part", "next", "dealloc", *SLOT_FUNCTIONS)
+    names = (*own, *functions, *(f"get_{name}" for name in PARTS), *methods.SLOTS.values())
+    code = compiler.link(found.methods, [f"lf_{name}" for name in dict.fromkeys(names)])
+    objects |= native_places.named_calls(code, owners)
     rows = compiler.link(found.rows, (*methods.ROWS, "lf_loops"))
     kinds = (float, int, slice, tuple, EllipsisType, NoneType, np.float64, np.int64)
     recipes = [recording.recipes.get(name.removesuffix("_method")) for name in methods.FUNCTIONS]
@@ -183,56 +182,12 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     parts = parts_of(code, type(wrapper), PARTS, sample.steps)
     state = _words(code, "lf_deferral", defer.STATE_SIZE)
     return Code(
-        _methods_of(code, owners, specials), _wrappers(code, owners, specials), parts,
+        methods_of(code, owners, specials), wrappers_of(code, owners, specials), parts,
         slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
         defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS), _address(rows, "lf_loops"),
     )  # fmt: skip
-
-
-def _methods_of(code: Any, owners: Mapping[str, type], specials: Mapping[str, str]) -> list[Place]:
-    """The functions that are looked up as methods."""
-    from lazyfuse.backends.cpu.methods import SLOTS
-
-    return [
-        Place(owners[name], special, code.address(f"lf_{name}"), _flags(name), None)
-        for name, special in specials.items()
-        if name not in ("missing", "class_attribute", *SLOTS)
-    ]
-
-
-def _wrappers(code: Any, owners: Mapping[str, type], specials: Mapping[str, str]) -> list[Wrapper]:
-    """What CPython calls at once in the place of methods."""
-    from lazyfuse.backends.cpu.methods import SLOTS
-
-    found = {name: code.address(f"lf_{function}") for name, function in SLOTS.items()}
-    deleting = Wrapper(owners["set_item"], "__delitem__", found["set_item"])
-    return [deleting, *(Wrapper(owners[name], specials[name], found[name]) for name in found)]
-
-
-def _owners(names: Iterable[str], sample: Sample) -> dict[str, type]:
-    """The classes in whose methods' places the functions are."""
-    kind = type(sample.wrapper)
-    holders = {"call": type(sample.ufunc), "function": sample.function,
-               "product": type(sample.product), "class_attribute": type(kind)}  # fmt: skip
-    return {name: holders.get(name, kind) for name in names}
-
-
-def _flags(name: str) -> int:
-    """How the C function of a method is called."""
-    from lazyfuse.backends.cpu import methods
-
-    if name in methods.WITH_KEYWORDS:
-        return METH_KEYWORDS
-    return METH_NOARGS if name in methods.WITHOUT_ARGUMENTS else METH_O
-
-
-def _interpreted(kind: type, name: str) -> Any:
-    """The method that Python runs, also where a part of the machine code has its place already."""
-    if (kind, name) not in _methods:
-        _methods[kind, name] = vars(kind)[name]
-    return _methods[kind, name]
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
@@ -280,15 +235,6 @@ def _helpers(threads: int) -> int:
     from lazyfuse.backends.cpu.launch_text import WORKERS
 
     return min((threads or default_threads()) - 1, WORKERS)
-
-
-def _specials(functions: Sequence[str], named: Sequence[str]) -> dict[str, str]:
-    """The methods whose places the functions take."""
-    own = {"item": "__getitem__", "missing": "__getattr__", "set_item": "__setitem__",
-           "power": "__pow__", "function": "__call__", "product": "__call__",
-           "class_attribute": "__getattribute__"}  # fmt: skip
-    own |= {name: name.removesuffix("_method") for name in named}
-    return {name: own.get(name, f"__{name}__") for name in functions}
 
 
 def _asked(sample: Sample) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class Wrapper(NamedTuple):
 
 class Part(NamedTuple):
     """An attribute of a class, and the functions that get it and set it; or, by its name `NEXT`,
-    what gives the next item of an iterator, by `ATTRIBUTE`, what looks up attributes."""
+    what gives the next item of an iterator, by `ATTRIBUTE`, what looks up attributes, and by
+    `GONE`, what is done when an object has no references any more."""
 
     kind: type
     name: str
@@ -89,10 +90,11 @@ class _GetSetDef(ctypes.Structure):
     )
 
 
-#: The methods that Python calls by their places in a class: what gives the next item of iterators,
-#: what looks up attributes; and these places (tp_iternext and tp_getattro of CPython's object.h).
-NEXT, ATTRIBUTE = "__next__", "__getattribute__"
-_PLACES = {NEXT: 28 * _WORD, ATTRIBUTE: 18 * _WORD}
+#: What Python calls by its place in a class: what gives the next item of iterators, what looks up
+#: attributes, and the destructor; and these places (tp_iternext, tp_getattro and tp_dealloc of
+#: CPython's object.h).
+NEXT, ATTRIBUTE, GONE = "__next__", "__getattribute__", "tp_dealloc"
+_PLACES = {NEXT: 28 * _WORD, ATTRIBUTE: 18 * _WORD, GONE: 6 * _WORD}
 
 #: What machine code and its descriptors refer to; they are never unloaded.
 kept: list[Any] = []
@@ -167,7 +169,8 @@ def parts_of(code: Any, kind: type, names: Sequence[str], steps: type) -> list[P
     setter = code.address("lf_put_part")
     found = [Part(kind, name, code.address(f"lf_get_{name}"), setter) for name in names]
     lookup = Part(type(kind), ATTRIBUTE, code.address("lf_class_attribute"), 0)
-    return [Part(steps, NEXT, code.address("lf_next"), 0), lookup, *found]
+    gone = Part(kind, GONE, code.address("lf_dealloc"), 0)
+    return [Part(steps, NEXT, code.address("lf_next"), 0), lookup, gone, *found]
 
 
 def set_part(part: Part) -> None:
@@ -224,7 +227,8 @@ def _set_descriptor(kind: type, name: str, made: _GetSetDef) -> None:
 def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
     is_known = _are_known_references() and _is_known_next() and _is_known_list()
-    return is_known and _is_known_slice() and _is_known_attribute() and _are_known_wrappers()
+    is_known = is_known and _is_known_slice() and _is_known_attribute()
+    return is_known and _are_known_wrappers() and _is_known_destructor()
 
 
 def _is_known_slice() -> bool:
@@ -285,6 +289,18 @@ def _is_known_attribute() -> bool:
     inherits = type("Probe", (type,), {})
     own = type("Probe", (type,), {"__getattribute__": lambda self, name: None})
     return attribute_of(type) == attribute_of(inherits) != attribute_of(own)
+
+
+def _is_known_destructor() -> bool:
+    """Whether classes keep their destructor, the size of their objects and where weak references
+    to these are where the code believes."""
+    kinds = [type("Probe", (), {"__slots__": names}) for names in ((), ("a", "b", "__weakref__"))]
+    destructors = [_word(kind, GONE).value for kind in (*kinds, tuple)]
+    sizes = [ctypes.c_int64.from_address(id(kind) + 4 * _WORD).value for kind in kinds]
+    weak = [ctypes.c_int64.from_address(id(kind) + 26 * _WORD).value for kind in kinds]
+    are_kept = destructors[0] == destructors[1] != destructors[2]
+    are_sized = sizes == [kind.__basicsize__ for kind in kinds]
+    return are_kept and are_sized and weak == [kind.__weakrefoffset__ for kind in kinds]
 
 
 def place_of(sample: Any, part: Any) -> int | None:

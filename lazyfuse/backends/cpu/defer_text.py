@@ -212,7 +212,7 @@ make:
   br i1 %is_new, label %new, label %old
 new:
   %class = call ptr @object(i64 T_CLASS)
-  %made = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
+  %made = call ptr @made_object(ptr %class)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %clear, label %again
 clear:

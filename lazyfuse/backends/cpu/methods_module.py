@@ -24,6 +24,7 @@ from lazyfuse.backends.cpu import (
     methods_quick_text,
     methods_recall_text,
     methods_results_text,
+    methods_room_text,
     methods_rules_text,
     methods_sizes_text,
     methods_slots_text,
@@ -183,7 +184,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
         "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= STATE | defer_text.ARRAY | defer_text.NOVELTY
@@ -201,7 +202,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
-        methods_steps_text.STEPS,
+        methods_steps_text.STEPS, methods_room_text.ROOM,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

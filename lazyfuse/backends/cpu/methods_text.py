@@ -94,7 +94,7 @@ other:
 array:
   %class = call i64 @entry(i64 {class_})
   %type = inttoptr i64 %class to ptr
-  %made = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %made = call ptr @made_object(ptr %type)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %fail, label %fill
 fail:

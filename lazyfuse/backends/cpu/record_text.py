@@ -95,7 +95,7 @@ define internal ptr @like(ptr %prototype, i64 %words) {{
   %offset_at = getelementptr i8, ptr %type, i64 208
   %offset = load i64, ptr %offset_at
   %weak = ashr exact i64 %offset, 3
-  %made = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %made = call ptr @made_object(ptr %type)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %fail, label %next
 fail:
