@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import functools
+import gc
 import operator
+import pickle
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -68,6 +72,53 @@ def test_slots_are_called_at_once(name: str) -> None:
 def test_calls_are_made_at_once(name: str) -> None:
     for kind in (type(registry.NATIVE[name]), type(lf.sum)):
         assert slot(kind, CALL) == function(kind, "__call__")
+
+
+def test_functions_say_where_they_are_called() -> None:
+    """From their first call on, so that CPython makes no tuple and no dict of the arguments."""
+    x = lf.ones(3)
+    lf.add(x, x), lf.sqrt(x), lf.sum(x), lf.matmul(x, x)
+    called = lf.add, lf.sqrt, lf.sum, lf.matmul
+    assert all(type(each).__flags__ & 1 << 11 for each in called)  # Py_TPFLAGS_HAVE_VECTORCALL
+    assert lf.add._vector == lf.sqrt._vector > 0
+    assert len({each._vector for each in called}) == 3
+
+
+def test_the_word_is_no_reference() -> None:
+    """The collection of garbage does not look at it, and copies have their own."""
+    lf.add(lf.ones(3), 1), lf.sum(lf.ones(3))
+    for _ in range(3):
+        gc.collect()
+    for each in (lf.add, lf.sum, lf.matmul, lf.add.reduce):
+        assert lf.add._vector not in gc.get_referents(each)
+        assert copy.copy(each) is each or copy.copy(each) == each
+        assert pickle.loads(pickle.dumps(each)) is each or pickle.loads(pickle.dumps(each)) == each
+    kept = lf.add._vector
+    for value in (None, 0):
+        with pytest.raises(AttributeError):
+            lf.add._vector = value
+    assert lf.add._vector == kept
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "positional": lambda np, x: np.add(x, 1.0),
+    "keywords": lambda np, x: np.add(x, 1.0, dtype="f4", casting="unsafe"),
+    "only keywords": lambda np, x: np.sum(a=x, axis=0),
+    "unpacked": lambda np, x: np.add(*(x, x), **{"out": None}),
+    "nothing unpacked": lambda np, x: np.add(*[x, 2.0], **{}),
+    "partial": lambda np, x: functools.partial(np.add, x, where=x > 1, out=x * 0)(1.0),
+    "mapped": lambda np, x: [*map(np.add, [x, x], [1.0, 2.0])],
+    "reduced": lambda np, x: functools.reduce(np.maximum, [x, x * 2, x * 0]),
+    "many": lambda np, x: np.broadcast_arrays(*[x] * 40)[39],
+    "method of a ufunc": lambda np, x: (np.add.reduce(x), np.add.outer(x[:3], x[:2])),
+    "special method": lambda np, x: np.add.__call__(x, 3.0),
+}
+
+
+@pytest.mark.parametrize("size", (5, 40_000))
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name: str, size: int) -> None:
+    oracle.check(lambda np, x: CALLS[name](np, x), host.arange(float(size)))
 
 
 def test_every_operator_has_one() -> None:

@@ -23,9 +23,11 @@ class AtOnce(Itself):
     `_numpys`: NumPy's ufunc, which plain numbers are given to; `_into`: recipes of results that
     are written into an array, if any.
     `_rule`: which operands may be parts of the engine's memory, and how large (`ops/rules.py`).
+    `_vector` is for CPython: the address of what it calls, in machine code (`native_parts.py`).
     """
 
     __slots__ = (
+        "_vector",
         "_exact",
         "_recipes",
         "_learned",

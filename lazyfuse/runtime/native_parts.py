@@ -131,6 +131,59 @@ def _are_known_wrappers() -> bool:
     return are_kept and all(type(each) is WrapperDescriptorType for each in found)
 
 
+#: Where a descriptor of a slot of objects keeps what says so, and there what kind of word the slot
+#: is, at which byte of an object, and whether Python may write it (PyMemberDescrObject of
+#: CPython's descrobject.h, PyMemberDef of its structmember.h); the kinds of a reference and of a
+#: number (T_OBJECT_EX, T_PYSSIZET), and what says that it is only read (READONLY).
+_MEMBER, _MEMBER_KIND, _MEMBER_PLACE, _MEMBER_FLAGS = 5 * _WORD, _WORD, 2 * _WORD, 3 * _WORD
+_REFERENCE, _NUMBER, _IS_READ = 16, 19, 1
+#: Where a class says at which byte of its objects CPython finds what it calls, and that it is so
+#: (tp_vectorcall_offset and tp_flags of its object.h, Py_TPFLAGS_HAVE_VECTORCALL).
+_CALLED_AT, _FLAGS, _IS_CALLED = 7 * _WORD, 21 * _WORD, 1 << 11
+
+
+def _member(kind: type, name: str) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes.c_int]:
+    """What kind of word a slot is, at which byte of an object, and its flags; to be changed."""
+    found = ctypes.c_void_p.from_address(id(vars(kind)[name]) + _MEMBER).value or 0
+    return (
+        ctypes.c_int.from_address(found + _MEMBER_KIND),
+        ctypes.c_int64.from_address(found + _MEMBER_PLACE),
+        ctypes.c_int.from_address(found + _MEMBER_FLAGS),
+    )
+
+
+def vector_place(kind: type, name: str) -> int:
+    """At which byte objects of a class have a slot."""
+    return _member(kind, name)[1].value
+
+
+def set_called(holder: type, name: str, kinds: Sequence[type]) -> None:
+    """Have CPython call objects of classes at an address that they have in a slot of the class
+    `holder`, from when it is there on: without a tuple of the arguments and a dict of keywords.
+    The slot holds no reference from then on, and must not have held one."""
+    word, place, flags = _member(holder, name)
+    word.value, flags.value = _NUMBER, _IS_READ
+    for kind in kinds:
+        ctypes.c_int64.from_address(id(kind) + _CALLED_AT).value = place.value
+        ctypes.c_uint64.from_address(id(kind) + _FLAGS).value |= _IS_CALLED
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _are_known_calls() -> bool:
+    """Whether classes and slots of their objects are laid out as the code believes."""
+    probe = type("Probe", (), {"__slots__": ("a", "b")})
+    places = [_member(probe, name) for name in ("a", "b")]
+    first = object.__basicsize__
+    are_slots = [tuple(word.value for word in words) for words in places] == [
+        (_REFERENCE, first, 0),
+        (_REFERENCE, first + _WORD, 0),
+    ]
+    flags = [ctypes.c_uint64.from_address(id(kind) + _FLAGS).value for kind in (probe, type(len))]
+    called = ctypes.c_int64.from_address(id(type(len)) + _CALLED_AT).value
+    is_called = [bool(word & _IS_CALLED) for word in flags] == [False, True]
+    return are_slots and is_called and flags[0] == probe.__flags__ and called > 0
+
+
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:
     """Make a method of a class of a C function; its docstring, and the signature of one that is
     called by name, are NumPy's."""
@@ -228,7 +281,8 @@ def are_known() -> bool:
     """Whether objects and classes keep their parts where the code believes."""
     is_known = _are_known_references() and _is_known_next() and _is_known_list()
     is_known = is_known and _is_known_slice() and _is_known_attribute()
-    return is_known and _are_known_wrappers() and _is_known_destructor()
+    is_known = is_known and _are_known_wrappers() and _are_known_calls()
+    return is_known and _is_known_destructor()
 
 
 def _is_known_slice() -> bool:

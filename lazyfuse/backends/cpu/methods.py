@@ -98,7 +98,7 @@ OBJECTS = (
     *("COMPUTE_MASK", "FILTERED"),
     *("NUMPY_NAMES", "TYPE_ATTRIBUTE"),
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
-    *("DELETE_ITEM", "NAMED_CALL", "NAMED_FUNCTION", "NAMED_PRODUCT"),
+    *("DELETE_ITEM", "VECTOR", "NAMED_CALL", "NAMED_FUNCTION", "NAMED_PRODUCT"),
 )
 #: Functions of calls, and the objects that are called where there are keywords.
 CALLS: Mapping[str, str] = {

@@ -154,7 +154,9 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
 def _slots(objects: Mapping[str, int]) -> str:
     """What CPython calls at once."""
     calls = [
-        methods_slots_text.CALL.format(name=name, method=objects[named], items=tuple.__basicsize__)
+        methods_slots_text.CALL.format(
+            name=name, method=objects[named], items=tuple.__basicsize__, vector=objects["VECTOR"]
+        )
         for name, named in CALLS.items()
     ]
     return "".join((

@@ -73,9 +73,19 @@ reflected:
 }}
 """
 
-#: A call; that with keywords goes by the method, which takes them in another form.
+#: A call: of what has said where it is to be called (vectorcall), and of what has not, which says
+#: so then, and goes by the method where there are keywords, which takes them in another form.
 CALL = """
+define ptr @lf_vector_{name}(ptr %self, ptr %args, i64 %flagged, ptr %names) {{
+  %count = and i64 %flagged, 9223372036854775807
+  %made = call ptr @lf_{name}(ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %made
+}}
+
 define ptr @lf_slot_{name}(ptr %self, ptr %args, ptr %words) {{
+  %place = call i64 @entry(i64 {vector})
+  %vector_at = getelementptr i8, ptr %self, i64 %place
+  store ptr @lf_vector_{name}, ptr %vector_at
   %count = call i64 @tuple_size(ptr %args)
   %items = getelementptr i8, ptr %args, i64 {items}
   %has_none = icmp eq ptr %words, null
