@@ -8,9 +8,16 @@ from typing import Any
 
 
 class Itself:
-    """Objects of which a recording depends on which one it is alone."""
+    """Objects of which a recording depends on which one it is alone.
 
-    __slots__ = ()
+    A copy is the object itself, and a pickle its name, as those of functions. `_vector` is for
+    CPython: the address of what it calls, in machine code (`native_parts.set_called`).
+    """
+
+    __slots__ = ("_vector",)
+
+    def __reduce__(self) -> Any:
+        return vars(self)["__qualname__"]
 
 
 class AtOnce(Itself):
@@ -23,11 +30,9 @@ class AtOnce(Itself):
     `_numpys`: NumPy's ufunc, which plain numbers are given to; `_into`: recipes of results that
     are written into an array, if any.
     `_rule`: which operands may be parts of the engine's memory, and how large (`ops/rules.py`).
-    `_vector` is for CPython: the address of what it calls, in machine code (`native_parts.py`).
     """
 
     __slots__ = (
-        "_vector",
         "_exact",
         "_recipes",
         "_learned",

@@ -51,8 +51,6 @@ from lazyfuse.runtime.native_places import interpreted, methods_of, wrappers_of
 from lazyfuse.runtime.recorder import Recording
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-#: Where functions have the address that CPython calls.
-VECTOR = "_vector"
 #: The method whose place machine code takes last.
 LAST = "__add__"
 #: The object code that was compiled aside, last of all, until it is loaded.
@@ -109,7 +107,7 @@ class Code(NamedTuple):
 
     methods: Sequence[Place]
     wrappers: Sequence[Wrapper]
-    called: tuple[type, str, Sequence[type]]
+    called: Sequence[type]
     parts: Sequence[Part]
     slots: Sequence[Slot]
     functions: dict[str, Callable[..., Any]]
@@ -136,7 +134,7 @@ def install(code: Code) -> None:
     *others, last = sorted(code.wrappers, key=lambda wrapper: wrapper.name == LAST)
     for wrapper in others:
         set_wrapper(wrapper)
-    set_called(*code.called)  # a new `__call__` takes that back
+    set_called(code.called)  # a new `__call__` takes that back
     set_wrapper(last)
 
 
@@ -192,18 +190,12 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     state = _words(code, "lf_deferral", defer.STATE_SIZE)
     return Code(
         methods_of(code, owners, specials), wrappers_of(code, owners, specials),
-        (_holder(sample), VECTOR, [owners[name] for name in methods.CALLS]), parts,
+        [owners[name] for name in methods.CALLS], parts,
         slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
         defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS), _address(rows, "lf_loops"),
     )  # fmt: skip
-
-
-def _holder(sample: Sample) -> type:
-    """The class whose objects have a word for where CPython calls them."""
-    kinds: tuple[type, ...] = sample.function.__mro__
-    return next(kind for kind in kinds if VECTOR in vars(kind))
 
 
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
@@ -278,7 +270,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray,
         "NUMPY_NAMES": sample.numpy_names,
-        "VECTOR": _Place(vector_place(_holder(sample), VECTOR)),
+        "VECTOR": _Place(vector_place(sample.function)),
         "DELETE_ITEM": type(sample.wrapper).__delitem__,
         "TYPE_ATTRIBUTE": _Place(native_parts.attribute_of(type)),
         "STEPS": sample.steps, "LEAVE": sample.leave,

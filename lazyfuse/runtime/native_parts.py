@@ -152,18 +152,26 @@ def _member(kind: type, name: str) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes
     )
 
 
-def vector_place(kind: type, name: str) -> int:
-    """At which byte objects of a class have a slot."""
-    return _member(kind, name)[1].value
+#: The slot of functions that has the address that CPython calls.
+VECTOR = "_vector"
 
 
-def set_called(holder: type, name: str, kinds: Sequence[type]) -> None:
-    """Have CPython call objects of classes at an address that they have in a slot of the class
-    `holder`, from when it is there on: without a tuple of the arguments and a dict of keywords.
-    The slot holds no reference from then on, and must not have held one."""
-    word, place, flags = _member(holder, name)
-    word.value, flags.value = _NUMBER, _IS_READ
+def vector_place(kind: type) -> int:
+    """At which byte objects of a class have that slot."""
+    return _vector(kind)[1].value
+
+
+def _vector(kind: type) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes.c_int]:
+    return _member(next(each for each in kind.__mro__ if VECTOR in vars(each)), VECTOR)
+
+
+def set_called(kinds: Sequence[type]) -> None:
+    """Have CPython call objects of classes at the address that they have in a slot, from when it
+    is there on: without a tuple of the arguments and a dict of keywords. The slot holds no
+    reference from then on, and must not have held one."""
     for kind in kinds:
+        word, place, flags = _vector(kind)
+        word.value, flags.value = _NUMBER, _IS_READ
         ctypes.c_int64.from_address(id(kind) + _CALLED_AT).value = place.value
         ctypes.c_uint64.from_address(id(kind) + _FLAGS).value |= _IS_CALLED
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))

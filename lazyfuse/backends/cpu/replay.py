@@ -45,7 +45,7 @@ _OBJECTS = {"TYPE": 1, "USED": 2, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 
 #: under way, which have to see all that is run; and what the code has done.
 TABLE = numbered(
     "HOST", "OWNER", "STORAGE", "LAYOUT", "NODE", "DEVICE", "THREAD", "IS_SHARED", "FORM",
-    "BUFFER", "POINTER", "ENTRIES",
+    "BUFFER", "POINTER", "ENTRIES", "VECTOR",
     "CLASS", "NDARRAY", "MEMORY", "NONE", "TRUE", "NO_KEY", "EMPTY", "ALLOCATE", "MARKER",
     "METHOD", "VARIABLE", "EXCEPTION", "LAUNCHER",
     "CONDITIONS", "WORKERS", "RECORDINGS",

@@ -177,12 +177,22 @@ no:
 """
 
 CALL = """
+; what CPython calls once a fused function says so (vectorcall)
+define ptr @lf_vector_replay(ptr %self, ptr %args, i64 %flagged, ptr %names) {
+  %count = and i64 %flagged, 9223372036854775807
+  %result = call ptr @lf_replay(ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
 define ptr @lf_replay(ptr %self, ptr %args, i64 %count, ptr %names) {
   %recordings = get ptr @table[RECORDINGS]
   %under_way = get i64 %recordings[USED]
   %is_recording = icmp ne i64 %under_way, 0
   br i1 %is_recording, label %slow, label %open
 open:
+  %place = get i64 @table[VECTOR]
+  %vector_at = getelementptr i8, ptr %self, i64 %place
+  store ptr @lf_vector_replay, ptr %vector_at
   %entries = call ptr @part(ptr %self, i64 ENTRIES)
   %is_unset = icmp eq ptr %entries, null
   br i1 %is_unset, label %slow, label %kind
