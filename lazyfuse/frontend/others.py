@@ -97,7 +97,7 @@ def _has_methods(public: Any, args: Sequence[Any]) -> bool:
 
 
 def _overrides_functions(value: Any) -> bool:
-    """Whether the class of a value has a say of its own, which one derived from NumPy's may have."""
+    """Whether the class of a value has a say of its own, as one derived from NumPy's may."""
     own = getattr(type(value), "__array_function__", None)
     return own not in (None, np.ndarray.__array_function__) and not isinstance(value, Handle)
 
