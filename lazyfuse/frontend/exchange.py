@@ -173,12 +173,15 @@ def dlpack(
 ) -> Any:
     """Export through DLPack.
 
-    Aliasing: read-only memory of the engine, unless `copy`. A consumer that cannot be told that
-    memory is read-only (`max_version` below 1.0) gets a copy. Raises: BufferError when `copy` is
+    Aliasing: of a small array its own memory, in which both write; of others read-only memory of
+    the engine; unless `copy`. A consumer that cannot be told that memory is read-only
+    (`max_version` below 1.0) gets a copy of that. Raises: BufferError when `copy` is
     False and a copy is needed, for such a consumer or for the device, and for a read-only array.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not self._storage.device.startswith("cuda:"):
+        if self._host is not None and not copy and self.flags.behaved:
+            return _in_place(self).__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
         private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)
