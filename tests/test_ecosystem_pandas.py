@@ -80,3 +80,11 @@ def test_arrays_of_pandas(program: Callable[[Any, int], list[Any]], size: int) -
     """Types, dtypes, labels and values are those that NumPy's arrays give."""
     for given, wanted in zip(program(lf, size), program(host, size), strict=True):
         assert type(given) is type(wanted) and given.equals(wanted)
+
+
+def test_frames_without_a_copy_are_written() -> None:
+    """That of a large array refused it, as all do that are made by pandas before 3.0."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(lf.zeros((100_000, 2)) + 1.0, copy=False)
+    frame.iloc[0, 0] = 5.0
+    assert frame.iloc[:2, 0].tolist() == [5.0, 1.0]

@@ -45,7 +45,7 @@ def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     """`__array__`: what `numpy.asarray(x)` gives.
 
     Aliasing: of a small array its own memory, in which both write; of others as `to_array`, but
-    masked arrays, matrices and Series of pandas, known by the module that asks, get private
+    masked arrays, matrices and pandas, known by the module that asks, get private
     memory, since they are written in turn. Raises: as `to_array`.
     """
     host = self._host
@@ -67,7 +67,14 @@ def around(self: Any) -> np.ndarray:
 
 
 #: Modules whose arrays are around what they are given.
-_OWNERS = frozenset(("numpy.ma.core", "numpy.matrixlib.defmatrix", "pandas.core.construction"))
+_OWNERS = frozenset(
+    (
+        "numpy.ma.core",
+        "numpy.matrixlib.defmatrix",
+        "pandas.core.construction",
+        "pandas.core.internals.construction",
+    )
+)
 
 
 def _host_view(self: Any) -> np.ndarray:
