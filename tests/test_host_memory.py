@@ -312,3 +312,21 @@ def test_a_mapped_file_is_reduced_without_being_copied(tmp_path: Path) -> None:
     file.flush()
     source = host.memmap(tmp_path / "big", dtype="f8", mode="r")
     assert peak(lambda: (lf.sqrt(lf.asarray(source)) * 2 + 1).sum()) < 1
+
+
+@pytest.mark.cpu("memory of small arrays")
+def test_dlpack_of_small_arrays() -> None:
+    """Both write, as in NumPy: consumers that ask for writable memory refused a read-only copy."""
+    with lf.options(eager_size=64):
+        x = lf.array([1.0, 2.0, 3.0])
+        shared = host.from_dlpack(x)
+        shared[0] = 7.0
+        y = x * 2.0
+        x[1] = 8.0
+        shared[2] = 9.0
+        assert x.tolist() == shared.tolist() == [7.0, 8.0, 9.0] and y.tolist() == [14.0, 4.0, 6.0]
+        copied = host.from_dlpack(x, copy=True)
+        copied[0] = 0.0
+        assert x.tolist() == [7.0, 8.0, 9.0]
+        x.flags.writeable = False
+        assert not host.from_dlpack(x).flags.writeable

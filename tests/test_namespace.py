@@ -150,10 +150,11 @@ def test_page_is_current() -> None:
 
 
 def test_second_names() -> None:
-    """What NumPy has under several names is one object here, too."""
+    """What NumPy has under several names is one object here, too; what is two is two."""
     names: dict[int, list[str]] = {}
     for name in dir(host):
         if callable(getattr(host, name, None)) and not name.startswith("_"):
             names.setdefault(id(getattr(host, name)), []).append(name)
     for same in names.values():
         assert len({id(getattr(lf, name)) for name in same}) == 1, same
+    assert lf.around is not lf.round

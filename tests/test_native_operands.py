@@ -17,7 +17,7 @@ from tests.python_calls import python_calls
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
-from lazyfuse.frontend import direct  # noqa: E402
+from lazyfuse.frontend import deferred, direct  # noqa: E402
 from tests.test_native import operators, small  # noqa: E402, F401 - fixtures of this module, too
 
 LINE = host.linspace(0.5, 2.5, 9)
@@ -232,3 +232,46 @@ def test_products_in_place_go_by_priority(size: int) -> None:
         return part
 
     oracle.check(program, host.ones((3, size)))
+
+
+UNDERFLOWS: dict[str, Callable[[Any, Any], Any]] = {
+    "powers of zero": lambda np, x: np.power(x, 2.5),
+    "tails": lambda np, x: np.exp(x - 800.0),
+}
+
+
+@pytest.mark.parametrize("name", UNDERFLOWS)
+def test_conditions_that_nobody_wants_to_hear_of(name: str) -> None:
+    """Underflow, which NumPy ignores by default, had Python compute it all again, each time."""
+    function, values = UNDERFLOWS[name], host.arange(40.0)
+    x = lf.asarray(values)
+    for _ in range(30):
+        found = function(lf, x)
+    host.testing.assert_allclose(host.asarray(found), function(host, values), 1e-14)
+    asked = {"<lambda>", "empty_like", "is_told", "current_modes"}  # the second by NumPy's C code
+    assert {*python_calls(lambda: function(lf, x))} <= asked
+    if name == "powers of zero":  # which only look so to the processor
+        with lf.errstate(all="raise"):
+            host.asarray(function(lf, x))
+        return
+    with lf.errstate(under="raise"), pytest.raises(FloatingPointError, match="underflow"):
+        host.asarray(function(lf, x))
+    with lf.errstate(under="warn"), pytest.warns(RuntimeWarning, match="underflow"):
+        host.asarray(function(lf, x))
+
+
+def test_a_question_about_conditions_that_is_interrupted() -> None:
+    x, question = lf.asarray(host.arange(40.0)), deferred._held["ASK_FLAGS"][0]
+    for _ in range(30):
+        lf.power(x, 2.5)
+
+    def interrupted(flags: int) -> bool:
+        raise KeyboardInterrupt
+
+    deferred._refer("ASK_FLAGS", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lf.power(x, 2.5)
+    finally:
+        deferred._refer("ASK_FLAGS", question)
+    host.testing.assert_allclose(host.asarray(lf.power(x, 2.5)), host.arange(40.0) ** 2.5, 1e-14)

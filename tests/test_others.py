@@ -346,3 +346,51 @@ def _kinds(value: Any) -> Any:
     kind = type(value).__name__.replace("LazyArray", "ndarray")
     dense = value.toarray() if hasattr(value, "toarray") else value
     return kind, repr(host.asarray(dense).tolist())
+
+
+class Records(host.ndarray):
+    """Records of a class derived from NumPy's, which decides on functions."""
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function.__name__, sorted(kwargs)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "dstack", "apply_along_axis"])
+def test_classes_derived_from_numpys_decide(name: str) -> None:
+    """They were given keywords that nobody wrote, or NumPy's code came before they were asked."""
+    records = host.zeros(3, dtype=[("a", "f8")]).view(Records)
+    given: Any = (len, 0, records) if name == "apply_along_axis" else ([records, records],)
+    found = getattr(lf, name)(*given)
+    assert found == getattr(host, name)(*given) == (name, [])
+
+
+class Named(host.ndarray):
+    """An array of a class derived from NumPy's that decides nothing."""
+
+
+SUBCLASSED: dict[str, Callable[[Any, Any], Any]] = {
+    "operators": lambda q, x: (q + x, x + q, q * x > x, -q / x, q**x),
+    "in place": lambda q, x: operator.iadd(q, x),
+    "two results": lambda q, x: divmod(q, x),
+    "rows": lambda q, x: q[:, None] - x,
+    "of integers": lambda q, x: q.astype(int) << x.astype(int),
+    "a small and a large": lambda q, x: host.tile(q, 90_000).view(Named)[-5:] + x,
+    "of other shapes": lambda q, x: q + x[1:],
+    "of other dtypes": lambda q, x: operator.iadd(q.astype(int), x),
+}
+
+
+@pytest.mark.parametrize("name", SUBCLASSED)
+def test_small_arrays_beside_those_of_derived_classes(name: str) -> None:
+    """What they give is NumPy's to compute; it is written where that says so."""
+    program = SUBCLASSED[name]
+
+    def run(np: Any) -> Any:
+        q = VALUES.copy().view(Named)
+        try:
+            found = program(q, np.array(VALUES[::-1]))
+        except Exception as error:  # noqa: BLE001  # any
+            return type(error).__name__, str(error)
+        return _kinds(found), found is q, q.tolist()
+
+    assert run(lf) == run(host)

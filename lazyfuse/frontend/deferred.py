@@ -37,6 +37,7 @@ from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.error_modes import OUTERMOST, current_modes
 from lazyfuse.runtime.native import Code
+from lazyfuse.runtime.replay_code import teller
 
 #: Elements that are worth a place on the tape; nanoseconds that its first line has spent before,
 #: so that what it is part of has spent what compiling takes.
@@ -81,6 +82,7 @@ def use(code: Code) -> None:
     if hasattr(os, "register_at_fork"):  # a child has no workers
         os.register_at_fork(after_in_child=lambda: _put("HIRED", 0))
     _put("FLAG_MASK", code.flag_mask)
+    _refer("ASK_FLAGS", teller(0))
     _put("LAUNCH", code.launch)
     for name, address in zip(_ROWS, code.rows, strict=True):
         _put(name, address)

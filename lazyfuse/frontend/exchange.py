@@ -31,11 +31,23 @@ _WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
 #: What takes any kind of buffer, by name.
 _NAMES = frozenset(("memoryview", "PickleBuffer"))
 #: Functions, each with its module, that ask for NumPy's own type and then read the values: those
-#: of pandas ask whether a key is a mask, others refuse all else or take it for something else.
+#: of pandas ask whether a key is a mask and whether to copy, others refuse all else or take it for
+#: something else: lists, labels, functions.
 _ASKING = frozenset(
     (
         ("is_bool_indexer", "pandas.core.common"),
         ("__setitem__", "pandas.core.frame"),
+        ("_align_for_op", "pandas.core.frame"),
+        ("set_index", "pandas.core.frame"),
+        ("logical_op", "pandas.core.ops.array_ops"),
+        ("__init__", "pandas.core.frame"),
+        ("ndarray_to_mgr", "pandas.core.internals.construction"),
+        ("__init__", "pandas.core.series"),
+        ("_maybe_copy_array_input", "pandas.core.indexes.base"),
+        ("get_grouper", "pandas.core.groupby.grouper"),
+        ("__init__", "pandas.core.groupby.grouper"),
+        ("_ensure_arraylike", "pandas.core.algorithms"),
+        ("factorize", "pandas.core.algorithms"),
         ("is_array_like_deprecate_non_pandas", "pandas.core.dtypes.common"),
         ("aslinearoperator", "scipy.sparse.linalg._interface"),
         ("interp_decomp", "scipy.linalg.interpolative"),
@@ -85,7 +97,8 @@ def ctypes(self: Any) -> Any:
 
 def class_of(self: Any) -> type:
     """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
-    other types are lists of labels there), and where SciPy and matplotlib refuse other types."""
+    other types are lists of labels there) or an operand a matrix, and where pandas, SciPy and
+    matplotlib refuse other types."""
     frame = _getframe(1)
     asks = frame.f_code.co_name, frame.f_globals.get("__name__")
     return np.ndarray if asks in _ASKING else type(self)
@@ -160,12 +173,15 @@ def dlpack(
 ) -> Any:
     """Export through DLPack.
 
-    Aliasing: read-only memory of the engine, unless `copy`. A consumer that cannot be told that
-    memory is read-only (`max_version` below 1.0) gets a copy. Raises: BufferError when `copy` is
+    Aliasing: of a small array its own memory, in which both write; of others read-only memory of
+    the engine; unless `copy`. A consumer that cannot be told that memory is read-only
+    (`max_version` below 1.0) gets a copy of that. Raises: BufferError when `copy` is
     False and a copy is needed, for such a consumer or for the device, and for a read-only array.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not self._storage.device.startswith("cuda:"):
+        if self._host is not None and not copy and self.flags.behaved:
+            return _in_place(self).__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
         private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)

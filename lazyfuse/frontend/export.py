@@ -45,8 +45,8 @@ def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     """`__array__`: what `numpy.asarray(x)` gives.
 
     Aliasing: of a small array its own memory, in which both write; of others as `to_array`, but
-    masked arrays and matrices, known by the module that asks, get private memory, since they are
-    written in turn. Raises: as `to_array`.
+    masked arrays, matrices and pandas, known by the module that asks, get private
+    memory, since they are written in turn. Raises: as `to_array`.
     """
     host = self._host
     if host is None:
@@ -66,8 +66,15 @@ def around(self: Any) -> np.ndarray:
     return to_array(self, copy=True) if is_private else as_numpys(self)
 
 
-#: Modules of NumPy whose arrays are around what they are given.
-_OWNERS = frozenset(("numpy.ma.core", "numpy.matrixlib.defmatrix"))
+#: Modules whose arrays are around what they are given.
+_OWNERS = frozenset(
+    (
+        "numpy.ma.core",
+        "numpy.matrixlib.defmatrix",
+        "pandas.core.construction",
+        "pandas.core.internals.construction",
+    )
+)
 
 
 def _host_view(self: Any) -> np.ndarray:

@@ -82,7 +82,7 @@ _OWN: Mapping[types.ModuleType, str] = {
     reductions: "sum prod max min amax amin any all count_nonzero argmax argmin",
     scans: "cumsum cumprod cumulative_sum cumulative_prod",
     statistics: "mean var std trace",
-    functions: "where round astype copyto shape ndim size result_type "
+    functions: "where round around astype copyto shape ndim size result_type "
     "can_cast isscalar may_share_memory shares_memory",
 }
 
@@ -90,7 +90,7 @@ _OWN: Mapping[types.ModuleType, str] = {
 _REMEMBERED = (
     *_OWN[reductions].split(),
     *_OWN[statistics].split(),
-    *"copy astype round array zeros_like ones_like empty_like full_like".split(),
+    *"copy astype round around array zeros_like ones_like empty_like full_like".split(),
 )
 
 #: Recorded library calls.
@@ -176,7 +176,7 @@ _ALIASES = {
     "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
     "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
     "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
-    "pow": "power", "true_divide": "divide", "concat": "concatenate", "around": "round",
+    "pow": "power", "true_divide": "divide", "concat": "concatenate",
     "permute_dims": "transpose",
 }  # fmt: skip
 
@@ -246,6 +246,7 @@ def _guarded(name: str, function: Any) -> Any:
             return fallback.call(public, *args, **kwargs)
 
     guarded.__module__, guarded.__qualname__ = "lazyfuse", name
+    guarded.__name__ = public.__name__
     guarded.__doc__ = function.__doc__ or public.__doc__
     _sign(guarded, public)
     return guarded
@@ -459,6 +460,13 @@ class Outside:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self._name,)
+
+    def __eq__(self, other: object) -> bool:
+        """As NumPy's function, which a table of a class's own functions is asked for."""
+        return other is self or other is self.__wrapped__
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<lazyfuse's {self._name}, by NumPy>"

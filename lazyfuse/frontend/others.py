@@ -97,7 +97,9 @@ def _has_methods(public: Any, args: Sequence[Any]) -> bool:
 
 
 def _overrides_functions(value: Any) -> bool:
-    return hasattr(type(value), "__array_function__") and not isinstance(value, _OWN)
+    """Whether the class of a value has a say of its own, as one derived from NumPy's may."""
+    own = getattr(type(value), "__array_function__", None)
+    return own not in (None, np.ndarray.__array_function__) and not isinstance(value, Handle)
 
 
 def _values(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:

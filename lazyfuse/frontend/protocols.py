@@ -20,11 +20,11 @@ from lazyfuse.frontend import (
     recorded,
     registry,
 )
-from lazyfuse.frontend.convert import ForeignError
+from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import are_numbers, lift, lowered
+from lazyfuse.frontend.small import SCALARS, are_numbers, lift, lowered
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a call (`rerecord.count`).
@@ -43,6 +43,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
             return own.call_as_user(*inputs)
     if any(map(others.overrides, (*inputs, *(kwargs.get("out") or ())))):
         return others.of_ufunc(ufunc, method, inputs, kwargs)
+    found = _of_subclasses(ufunc, inputs, kwargs) if method == "__call__" else None
+    if found is not None:
+        return found
     ufunc = getattr(ufunc, "_ufunc", ufunc)  # one of ours
     if not isinstance(ufunc, np.ufunc):
         if not callable(ufunc) or not hasattr(ufunc, "nin"):  # what Numba makes has it
@@ -58,6 +61,19 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         return _through_numpy(ufunc, method, inputs, kwargs)
     found = getattr(own, method)(*inputs, **kwargs)
     return averages.written(found) if method == "reduce" and kwargs.get("out") else found
+
+
+def _of_subclasses(ufunc: Any, inputs: Any, kwargs: Any) -> Any:
+    """The result of small arrays beside those of classes derived from NumPy's, which is of such a
+    class and NumPy's to compute; None elsewhere."""
+    out = kwargs.get("out") or ()
+    if len(kwargs) > len(out) or not any(map(is_subclass, inputs)) or type(ufunc) is not np.ufunc:
+        return None
+    hosts = [value._host if isinstance(value, Handle) else value for value in inputs]
+    known = (isinstance(host, np.ndarray) or type(host) in SCALARS for host in hosts)
+    if not all(known) or not all(map(is_subclass, out)):
+        return None
+    return lift(call_as_user(ufunc, *hosts, **kwargs))
 
 
 #: Operands that override nothing, beside our own.

@@ -79,7 +79,10 @@ run:
   %told = and i64 %met, %mask
   %is_quiet = icmp eq i64 %told, 0
   call void @drop_all(ptr %arrays, i64 2)
-  br i1 %is_quiet, label %give, label %redo
+  br i1 %is_quiet, label %give, label %ask
+ask:
+  %is_nobodys = call i1 @is_nobodys(i64 %told)
+  br i1 %is_nobodys, label %give, label %redo
 give:
   %made = call ptr @as_users(ptr %result)
   ret ptr %made
@@ -91,6 +94,31 @@ drop:
   br label %no
 no:
   ret ptr null
+}
+
+; whether nobody wants to hear of conditions, as of underflow by default; not for an exception
+define internal i1 @is_nobodys(i64 %told) {
+  %question = get ptr @state[ASK_FLAGS]
+  %is_early = icmp eq ptr %question, null
+  br i1 %is_early, label %no, label %ask
+ask:
+  %given = alloca ptr
+  %bits = call ptr @PyLong_FromLongLong(i64 %told)
+  %has_failed = icmp eq ptr %bits, null
+  br i1 %has_failed, label %no, label %call
+call:
+  store ptr %bits, ptr %given
+  %answer = call ptr @PyObject_Vectorcall(ptr %question, ptr %given, i64 1, ptr null)
+  call void @Py_DecRef(ptr %bits)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %no, label %answered
+answered:
+  %heard = call i64 @PyLong_AsLongLong(ptr %answer)
+  call void @Py_DecRef(ptr %answer)
+  %is_nobodys = icmp eq i64 %heard, 0
+  ret i1 %is_nobodys
+no:
+  ret i1 false
 }
 
 ; whether the workers are there, from now on, that may help under the options in force, and whose
