@@ -22,7 +22,8 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.backends.cpu import methods  # noqa: E402
-from lazyfuse.frontend import registry  # noqa: E402
+from lazyfuse.frontend import deferred, native_methods, registry  # noqa: E402
+from lazyfuse.runtime import native  # noqa: E402
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 
 #: Numbers of CPython's typeslots.h.
@@ -259,3 +260,28 @@ def test_no_reference_is_lost() -> None:
         run()
     grown = [now - then for now, then in zip(map(sys.getrefcount, kept), before, strict=True)]
     assert max(map(abs, grown)) < 50, grown
+
+
+def test_other_code_takes_the_place() -> None:
+    """As where an interrupt came as the first was put in: functions are not called in that."""
+    x = lf.arange(4.0)
+    lf.add(x, 1), lf.sum(x)
+    before = lf.add._vector
+    kinds = [type(lf.add), type(lf.matmul), type(lf.sum)]
+    slots = {(kind, name): vars(kind)[name] for kind in kinds for name in ("__call__",)}
+    code = native.prepared(
+        native_methods.native_sample(), native_methods._recording(lf.LazyArray), compiles=True
+    )
+    assert code is not None
+    native_methods._use(code)
+    native.install(code)
+    assert lf.add(x, 1).tolist() == [1.0, 2.0, 3.0, 4.0]  # which is unsaid now
+    lf.add(x, 1)
+    assert lf.add._vector not in (0, before)
+    assert lf.sum(x, axis=0) == 6.0
+    deferred._put("IS_CURRENT", 0)
+    for (kind, name), value in slots.items():
+        setattr(kind, name, value)
+    assert lf.add(x, 1).tolist() == [1.0, 2.0, 3.0, 4.0]
+    deferred._put("IS_CURRENT", 1)
+    native.install(code)

@@ -155,8 +155,12 @@ def _slots(objects: Mapping[str, int]) -> str:
     """What CPython calls at once."""
     calls = [
         methods_slots_text.CALL.format(
-            name=name, method=objects[named], items=tuple.__basicsize__, vector=objects["VECTOR"]
-        )
+            name=name,
+            method=objects[named],
+            items=tuple.__basicsize__,
+            vector=objects["VECTOR"],
+            current=STATE["IS_CURRENT"],
+        )  # fmt: skip
         for name, named in CALLS.items()
     ]
     return "".join((

@@ -75,11 +75,22 @@ reflected:
 
 #: A call: of what has said where it is to be called (vectorcall), and of what has not, which says
 #: so then, and goes by the method where there are keywords, which takes them in another form.
+#: Where other code has taken the place of this one, that is unsaid, and CPython looks again.
 CALL = """
 define ptr @lf_vector_{name}(ptr %self, ptr %args, i64 %flagged, ptr %names) {{
+  %current = load i64, ptr getelementptr (i64, ptr @state, i64 {current})
+  %is_current = icmp ne i64 %current, 0
+  br i1 %is_current, label %call, label %unsay
+call:
   %count = and i64 %flagged, 9223372036854775807
   %made = call ptr @lf_{name}(ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %made
+unsay:
+  %place = call i64 @entry(i64 {vector})
+  %vector_at = getelementptr i8, ptr %self, i64 %place
+  store ptr null, ptr %vector_at
+  %found = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %flagged, ptr %names)
+  ret ptr %found
 }}
 
 define ptr @lf_slot_{name}(ptr %self, ptr %args, ptr %words) {{
