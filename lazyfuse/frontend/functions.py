@@ -86,6 +86,11 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return methods.round_method(asarray(a), decimals, out)
 
 
+def around(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Round half to even: a function of its own, which libraries tell from `round`."""
+    return methods.round_method(asarray(a), decimals, out)
+
+
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Any:
     """A copy with another dtype (Array API). Raises: TypeError for what is no array."""
     if not (isinstance(x, Handle | np.ndarray) or np.isscalar(x)):

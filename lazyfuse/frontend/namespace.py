@@ -82,7 +82,7 @@ _OWN: Mapping[types.ModuleType, str] = {
     reductions: "sum prod max min amax amin any all count_nonzero argmax argmin",
     scans: "cumsum cumprod cumulative_sum cumulative_prod",
     statistics: "mean var std trace",
-    functions: "where round astype copyto shape ndim size result_type "
+    functions: "where round around astype copyto shape ndim size result_type "
     "can_cast isscalar may_share_memory shares_memory",
 }
 
@@ -176,8 +176,7 @@ _ALIASES = {
     "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
     "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
     "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
-    "pow": "power", "true_divide": "divide", "concat": "concatenate", "around": "round",
-    "permute_dims": "transpose",
+    "pow": "power", "true_divide": "divide", "concat": "concatenate", "permute_dims": "transpose",
 }  # fmt: skip
 
 _COMPILED: Any = importlib.import_module("numpy._core._multiarray_umath")
@@ -459,6 +458,13 @@ class Outside:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self._name,)
+
+    def __eq__(self, other: object) -> bool:
+        """As NumPy's function, which a table of a class's own functions is asked for."""
+        return other is self or other is self.__wrapped__
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<lazyfuse's {self._name}, by NumPy>"
