@@ -16,7 +16,6 @@ import numpy as np
 from lazyfuse.frontend import buffers, fallback
 from lazyfuse.frontend.handle import Handle
 
-
 #: Keys that arrays of ours are not in.
 _NO_ARRAYS = frozenset((int, slice, str, np.ndarray))
 
