@@ -216,6 +216,63 @@ def test_tables_of_functions_that_are_numpys(name: str) -> None:
     assert [own == other for other in (lf.around, lf.round)] == [name == "around", name == "round"]
 
 
+def _functions(module: Any) -> set[str]:
+    names = (name for name in dir(module) if not name.startswith("_"))
+    return {name for name in names if hasattr(getattr(module, name), "_implementation")}
+
+
+@pytest.mark.parametrize("module", ["", "linalg", "fft"])
+def test_all_functions_are_numpys_functions_to_tables(module: str) -> None:
+    """`array_repr`, `save`, `savetxt`, `einsum_path` and others that NumPy runs were not, and
+    `around` was `round`: a table of numpoly refuses two functions that are one."""
+    own, theirs = (getattr(np, module) if module else np for np in (lf, host))
+    names = sorted(_functions(theirs))
+    table = {getattr(own, name): getattr(theirs, name).__name__ for name in names}
+    assert [table.get(getattr(theirs, name)) for name in names] == [
+        getattr(theirs, name).__name__ for name in names
+    ]
+    assert len(table) == len({getattr(theirs, name) for name in names})
+
+
+class Asked(host.ndarray):
+    """An array of a class derived from NumPy's that decides on functions."""
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function.__name__, [len(args), sorted(kwargs)]
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "concatenate": lambda np, x: np.concatenate([x, x]),
+    "diag": lambda np, x: np.diag(x),
+    "dstack": lambda np, x: np.dstack((x, x)),
+    "apply_along_axis": lambda np, x: np.apply_along_axis(np.sum, 0, x),
+    "sum": lambda np, x: np.sum(x, axis=0),
+    "array_repr": lambda np, x: np.array_repr(x),
+    "multi_dot": lambda np, x: np.linalg.multi_dot([x, x]),
+    "piecewise": lambda np, x: np.piecewise(np.ones(2), [x, x], [1, 2]),
+    "where": lambda np, x: np.where(np.ones((2, 3)) > 0, x, 0),
+    "linspace": lambda np, x: np.linspace(0, x),
+    "copyto": lambda np, x: np.copyto(np.ones((2, 3)), x),
+    "around": lambda np, x: np.around(x, 1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_derived_arrays_that_decide_on_functions(name: str, size: int) -> None:
+    """NumPy's code was run on our names with them, and what it called was asked for instead."""
+    x = host.ones((size, 3)).view(Asked)
+    assert CALLS[name](lf, x) == CALLS[name](host, x) == (name, CALLS[name](host, x)[1])
+
+
+def test_derived_arrays_are_not_asked_for_what_is_not_called() -> None:
+    """Whether results share their memory was asked of a list's items."""
+    items = [host.ones((2, 3)).view(Asked) for _ in range(2)]
+    assert type(lf.unique(items)) is lf.ndarray
+    with pytest.raises(TypeError, match="missing"):
+        lf.linspace(items[0])
+
+
 def test_sizes_in_bytes() -> None:
     """`sys.getsizeof` was 144 of all arrays."""
     for make in (

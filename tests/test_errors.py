@@ -271,3 +271,20 @@ def test_shapes_that_do_not_fit_are_all_told(eager_size: int) -> None:
 
     with oracle.options(eager_size=eager_size):
         assert told(oracle.lf) == told(host)
+
+
+@pytest.mark.parametrize("eager_size", [0, 4096])
+@pytest.mark.parametrize(
+    "shapes", [((3,), (3,)), ((3, 2), (2,)), ((3, 2), (2, 3)), ((3,), (3, 1)), ((3,), ())]
+)
+def test_products_in_place_that_do_not_fit(eager_size: int, shapes: Any) -> None:
+    """Large arrays named the shapes alone, not what is wrong with them."""
+
+    def told(np: Any) -> str:
+        x, other = map(np.ones, shapes)
+        with pytest.raises(ValueError, match="matri|matmul") as caught:
+            x @= other
+        return str(caught.value)
+
+    with oracle.options(eager_size=eager_size):
+        assert told(oracle.lf) == told(host)

@@ -146,3 +146,27 @@ def test_functions_that_are_recorded_are_whole() -> None:
             wanted = wanted * 0.5 + 1.0
         assert host.array_equal(host.asarray(smoothed(lf.asarray(TABLE))), wanted)
     assert smoothed.recordings == 1
+
+
+EMPTY: dict[str, Any] = {
+    "power": lambda np, x: np.power(x, 1),
+    "two powers": lambda np, x: np.power(x, -(x + 1.0)),
+    "operator": lambda np, x: x**1.5,
+    "cos of a part": lambda np, x: np.cos(x[..., :0]),
+    "exp": lambda np, x: np.exp(x),
+    "integers": lambda np, x: np.log(x.astype(int)),
+    "float32": lambda np, x: np.arctan2(x.astype("f4"), 1.0),
+    "complex": lambda np, x: np.exp(x * 1j),
+    "broadcast": lambda np, x: np.hypot(x, np.ones((3, 1, 1))),
+    "in place": lambda np, x: x.__ipow__(2.5),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("shape", [(0,), (4, 0)])
+def test_nothing_is_computed_at_once(name: str, shape: tuple[int, ...]) -> None:
+    """Transcendental functions of no elements were recorded, planned and run: 30 us."""
+    for _ in range(4):
+        found = EMPTY[name](lf, lf.zeros(shape))
+        assert found._host is not None
+    oracle.check(lambda np, x: EMPTY[name](np, x), host.zeros(shape))

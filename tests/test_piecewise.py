@@ -341,6 +341,23 @@ def test_versions_stay_where_nobody_else_knows_them() -> None:
     assert there._storage.node is version()
 
 
+@pytest.mark.cpu("writes at once")
+@pytest.mark.parametrize("make", [lambda np: np.zeros(120_000), lambda np: np.ones(120_000) * 2.0])
+def test_versions_stay_where_they_were_among_the_last_pending(make: Callable[[Any], Any]) -> None:
+    """The list of the last pending arrays knew them for as long as no others came: an element that
+    a loop wrote took 1.6 us instead of 0.2."""
+    there, wanted = make(lf), make(host)
+    for k in range(20):  # after some, they are written at once
+        there[k], wanted[k] = k, k
+    version = weakref.ref(there._storage.node)
+    there[-1] = wanted[-1] = 5.0
+    assert there._storage.node is version()
+    later, kept = there + 1.0, wanted + 1.0
+    there[-1] = 6.0
+    assert there._storage.node is not version()
+    assert host.array_equal(host.asarray(later), kept)
+
+
 @pytest.mark.parametrize("eager_size", [0, 1000])
 @pytest.mark.parametrize("shape", [(N, N), (0, 5)])
 def test_places_of_no_elements(shape: tuple[int, ...], eager_size: int) -> None:

@@ -16,6 +16,9 @@ import numpy as np
 from lazyfuse.frontend import buffers, fallback
 from lazyfuse.frontend.handle import Handle
 
+#: Keys that arrays of ours are not in.
+_NO_ARRAYS = frozenset((int, slice, str, np.ndarray))
+
 
 class Derived(np.ndarray):
     """The base of classes that a program derives from `lazyfuse.ndarray`: NumPy's ndarray, that
@@ -35,10 +38,10 @@ class Derived(np.ndarray):
     # NumPy takes what is empty and of another class for positions, which masks are not.
 
     def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(fallback.lower(key))
+        return super().__getitem__(key if type(key) in _NO_ARRAYS else fallback.lower(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(fallback.lower(key), value)
+        super().__setitem__(key if type(key) in _NO_ARRAYS else fallback.lower(key), value)
 
 
 def _numpys(kind: Any) -> Any:

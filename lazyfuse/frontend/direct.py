@@ -58,7 +58,8 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         most = max(limit, eager_size())
         result = None if found is None else _aligned(found[0], most)
         if found is None or result is None:
-            return None
+            is_empty = found is not None and any(map(_is_empty, found[0]))
+            return operated(getattr(np, name), *values) if is_empty else None
         operands, marks = found
         key = tuple(marks)
         kernel = kernels.get(key)
@@ -87,6 +88,10 @@ def _are_integers(values: Sequence[Any]) -> bool:
             return False
     kinds = {dtype.kind for dtype in dtypes}
     return bool(kinds) and kinds <= set("biu") and np.result_type(*dtypes).kind in "biu"
+
+
+def _is_empty(operand: Any) -> bool:
+    return type(operand) is np.ndarray and not operand.size
 
 
 def _is_complex(value: Any) -> bool:

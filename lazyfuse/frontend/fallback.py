@@ -39,6 +39,9 @@ from lazyfuse.runtime.caller import call_as_user
 
 KNOWN = frozenset(DTYPES)
 
+#: NumPy's function, which asks no operand of a class of its own.
+_may_overlap: Any = np.may_share_memory._implementation  # type: ignore[attr-defined]
+
 #: Functions that write into their first argument, and what it is called; "" for methods.
 _WRITES_FIRST = {
     "put": "a",
@@ -325,7 +328,7 @@ class _Results:
         base = value.base
         if base is None:
             return to_array(value, owned=id(value) in self._alone and value.flags.owndata)
-        if any(np.may_share_memory(value, operand) for operand in self._operands):
+        if any(_may_overlap(value, operand) for operand in self._operands):
             return _read_only(to_array(value))
         plain = type(base) is np.ndarray and base.flags.owndata and is_known(base.dtype)
         is_known_base = id(base) in self._whole  # which refers to it

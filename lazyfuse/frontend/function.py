@@ -161,6 +161,8 @@ def _of_number(start: Any = 0, stop: Any = 0, num: Any = 50, *rest: Any, **optio
 
 
 def _count(value: Any) -> int:
+    if isinstance(value, np.ndarray):  # of a class that may decide on functions
+        return value.size
     return 1 if type(value) in (int, float) else np.size(value)
 
 

@@ -86,7 +86,9 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return methods.round_method(asarray(a), decimals, out)
 
 
-around = round
+def around(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Round half to even: a function of its own, which libraries tell from `round`."""
+    return methods.round_method(asarray(a), decimals, out)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Any:

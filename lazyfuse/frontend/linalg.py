@@ -178,7 +178,18 @@ _IN_PLACE = [(-2, -1), (-2, -1), (-2, -1)], [(-1,), (-2, -1), (-1,)]
 def in_place_matmul(self: Any, other: Any) -> Any:
     if has_own_idea(other):
         return override_in_place(np.matmul, self, other, axes=_IN_PLACE[self.ndim == 1])
+    if self.ndim and np.ndim(other) == 1:
+        raise ValueError(
+            "inplace matrix multiplication requires the first operand to have at least one and "
+            "the second at least two dimensions."
+        )
     product = products.call(np.matmul, (self, other), {})
+    if product.shape[-1] != self.shape[-1]:
+        raise ValueError(
+            "matmul: Output operand 0 has a mismatch in its core dimension "
+            f"{min(self.ndim, 2) - 1}, with gufunc signature (n?,k),(k,m?)->(n?,m?) "
+            f"(size {self.shape[-1]} is different from {product.shape[-1]})"
+        )
     if product.shape != self.shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {shape_text(self.shape)} doesn't match "

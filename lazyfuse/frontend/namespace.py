@@ -176,8 +176,7 @@ _ALIASES = {
     "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
     "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
     "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod": "remainder",
-    "pow": "power", "true_divide": "divide", "concat": "concatenate",
-    "permute_dims": "transpose",
+    "pow": "power", "true_divide": "divide", "concat": "concatenate", "permute_dims": "transpose",
 }  # fmt: skip
 
 _COMPILED: Any = importlib.import_module("numpy._core._multiarray_umath")

@@ -17,6 +17,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.runtime.gpu_arrays import is_cupy
 
 _OWN = (Handle, np.ndarray, np.generic)
+_NUMPYS = np.ndarray.__array_function__
 
 
 def overrides(value: Any) -> bool:
@@ -58,8 +59,8 @@ def call(public: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 #: Functions that look for other libraries' arrays inside their lists too.
 _IN_LISTS = frozenset(
-    "block choose column_stack concatenate dstack histogram2d histogramdd hstack lexsort select "
-    "stack vstack".split()
+    "block choose column_stack concatenate dstack histogram2d histogramdd hstack lexsort "
+    "multi_dot piecewise select stack vstack".split()
 )
 
 #: Functions that are methods of what they are given first (`_wrapfunc` and `_wrapreduction` of
@@ -97,9 +98,10 @@ def _has_methods(public: Any, args: Sequence[Any]) -> bool:
 
 
 def _overrides_functions(value: Any) -> bool:
-    """Whether the class of a value has a say of its own, as one derived from NumPy's may."""
+    """Whether an argument decides on functions itself, as arrays of a class derived from NumPy's
+    may, too."""
     own = getattr(type(value), "__array_function__", None)
-    return own not in (None, np.ndarray.__array_function__) and not isinstance(value, Handle)
+    return own is not None and own is not _NUMPYS and not isinstance(value, Handle)
 
 
 def _values(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:

@@ -112,6 +112,8 @@ class Storage:
         if is_alone and not self._is_shared and not self.node.users:
             return  # the one reference is its own node's
         WRITTEN.pop(self.node.handle, None)  # type: ignore[arg-type]  # it is computed
+        if type(self.node) is not Source:  # it was pending: next time it may stay
+            _forget(self)
         node = _again(self.node)
         if self._is_shared:
             self.node.users += 1
@@ -124,6 +126,14 @@ class Storage:
         layout = self.node.formed().layout
         assert layout is not None
         return layout
+
+
+def _forget(storage: Storage) -> None:
+    """Take an array that is pending no more from the last ones that are."""
+    handle = weakref.ref(storage)
+    for place, other in enumerate(RECENT):
+        if other is handle:
+            RECENT[place] = None
 
 
 def _holders(storage: Any) -> int:
