@@ -8,7 +8,6 @@ import functools
 import gc
 import operator
 import pickle
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 
 import lazyfuse as lf
 from tests import oracle
+from tests.losses import assert_nothing_is_lost
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
@@ -253,13 +253,7 @@ def test_no_reference_is_lost() -> None:
         with pytest.raises(IndexError):
             x[key]
 
-    for _ in range(20):
-        run()
-    before = [*map(sys.getrefcount, kept)]
-    for _ in range(200):
-        run()
-    grown = [now - then for now, then in zip(map(sys.getrefcount, kept), before, strict=True)]
-    assert max(map(abs, grown)) < 50, grown
+    assert_nothing_is_lost(run, kept, known=20, rounds=60)
 
 
 def test_other_code_takes_the_place() -> None:
