@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as host
@@ -26,7 +28,15 @@ from tests.test_native import operators  # noqa: E402, F401 - a fixture of this 
 SLOTS = tuple(name for name in Handle.__slots__ if name != "__weakref__")
 
 
-ONES = lf.ones(3)
+with lf.options(eager_size=1000):
+    ONES = lf.ones(3)
+
+
+@pytest.fixture(autouse=True)
+def sizes() -> Iterator[None]:
+    """Arrays of a few elements are small, those of some ten thousand the engine's."""
+    with lf.options(eager_size=1000):
+        yield
 
 
 def array(value: float = 1.0) -> Any:
@@ -219,6 +229,7 @@ print("done")
 def test_python_ends() -> None:
     """With arrays that are still alive, in modules that go last."""
     done = subprocess.run(
-        [sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-c", ENDING], env=os.environ | {"LAZYFUSE_EAGER_SIZE": "1000"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
