@@ -8,6 +8,7 @@ import functools
 import gc
 import operator
 import pickle
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -275,6 +276,47 @@ def test_no_reference_is_lost() -> None:
         run()
     grown = [now - then for now, then in zip(map(sys.getrefcount, kept), before, strict=True)]
     assert max(map(abs, grown)) < 50, grown
+
+
+INTERRUPTED = """
+import gc
+import lazyfuse as lf
+from lazyfuse.frontend import fused as frontend, native_methods
+from lazyfuse.runtime import native, replay_code
+assert native.set_called is replay_code.set_called
+own = native.set_called
+def interrupted(kinds):
+    raise KeyboardInterrupt
+native.set_called = replay_code.set_called = interrupted
+x, fused = lf.arange(4.0), lf.fuse(lambda a: a + 1.0)
+try:
+    {begin}
+except KeyboardInterrupt:
+    native.set_called = replay_code.set_called = own
+else:
+    raise AssertionError("not interrupted")
+for _ in range(2):
+    for _ in range(4):
+        assert lf.add(x, 1.0)[3] == fused(x)[3] == 4.0 and lf.sum(x, axis=0) == 6.0
+        assert frontend._can_enter(fused)
+    gc.collect()
+    assert native_methods.make_native(lf.LazyArray)
+print("done")
+"""
+BEGUN = {
+    "methods": "native_methods.make_native(lf.LazyArray)",
+    "fused functions": "frontend._can_enter(fused)",
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_an_interrupt_before_calls_are_made_at_once(name: str) -> None:
+    """Functions say where they are called by then: no reference, to garbage collection either."""
+    program = INTERRUPTED.format(begin=BEGUN[name])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 def test_other_code_takes_the_place() -> None:

@@ -166,13 +166,18 @@ def _vector(kind: type) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes.c_int]:
     return _member(next(each for each in kind.__mro__ if VECTOR in vars(each)), VECTOR)
 
 
+def free_slot(kind: type) -> None:
+    """Let the slot hold an address instead of a reference, which it must not have held: before
+    anything writes it, for the collection of garbage follows references."""
+    word, _, flags = _vector(kind)
+    word.value, flags.value = _NUMBER, _IS_READ
+
+
 def set_called(kinds: Sequence[type]) -> None:
-    """Have CPython call objects of classes at the address that they have in a slot, from when it
-    is there on: without a tuple of the arguments and a dict of keywords. The slot holds no
-    reference from then on, and must not have held one."""
+    """Have CPython call objects of classes at the address that they have in the slot, from when it
+    is there on: without a tuple of the arguments and a dict of keywords."""
     for kind in kinds:
-        word, place, flags = _vector(kind)
-        word.value, flags.value = _NUMBER, _IS_READ
+        place = _vector(kind)[1]
         ctypes.c_int64.from_address(id(kind) + _CALLED_AT).value = place.value
         ctypes.c_uint64.from_address(id(kind) + _FLAGS).value |= _IS_CALLED
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
