@@ -278,6 +278,17 @@ def test_no_reference_is_lost() -> None:
     assert max(map(abs, grown)) < 50, grown
 
 
+def test_lengths_are_let_go() -> None:
+    """Numbers that nobody else has, as the length of more than 256 elements."""
+    with lf.options(eager_size=1000):
+        x = lf.ones(1000)
+    assert len(x) == 1000 and x._host is not None
+    before = sys.getallocatedblocks()
+    for _ in range(2000):
+        len(x)
+    assert sys.getallocatedblocks() - before < 1000
+
+
 INTERRUPTED = """
 import gc
 import lazyfuse as lf
