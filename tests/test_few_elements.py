@@ -170,3 +170,14 @@ def test_nothing_is_computed_at_once(name: str, shape: tuple[int, ...]) -> None:
         found = EMPTY[name](lf, lf.zeros(shape))
         assert found._host is not None
     oracle.check(lambda np, x: EMPTY[name](np, x), host.zeros(shape))
+
+
+def test_what_does_not_fit_nothing_is_told_last() -> None:
+    """As in NumPy: after what is wrong with the dtype of the result."""
+
+    def told(np: Any) -> tuple[type, str]:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            np.power(np.zeros(100), np.zeros(0), np.zeros(0, bool))
+        return caught.type, str(caught.value)
+
+    assert told(lf) == told(host)

@@ -25,7 +25,7 @@ from tests.test_writes import CASES as WRITES
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
-from lazyfuse.frontend import deferred, native_methods, rerecord  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
 from lazyfuse.runtime import native, native_parts, trace  # noqa: E402 - likewise
 
 PROGRAMS = [*VIEWS, *WRITES]
@@ -46,8 +46,6 @@ def operators() -> Iterator[None]:
     yield
     for name, value in before.items():
         setattr(kind, name, value)
-    if isinstance(calls[0], FunctionType):
-        deferred._put("IS_CURRENT", 0)  # functions are called by their methods again
     for callable_type, call in zip(callables, calls, strict=True):
         callable_type.__call__ = call
     rerecord.use(again)

@@ -241,6 +241,21 @@ def test_methods_that_others_put_in_place() -> None:
     assert (x + 1).tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.parametrize("name", ("add", "matmul", "sum"))
+def test_calls_that_others_put_in_place(name: str) -> None:
+    """They are called, also by functions that have said where they are called."""
+    x, called = lf.arange(4.0), getattr(lf, name)
+    kind = type(called)
+    words = [x] * getattr(called, "nin", 1)
+    expected, own = called(*words).tolist(), vars(kind)["__call__"]
+    kind.__call__ = lambda self, *args: "theirs"
+    try:
+        assert (called(*words), called(*words)) == ("theirs", "theirs")
+    finally:
+        kind.__call__ = own
+    assert called(*words).tolist() == called(*words).tolist() == expected
+
+
 def test_what_they_say_of_themselves_is_numpys() -> None:
     for name in ("__add__", "__getitem__", "__lt__", "__len__", "__neg__"):
         own, theirs = vars(lf.LazyArray)[name], getattr(host.ndarray, name)
@@ -267,7 +282,7 @@ def test_no_reference_is_lost() -> None:
 
 OTHER_CODE = """
 import lazyfuse as lf
-from lazyfuse.frontend import deferred, native_methods
+from lazyfuse.frontend import native_methods
 from lazyfuse.runtime import native
 assert native_methods.make_native(lf.LazyArray)
 x = lf.arange(4.0)
@@ -281,9 +296,59 @@ assert lf.add(x, 1).tolist() == [1.0, 2.0, 3.0, 4.0]  # which is unsaid now
 lf.add(x, 1)
 assert lf.add._vector not in (0, before)
 assert lf.sum(x, axis=0) == 6.0
-deferred._put("IS_CURRENT", 0)
-assert lf.add(x, 1).tolist() == [1.0, 2.0, 3.0, 4.0]
 """
+
+
+def test_lengths_are_let_go() -> None:
+    """Numbers that nobody else has, as the length of more than 256 elements."""
+    with lf.options(eager_size=1000):
+        x = lf.ones(1000)
+    assert len(x) == 1000 and x._host is not None
+    before = sys.getallocatedblocks()
+    for _ in range(2000):
+        len(x)
+    assert sys.getallocatedblocks() - before < 1000
+
+
+INTERRUPTED = """
+import gc
+import lazyfuse as lf
+from lazyfuse.frontend import fused as frontend, native_methods
+from lazyfuse.runtime import native, replay_code
+assert native.set_called is replay_code.set_called
+own = native.set_called
+def interrupted(kinds):
+    raise KeyboardInterrupt
+native.set_called = replay_code.set_called = interrupted
+x, fused = lf.arange(4.0), lf.fuse(lambda a: a + 1.0)
+try:
+    {begin}
+except KeyboardInterrupt:
+    native.set_called = replay_code.set_called = own
+else:
+    raise AssertionError("not interrupted")
+for _ in range(2):
+    for _ in range(4):
+        assert lf.add(x, 1.0)[3] == fused(x)[3] == 4.0 and lf.sum(x, axis=0) == 6.0
+        assert frontend._can_enter(fused)
+    gc.collect()
+    assert native_methods.make_native(lf.LazyArray)
+print("done")
+"""
+BEGUN = {
+    "methods": "native_methods.make_native(lf.LazyArray)",
+    "fused functions": "frontend._can_enter(fused)",
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_an_interrupt_before_calls_are_made_at_once(name: str) -> None:
+    """Functions say where they are called by then: no reference, to garbage collection either."""
+    program = INTERRUPTED.format(begin=BEGUN[name])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 def test_other_code_takes_the_place() -> None:

@@ -63,9 +63,7 @@ def use(code: Code) -> None:
     """Put operations off from now on, by machine code."""
     if _code:
         settle()
-        _put("IS_CURRENT", 0)  # what functions have said of where they are called
     _code[:] = [code]
-    _put("IS_CURRENT", 1)
     _refer("ASK", allow)
     _refer("FULL", settle)
     _refer("LOST", look_around)

@@ -58,8 +58,7 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         most = max(limit, eager_size())
         result = None if found is None else _aligned(found[0], most)
         if found is None or result is None:
-            is_empty = found is not None and any(map(_is_empty, found[0]))
-            return operated(getattr(np, name), *values) if is_empty else None
+            return None if found is None else _of_none(name, values, found[0])
         operands, marks = found
         key = tuple(marks)
         kernel = kernels.get(key)
@@ -88,6 +87,16 @@ def _are_integers(values: Sequence[Any]) -> bool:
             return False
     kinds = {dtype.kind for dtype in dtypes}
     return bool(kinds) and kinds <= set("biu") and np.result_type(*dtypes).kind in "biu"
+
+
+def _of_none(name: str, values: Sequence[Any], operands: Sequence[Any]) -> Any:
+    """NumPy's result where operands have no elements; None for others."""
+    if not any(map(_is_empty, operands)):
+        return None
+    try:
+        return operated(getattr(np, name), *values)
+    except ValueError:
+        return None  # which is said when the engine records it, after what is wrong with `out`
 
 
 def _is_empty(operand: Any) -> bool:

@@ -35,6 +35,7 @@ from lazyfuse.runtime.native_parts import (
     Place,
     Slot,
     Wrapper,
+    free_slot,
     function_of,
     kept,
     parts_of,
@@ -131,6 +132,8 @@ def install(code: Code) -> None:
     set_slots(code.slots)
     for place in code.methods:
         set_method(*place)
+    for kind in code.called:
+        free_slot(kind)
     *others, last = sorted(code.wrappers, key=lambda wrapper: wrapper.name == LAST)
     for wrapper in others:
         set_wrapper(wrapper)

@@ -137,9 +137,10 @@ def _are_known_wrappers() -> bool:
 #: number (T_OBJECT_EX, T_PYSSIZET), and what says that it is only read (READONLY).
 _MEMBER, _MEMBER_KIND, _MEMBER_PLACE, _MEMBER_FLAGS = 5 * _WORD, _WORD, 2 * _WORD, 3 * _WORD
 _REFERENCE, _NUMBER, _IS_READ = 16, 19, 1
-#: Where a class says at which byte of its objects CPython finds what it calls, and that it is so
-#: (tp_vectorcall_offset and tp_flags of its object.h, Py_TPFLAGS_HAVE_VECTORCALL).
-_CALLED_AT, _FLAGS, _IS_CALLED = 7 * _WORD, 21 * _WORD, 1 << 11
+#: Where a class says at which byte of its objects CPython finds what it calls, and that it is so,
+#: and what else it calls (tp_vectorcall_offset and tp_flags of its object.h,
+#: Py_TPFLAGS_HAVE_VECTORCALL, tp_call).
+_CALLED_AT, _FLAGS, _IS_CALLED, _CALL = 7 * _WORD, 21 * _WORD, 1 << 11, 16 * _WORD
 
 
 def _member(kind: type, name: str) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes.c_int]:
@@ -165,13 +166,18 @@ def _vector(kind: type) -> tuple[ctypes.c_int, ctypes.c_int64, ctypes.c_int]:
     return _member(next(each for each in kind.__mro__ if VECTOR in vars(each)), VECTOR)
 
 
+def free_slot(kind: type) -> None:
+    """Let the slot hold an address instead of a reference, which it must not have held: before
+    anything writes it, for the collection of garbage follows references."""
+    word, _, flags = _vector(kind)
+    word.value, flags.value = _NUMBER, _IS_READ
+
+
 def set_called(kinds: Sequence[type]) -> None:
-    """Have CPython call objects of classes at the address that they have in a slot, from when it
-    is there on: without a tuple of the arguments and a dict of keywords. The slot holds no
-    reference from then on, and must not have held one."""
+    """Have CPython call objects of classes at the address that they have in the slot, from when it
+    is there on: without a tuple of the arguments and a dict of keywords."""
     for kind in kinds:
-        word, place, flags = _vector(kind)
-        word.value, flags.value = _NUMBER, _IS_READ
+        place = _vector(kind)[1]
         ctypes.c_int64.from_address(id(kind) + _CALLED_AT).value = place.value
         ctypes.c_uint64.from_address(id(kind) + _FLAGS).value |= _IS_CALLED
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
@@ -189,7 +195,10 @@ def _are_known_calls() -> bool:
     flags = [ctypes.c_uint64.from_address(id(kind) + _FLAGS).value for kind in (probe, type(len))]
     called = ctypes.c_int64.from_address(id(type(len)) + _CALLED_AT).value
     is_called = [bool(word & _IS_CALLED) for word in flags] == [False, True]
-    return are_slots and is_called and flags[0] == probe.__flags__ and called > 0
+    calls = (ctypes.c_void_p.from_address(id(type) + _CALL),
+             ctypes.c_void_p.from_address(id(vars(type)["__call__"]) + _FUNCTION))  # fmt: skip
+    are_calls = calls[0].value == calls[1].value is not None
+    return are_slots and is_called and are_calls and flags[0] == probe.__flags__ and called > 0
 
 
 def set_method(kind: type, name: str, address: int, flags: int, doc: str | None = None) -> None:

@@ -21,7 +21,8 @@ from lazyfuse.forks import renewed
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.runtime import native, native_parts, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
-from lazyfuse.runtime.native_parts import METH_KEYWORDS, set_called, set_method
+from lazyfuse.runtime.native_parts import METH_KEYWORDS, free_slot, set_called, set_method
+from lazyfuse.runtime.native_places import interpreted
 
 _state: dict[str, Any] = {}
 _lock = renewed(threading.RLock())
@@ -72,9 +73,10 @@ def _install(kind: type, parts: Parts, objects: dict[str, Any], doc: str) -> Non
     _load()
     places = {name: _known_place(*pair) for name, pair in parts.items()}
     places["VECTOR"] = native_parts.vector_place(kind)
-    objects = objects | {"METHOD": vars(kind)["__call__"]}
+    objects = objects | {"METHOD": interpreted(kind, "__call__")}
     _write(_state["table"], places | {name: id(value) for name, value in objects.items()})
     code = _state["code"]
+    free_slot(kind)
     set_method(kind, "__call__", code.address("lf_replay"), METH_KEYWORDS, doc)
     set_called([kind])
     _state.update(kind=kind, objects=objects)

@@ -26,16 +26,14 @@ MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: what has these threads there (HIRE), and how many are; of kernels, what runs a job (LAUNCH), and
 #: the flags of the processor that mean a condition, and what tells whether one is to be heard of
 #: (ASK_FLAGS); of arrays that do not lie in one piece, what walks over their rows, and along one
-#: axis; the table of loops, and whether this code is that in use (IS_CURRENT). From HEAT on, the
-#: heat of places.
+#: axis; the table of loops. From HEAT on, the heat of places.
 _STATE = (
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
-    "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS",
-    "IS_CURRENT", "HEAT",
+    "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}
 #: After the places: of functions and sizes, which, and how many elements are left to them.

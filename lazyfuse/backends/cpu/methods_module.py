@@ -159,7 +159,6 @@ def _slots(objects: Mapping[str, int]) -> str:
             method=objects[named],
             items=tuple.__basicsize__,
             vector=objects["VECTOR"],
-            current=STATE["IS_CURRENT"],
         )  # fmt: skip
         for name, named in CALLS.items()
     ]

@@ -75,11 +75,14 @@ reflected:
 
 #: A call: of what has said where it is to be called (vectorcall), and of what has not, which says
 #: so then, and goes by the method where there are keywords, which takes them in another form.
-#: Where other code has taken the place of this one, that is unsaid, and CPython looks again.
+#: Where its class is called by something else since (other code, or a method that somebody has put
+#: there, which Python 3.11 does not look for), that is unsaid, and CPython looks again.
 CALL = """
 define ptr @lf_vector_{name}(ptr %self, ptr %args, i64 %flagged, ptr %names) {{
-  %current = load i64, ptr getelementptr (i64, ptr @state, i64 {current})
-  %is_current = icmp ne i64 %current, 0
+  %type = call ptr @kind(ptr %self)
+  %slot_at = getelementptr i8, ptr %type, i64 128
+  %slot = load ptr, ptr %slot_at
+  %is_current = icmp eq ptr %slot, @lf_slot_{name}
   br i1 %is_current, label %call, label %unsay
 call:
   %count = and i64 %flagged, 9223372036854775807
