@@ -131,6 +131,15 @@ def test_calls(name: str, size: int) -> None:
     oracle.check(lambda np, x: CALLS[name](np, x), host.arange(float(size)))
 
 
+def test_arrays_are_not_joined_in_place() -> None:
+    """CPython takes `__iadd__` for that, and its NotImplemented for the result."""
+    assert slot(lf.LazyArray, 42) is None  # sq_inplace_concat
+    x = lf.arange(3.0)
+    for other in (Left(1), object(), {1}):
+        with pytest.raises(TypeError):
+            operator.iconcat(x, other)
+
+
 def test_every_operator_has_one() -> None:
     missing = {*methods.BINARY, *methods.COMPARISONS, *methods.UNARY} - {*methods.SLOTS}
     assert not missing

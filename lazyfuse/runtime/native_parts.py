@@ -116,6 +116,24 @@ def set_wrapper(wrapper: Wrapper) -> None:
     theirs = vars(_OF_SLOTS.get(wrapper.name, np.ndarray))[wrapper.name]
     slot = ctypes.c_void_p.from_address(id(theirs) + _SLOT).value
     setattr(wrapper.kind, wrapper.name, new(wrapper.kind, slot, wrapper.address))
+    if wrapper.name == "__iadd__":
+        _join_nothing(wrapper.kind)
+
+
+#: Where a class has the slots of sequences, and there what joins them in place (tp_as_sequence and
+#: sq_inplace_concat of CPython's object.h); the number of that slot (its typeslots.h).
+_SEQUENCES, _JOINED, _JOINED_NUMBER = 13 * _WORD, 8 * _WORD, 42
+
+
+def _join_nothing(kind: type) -> None:
+    """CPython takes `__iadd__` for what joins sequences in place, too, which is to know all
+    operands: NotImplemented would be its result."""
+    asked = ctypes.pythonapi.PyType_GetSlot
+    asked.restype, asked.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
+    slots = ctypes.c_void_p.from_address(id(kind) + _SEQUENCES).value or 0
+    word = ctypes.c_void_p.from_address(slots + _JOINED)
+    if word.value == asked(kind, _JOINED_NUMBER):
+        word.value = None
 
 
 def _are_known_wrappers() -> bool:
