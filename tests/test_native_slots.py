@@ -25,6 +25,7 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.backends.cpu import methods  # noqa: E402
 from lazyfuse.frontend import registry  # noqa: E402
+from lazyfuse.runtime.native_parts import Wrapper, set_wrapper  # noqa: E402
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 
 
@@ -133,7 +134,11 @@ def test_calls(name: str, size: int) -> None:
 
 def test_arrays_are_not_joined_in_place() -> None:
     """CPython takes `__iadd__` for that, and its NotImplemented for the result."""
+    address = function(lf.LazyArray, "__iadd__")
+    assert address is not None
+    set_wrapper(Wrapper(lf.LazyArray, "__iadd__", address))  # whatever other tests have done to it
     assert slot(lf.LazyArray, 42) is None  # sq_inplace_concat
+    assert slot(lf.LazyArray, NUMBERS["nb_inplace_add"]) == address
     x = lf.arange(3.0)
     for other in (Left(1), object(), {1}):
         with pytest.raises(TypeError):
