@@ -208,14 +208,6 @@ def test_functions_are_numpys_functions_to_tables_alone() -> None:
     assert len({lf.sum, host.sum, lf.mean, lf.sum}) == 2
 
 
-@pytest.mark.parametrize("name", ["array2string", "array_repr", "around", "round", "savetxt"])
-def test_tables_of_functions_that_are_numpys(name: str) -> None:
-    """They were not NumPy's functions to tables, and `around` was `round`."""
-    own, numpys = getattr(lf, name), getattr(host, name)
-    assert own == numpys and {numpys: name}[own] == name and own.__name__ == numpys.__name__
-    assert [own == other for other in (lf.around, lf.round)] == [name == "around", name == "round"]
-
-
 def _functions(module: Any) -> set[str]:
     names = (name for name in dir(module) if not name.startswith("_"))
     return {name for name in names if hasattr(getattr(module, name), "_implementation")}

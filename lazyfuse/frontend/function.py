@@ -108,9 +108,6 @@ class Function(registry.AtOnce):
         is_plain = instance is None or isinstance(self._exact, BuiltinFunctionType)
         return self if is_plain else MethodType(self, instance)
 
-    def __reduce__(self) -> str:
-        return self.__qualname__
-
     def __eq__(self, other: object) -> bool:
         """As NumPy's function, which a table of a class's own functions is asked for."""
         return other is self or other is self._public

@@ -12,7 +12,7 @@ from lazyfuse.frontend.function import Function
 from lazyfuse.frontend.handle import Handle
 
 
-class _Library(types.ModuleType):
+class Library(types.ModuleType):
     """A module of NumPy with some names of our own."""
 
     def __init__(self, module: types.ModuleType, own: dict[str, Any]) -> None:
@@ -37,12 +37,12 @@ def byte_bounds(a: Any) -> tuple[int, int]:
     return np.lib.array_utils.byte_bounds(a._host if is_small else fallback.lower(a))
 
 
-stride_tricks = _Library(
+stride_tricks = Library(
     np.lib.stride_tricks,
     {
         "as_strided": recasting.as_strided,
         "sliding_window_view": _at_once("sliding_window_view", recasting.sliding_window_view),
     },
 )
-array_utils = _Library(np.lib.array_utils, {"byte_bounds": byte_bounds})
-lib = _Library(np.lib, {"stride_tricks": stride_tricks, "array_utils": array_utils})
+array_utils = Library(np.lib.array_utils, {"byte_bounds": byte_bounds})
+lib = Library(np.lib, {"stride_tricks": stride_tricks, "array_utils": array_utils})

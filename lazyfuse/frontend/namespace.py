@@ -20,7 +20,7 @@ import re
 import sys
 import types
 from collections.abc import Mapping
-from functools import cache, partial, wraps
+from functools import cache, partial, reduce, wraps
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ _NUMPYS = (
     "bartlett blackman hamming hanning kaiser tril_indices triu_indices fromfile "
     "fromiter fromregex fromstring genfromtxt loadtxt save savetxt savez savez_compressed "
     "array2string array_repr array_str einsum_path nested_iters bmat asmatrix asarray_chkfinite "
-    "busday_count busday_offset datetime_as_string datetime_data is_busday isnat "
+    "busday_count busday_offset datetime_as_string datetime_data info is_busday isnat "
 ).split()
 
 #: Objects whose index expressions make arrays.
@@ -158,7 +158,7 @@ GRIDS = ("r_", "c_", "mgrid", "ogrid")
 _SAME = frozenset(
     "dtype errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions "
     "set_printoptions get_printoptions finfo iinfo promote_types issubdtype min_scalar_type "
-    "show_config show_runtime test info broadcast_shapes typename isdtype get_include vectorize "
+    "show_config show_runtime test broadcast_shapes typename isdtype get_include vectorize "
     "frompyfunc mintypecode ndindex format_float_positional format_float_scientific "
     "base_repr binary_repr common_type".split()
 )
@@ -199,6 +199,8 @@ _ON_NUMBERS = {
 }
 
 SUBMODULES = ("linalg", "fft", "random")
+#: NumPy's modules of which some functions are ours (`own_modules.py`).
+_OWN_MODULES = ("polynomial", "rec")
 #: The modules that have what is ours of them; random numbers are imported when asked for.
 _MEMBERS = {
     "linalg.det": "linalg", "fft.fftfreq": "transforms", "fft.rfftfreq": "transforms",
@@ -335,6 +337,9 @@ def _found(name: str) -> Any:
         return NATIVE[name]
     if name in GRIDS:
         return Grid(name, HOST)
+    if name in _OWN_MODULES:
+        own_modules = importlib.import_module("lazyfuse.frontend.own_modules")
+        return own_modules.OwnModule(_of_numpy(name), {})
     return _adapted(name, _of_numpy(name))
 
 
@@ -422,7 +427,7 @@ def kind(name: str, value: Any) -> str:
         return "call" if recorded else "native"
     if name in _COMPOSED or name in GRIDS:
         return "composed"
-    if name in (*SUBMODULES, "testing"):
+    if name in (*SUBMODULES, *_OWN_MODULES, "testing"):
         return "native"
     if name in _MEMBERS:
         return _MEMBER_KINDS[name.partition(".")[0]]
@@ -434,7 +439,10 @@ def kind(name: str, value: Any) -> str:
 def _find(name: str) -> Any:
     """Our object for a public name, for NumPy's code."""
     module, _, inner = name.rpartition(".")
-    return member(module, inner) if module else lookup(name)
+    if module in SUBMODULES:
+        return member(module, inner)
+    first, *rest = name.split(".")
+    return reduce(getattr, rest, lookup(first))
 
 
 HOST = Host(_find, _PRIMITIVES, _ON_NUMBERS)

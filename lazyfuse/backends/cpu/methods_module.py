@@ -159,7 +159,7 @@ def _slots(objects: Mapping[str, int]) -> str:
             method=objects[named],
             items=tuple.__basicsize__,
             vector=objects["VECTOR"],
-        )  # fmt: skip
+        )
         for name, named in CALLS.items()
     ]
     return "".join((
