@@ -60,6 +60,18 @@ def test_roots_of_several_polynomials() -> None:
     oracle.check(program)
 
 
+@pytest.mark.parametrize("module", SERIES)
+def test_numpys_own_functions_take_our_arrays(module: str) -> None:
+    """Of programs that import `numpy.polynomial` itself."""
+    x, c = lf.linspace(-1, 1, 40), lf.arange(6.0).reshape(2, 3)
+    for name in ("val", "grid2d"):
+        function = getattr(getattr(host.polynomial, module), SERIES[module] + name)
+        more = (x[:3],) if name == "grid2d" else ()
+        found = function(x, *more, c)
+        expected = function(*map(lf.asnumpy, (x, *more, c)))
+        assert host.asarray(found).tobytes() == expected.tobytes()
+
+
 def test_a_series_of_large_arrays_is_recorded() -> None:
     x = lf.linspace(-1, 1, 100_000)
     y = lf.polynomial.chebyshev.chebval(x, [1.0, 2.0, 3.0, 4.0])

@@ -59,6 +59,13 @@ _ASKING = frozenset(
         ("multiscale_graphcorr", "scipy.stats._mgc"),
         ("streamplot", "matplotlib.streamplot"),
         ("_set_marker", "matplotlib.markers"),
+        ("polyval", "numpy.polynomial.polynomial"),
+        ("polyvalfromroots", "numpy.polynomial.polynomial"),
+        ("chebval", "numpy.polynomial.chebyshev"),
+        ("legval", "numpy.polynomial.legendre"),
+        ("hermval", "numpy.polynomial.hermite"),
+        ("hermeval", "numpy.polynomial.hermite_e"),
+        ("lagval", "numpy.polynomial.laguerre"),
     )
 )
 
