@@ -273,15 +273,6 @@ same:
 no:
   ret ptr null
 }
-
-; self[key] of a small array for a key that is not basic; null where it is not small
-define internal ptr @small_item(ptr %self, ptr %key) {
-  %args = alloca [1 x ptr]
-  store ptr %key, ptr %args
-  %getter = call ptr @object(i64 T_GET_ITEM)
-  %made = call ptr @small_call(ptr %getter, ptr %self, ptr %args, i64 1, ptr null, i64 RULE_NONE)
-  ret ptr %made
-}
 """
 
 #: A function of the namespace; its short forms are written out after this.
@@ -294,11 +285,26 @@ define internal i64 @rule_of(ptr %self) {{
 }}
 
 ; a function of the namespace
-define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
+define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %is_of_numbers = call i1 @has_numbers_first(ptr %args, i64 %count)
+  br i1 %is_of_numbers, label %maker, label %begin
+maker:
+  %of_numbers = call ptr @quick_maker(ptr %self, ptr %args, i64 %count, ptr %names)
+  %is_made = icmp ne ptr %of_numbers, null
+  br i1 %is_made, label %give_made, label %begin
+give_made:
+  ret ptr %of_numbers
+begin:{defer}
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
   %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
   %has_none = icmp eq ptr %numpys, null
-  br i1 %has_none, label %general, label %sized
+  br i1 %has_none, label %general, label %itself
+itself:
+  %same = call ptr @quick_same(ptr %numpys, ptr %args, i64 %count, ptr %names)
+  %is_another = icmp eq ptr %same, null
+  br i1 %is_another, label %sized, label %give_same
+give_same:
+  ret ptr %same
 sized:
   %is_small = call i1 @is_small_result(ptr %size, ptr %args, i64 %count, ptr %names)
   br i1 %is_small, label %small, label %ask

@@ -12,6 +12,15 @@ from lazyfuse.ops.rules import PICKED
 BOUNDS = {"LISTED_MOST": PICKED, "SLICE_START": 2, "SLICE_STEP": 4}
 
 KEYS = """
+; self[key] of a small array for a key that is not basic; null where it is not small
+define internal ptr @small_item(ptr %self, ptr %key) {
+  %args = alloca [1 x ptr]
+  store ptr %key, ptr %args
+  %getter = call ptr @object(i64 T_GET_ITEM)
+  %made = call ptr @small_call(ptr %getter, ptr %self, ptr %args, i64 1, ptr null, i64 RULE_NONE)
+  ret ptr %made
+}
+
 ; an array of NumPy's in a key, of ours that is at hand or NumPy's, or what a list of some integers
 ; is for NumPy, with a reference: of integers, or a mask. Null for others, and for an exception
 define internal ptr @array_of_key(ptr %item) {

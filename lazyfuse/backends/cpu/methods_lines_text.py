@@ -267,8 +267,16 @@ define internal ptr @quick_copy(ptr %self, ptr %args, i64 %count, ptr %names) {
   br i1 %can, label %look, label %no
 look:
   %is_ours = call i1 @is(ptr %self, i64 T_CLASS)
-  br i1 %is_ours, label %size, label %no
-size:
+  br i1 %is_ours, label %copy, label %no
+copy:
+  %made = call ptr @quick_copied(ptr %self, i32 0)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; a copy of an array of ours in one of NumPy's orders, 0 for C, 2 to keep it; null for others
+define internal ptr @quick_copied(ptr %self, i32 %order) {
   %most = call i64 @eager_size()
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %take, label %no
@@ -282,7 +290,7 @@ measure:
   br i1 %is_small, label %copy, label %drop
 copy:
   %copier = call ptr @object(i64 T_NEW_COPY)
-  %made = call ptr %copier(ptr %given, i32 0)
+  %made = call ptr %copier(ptr %given, i32 %order)
   call void @Py_DecRef(ptr %given)
   %none = call ptr @none()
   %result = call ptr @wrapped(ptr %made, ptr %none)

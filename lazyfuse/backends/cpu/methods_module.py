@@ -15,7 +15,9 @@ from lazyfuse.backends.cpu import (
     methods_into_text,
     methods_kinds_text,
     methods_loops_text,
+    methods_makers_text,
     methods_novel_text,
+    methods_numbers_text,
     methods_pairs_text,
     methods_parts_text,
     methods_places_text,
@@ -189,7 +191,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
         "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        **methods_places_text.BOUNDS, "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
+        **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
+        "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= STATE | defer_text.ARRAY | defer_text.NOVELTY
@@ -207,7 +210,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_elements_text.ELEMENTS, methods_parts_text.HEAD,
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
-        methods_steps_text.STEPS, methods_room_text.ROOM,
+        methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
+        methods_numbers_text.NUMBERS,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -1,0 +1,350 @@
+"""Small arrays of a few numbers, of a shape and of other small arrays, made without NumPy's
+functions, as LLVM text; see `methods.py`.
+
+`np.array([x, y])`, `np.zeros(3)` and `np.asarray(x)` stand in the innermost functions of programs
+(the right hand side of a differential equation). Numbers: `methods_numbers_text.py`.
+"""
+
+from __future__ import annotations
+
+#: Elements that are filled here: NumPy is as fast with more.
+BOUNDS = {"MADE_HERE_MOST": 1024}
+
+MAKERS = """
+; whether the first argument is an int, a list or a tuple
+define internal i1 @has_numbers_first(ptr %args, i64 %count) alwaysinline {
+  %has_first = icmp sgt i64 %count, 0
+  br i1 %has_first, label %look, label %no
+look:
+  %first = load ptr, ptr %args
+  %is_int = call i1 @is(ptr %first, i64 T_INT)
+  %is_list = call i1 @is(ptr %first, i64 T_LIST)
+  %is_tuple = call i1 @is(ptr %first, i64 T_TUPLE)
+  %is_sequence = or i1 %is_list, %is_tuple
+  %is_either = or i1 %is_int, %is_sequence
+  ret i1 %is_either
+no:
+  ret i1 false
+}
+
+; what a function makes of a few numbers, or of a shape, where it is NumPy's `array`, `asarray`,
+; `zeros`, `ones` or `empty`; null where NumPy is to be asked
+define internal ptr @quick_maker(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %maker = call ptr @part(ptr %self, i64 T_UFUNC)
+  %array = call ptr @object(i64 T_ARRAY)
+  %as_array = call ptr @object(i64 T_AS_ARRAY)
+  %zeros = call ptr @object(i64 T_ZEROS)
+  %ones = call ptr @object(i64 T_ONES)
+  %empty = call ptr @object(i64 T_EMPTY_ARRAY)
+  %range = call ptr @object(i64 T_ARANGE)
+  %is_array = icmp eq ptr %maker, %array
+  %is_as_array = icmp eq ptr %maker, %as_array
+  %is_range = icmp eq ptr %maker, %range
+  %is_zeros = icmp eq ptr %maker, %zeros
+  %is_ones = icmp eq ptr %maker, %ones
+  %is_empty = icmp eq ptr %maker, %empty
+  %takes_numbers = or i1 %is_array, %is_as_array
+  %is_filled = or i1 %is_zeros, %is_ones
+  %takes_shape = or i1 %is_filled, %is_empty
+  %is_one = or i1 %takes_numbers, %takes_shape
+  br i1 %is_one, label %asked, label %or_range
+or_range:
+  %is_bare = icmp eq i64 %count, 1
+  %has_none = icmp eq ptr %names, null
+  %is_plain = and i1 %is_bare, %has_none
+  %is_plain_range = and i1 %is_range, %is_plain
+  br i1 %is_plain_range, label %places, label %no
+places:
+  %stop = get ptr %args[0]
+  %of_range = call ptr @made_of_range(ptr %stop)
+  br label %wrap
+asked:
+  %double = get ptr @state[DTYPE_DOUBLE]
+  %usual = select i1 %takes_numbers, ptr null, ptr %double
+  %dtype = call ptr @dtype_of_call(ptr %args, i64 %count, ptr %names, ptr %usual)
+  %first = get ptr %args[0]
+  %is_known = icmp ne ptr %dtype, %first
+  br i1 %is_known, label %make, label %no
+make:
+  br i1 %takes_numbers, label %numbers, label %shape
+numbers:
+  %of_numbers = call ptr @made_of_numbers(ptr %first, ptr %dtype)
+  br label %wrap
+shape:
+  %is_of_ones = select i1 %is_ones, i64 1, i64 0
+  %of_shape = call ptr @made_of_shape(ptr %first, ptr %dtype, i64 %is_of_ones)
+  br label %wrap
+wrap:
+  %made = phi ptr [ %of_numbers, %numbers ], [ %of_shape, %shape ],
+               [ %of_range, %places ]
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %no, label %give
+give:
+  %none = call ptr @none()
+  %result = call ptr @wrapped(ptr %made, ptr %none)
+  ret ptr %result
+no:
+  ret ptr null
+}
+
+; an array of ours as `asarray` and `asanyarray` give it back, and as `array` and `copy` copy
+; it, where it is small and has the dtype that is asked for; null where NumPy is to be asked
+define internal ptr @quick_same(ptr %maker, ptr %args, i64 %count, ptr %names) {
+  %has_first = icmp sgt i64 %count, 0
+  br i1 %has_first, label %which, label %no
+which:
+  %array = call ptr @object(i64 T_ARRAY)
+  %copy = call ptr @object(i64 T_COPY)
+  %as_array = call ptr @object(i64 T_AS_ARRAY)
+  %as_any_array = call ptr @object(i64 T_AS_ANY_ARRAY)
+  %is_array = icmp eq ptr %maker, %array
+  %is_copy = icmp eq ptr %maker, %copy
+  %is_as_array = icmp eq ptr %maker, %as_array
+  %is_as_any_array = icmp eq ptr %maker, %as_any_array
+  %copies = or i1 %is_array, %is_copy
+  %gives_back = or i1 %is_as_array, %is_as_any_array
+  %is_one = or i1 %copies, %gives_back
+  br i1 %is_one, label %look, label %no
+look:
+  %first = get ptr %args[0]
+  %is_ours = call i1 @is(ptr %first, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %host = call ptr @part(ptr %first, i64 T_HOST)
+  %is_away = icmp eq ptr %host, null
+  br i1 %is_away, label %no, label %asked
+asked:
+  %dtype = get ptr %host[DESCR]
+  %wanted = call ptr @dtype_of_call(ptr %args, i64 %count, ptr %names, ptr %dtype)
+  %is_same = icmp eq ptr %wanted, %dtype
+  %in_words = icmp ne ptr %names, null
+  %is_positional = icmp sgt i64 %count, 1
+  %is_asked = or i1 %in_words, %is_positional
+  %is_order = and i1 %is_copy, %is_asked
+  %is_known = xor i1 %is_order, true
+  %can = and i1 %is_same, %is_known
+  br i1 %can, label %give, label %no
+give:
+  br i1 %copies, label %copied, label %back
+copied:
+  %made = call ptr @quick_copied(ptr %first, i32 2)
+  ret ptr %made
+back:
+  call void @Py_IncRef(ptr %first)
+  ret ptr %first
+no:
+  ret ptr null
+}
+
+; the dtype that the second argument, or `dtype=`, asks for, `usual` where there is neither; the
+; first argument, which is no dtype, where NumPy is to be asked
+define internal ptr @dtype_of_call(ptr %args, i64 %count, ptr %names, ptr %usual) {
+  %first = get ptr %args[0]
+  %words = call i64 @count_of(ptr %names)
+  %in_all = add i64 %count, %words
+  switch i64 %in_all, label %no [ i64 1, label %bare  i64 2, label %two ]
+bare:
+  ret ptr %usual
+two:
+  %is_named = icmp ne i64 %words, 0
+  br i1 %is_named, label %named, label %look
+named:
+  %name = call ptr @tuple_item(ptr %names, i64 0)
+  %dtype_name = call ptr @object(i64 T_DTYPE_NAME)
+  %is_dtype = icmp eq ptr %name, %dtype_name
+  br i1 %is_dtype, label %look, label %no
+look:
+  %object = get ptr %args[1]
+  %found = call ptr @dtype_asked(ptr %object)
+  %is_other = icmp eq ptr %found, null
+  br i1 %is_other, label %no, label %give
+give:
+  ret ptr %found
+no:
+  ret ptr %first
+}
+
+; the dtype of float64, float32, int64 or bool that an object names; null for others
+define internal ptr @dtype_asked(ptr %object) {
+  %float = call ptr @object(i64 T_FLOAT)
+  %float64 = call ptr @object(i64 T_STRONG)
+  %float32 = call ptr @object(i64 T_NUMPYS_FLOAT)
+  %int = call ptr @object(i64 T_INT)
+  %int64 = call ptr @object(i64 T_INT_LONG)
+  %bool = call ptr @object(i64 T_BOOL)
+  %double_dtype = get ptr @state[DTYPE_DOUBLE]
+  %single_dtype = get ptr @state[DTYPE_SINGLE]
+  %long_dtype = get ptr @state[DTYPE_LONG]
+  %bool_dtype = get ptr @state[DTYPE_BOOL]
+  %is_float = icmp eq ptr %object, %float
+  %is_float64 = icmp eq ptr %object, %float64
+  %is_float32 = icmp eq ptr %object, %float32
+  %is_int = icmp eq ptr %object, %int
+  %is_int64 = icmp eq ptr %object, %int64
+  %is_bool = icmp eq ptr %object, %bool
+  %is_double_dtype = icmp eq ptr %object, %double_dtype
+  %is_single_dtype = icmp eq ptr %object, %single_dtype
+  %is_long_dtype = icmp eq ptr %object, %long_dtype
+  %is_bool_dtype = icmp eq ptr %object, %bool_dtype
+  %is_a_float = or i1 %is_float, %is_float64
+  %is_double = or i1 %is_a_float, %is_double_dtype
+  %is_single = or i1 %is_float32, %is_single_dtype
+  %is_an_int = or i1 %is_int, %is_int64
+  %is_long = or i1 %is_an_int, %is_long_dtype
+  %is_truth = or i1 %is_bool, %is_bool_dtype
+  %or_bool = select i1 %is_truth, ptr %bool_dtype, ptr null
+  %or_long = select i1 %is_long, ptr %long_dtype, ptr %or_bool
+  %or_single = select i1 %is_single, ptr %single_dtype, ptr %or_long
+  %found = select i1 %is_double, ptr %double_dtype, ptr %or_single
+  ret ptr %found
+}
+
+; whether so many elements are those of a small array; not for an exception
+define internal i1 @are_small(i64 %elements) {
+  %eager = call i64 @eager_size()
+  %is_small = icmp sle i64 %elements, %eager
+  ret i1 %is_small
+}
+
+; a new array of NumPy's of a shape of one or two axes, of zeros or ones; null for others
+define internal ptr @made_of_shape(ptr %shape, ptr %dtype, i64 %value) {
+  %extents = alloca [2 x i64]
+  %axes = call i32 @extents_of(ptr %shape, ptr %extents)
+  %is_other = icmp eq i32 %axes, 0
+  br i1 %is_other, label %no, label %measure
+measure:
+  %rows = get i64 %extents[0]
+  %columns = get i64 %extents[1]
+  %elements = mul i64 %rows, %columns
+  %are_few = icmp ule i64 %elements, MADE_HERE_MOST
+  %is_small = call i1 @are_small(i64 %elements)
+  %can = and i1 %are_few, %is_small
+  br i1 %can, label %make, label %no
+make:
+  %made = call ptr @array_of_extents(ptr %dtype, i32 %axes, ptr %extents)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %fill
+fill:
+  %data = get ptr %made[DATA]
+  call void @fill_with(ptr %data, i64 %elements, ptr %dtype, i64 %value)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; a new array of NumPy's of the integers below one; null where they are others, or many
+define internal ptr @made_of_range(ptr %stop) {
+  %is_int = call i1 @is(ptr %stop, i64 T_INT)
+  br i1 %is_int, label %measure, label %no
+measure:
+  %extents = alloca [1 x i64]
+  %elements = call i64 @extent_of(ptr %stop)
+  %are_few = icmp ule i64 %elements, MADE_HERE_MOST
+  %is_small = call i1 @are_small(i64 %elements)
+  %can = and i1 %are_few, %is_small
+  br i1 %can, label %make, label %no
+make:
+  store i64 %elements, ptr %extents
+  %dtype = get ptr @state[DTYPE_LONG]
+  %made = call ptr @array_of_extents(ptr %dtype, i32 1, ptr %extents)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %fill
+fill:
+  %data = get ptr %made[DATA]
+  br label %next
+next:
+  %i = phi i64 [ 0, %fill ], [ %after, %put ]
+  %is_over = icmp sge i64 %i, %elements
+  br i1 %is_over, label %done, label %put
+put:
+  put i64 %i, %data[%i]
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; how many axes a shape has, one or two, and their lengths, 1 for the second of one; 0 for others
+define internal i32 @extents_of(ptr %shape, ptr %extents) {
+  %second_at = getelementptr i64, ptr %extents, i64 1
+  store i64 1, ptr %second_at
+  %is_int = call i1 @is(ptr %shape, i64 T_INT)
+  br i1 %is_int, label %one, label %look
+one:
+  %only = call i64 @extent_of(ptr %shape)
+  store i64 %only, ptr %extents
+  %is_there = icmp sge i64 %only, 0
+  %of_one = zext i1 %is_there to i32
+  ret i32 %of_one
+look:
+  %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
+  br i1 %is_tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @tuple_size(ptr %shape)
+  %less = sub i64 %count, 1
+  %are_few = icmp ult i64 %less, 2
+  br i1 %are_few, label %next, label %no
+next:
+  %i = phi i64 [ 0, %tuple ], [ %after, %keep ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %item
+item:
+  %object = call ptr @tuple_item(ptr %shape, i64 %i)
+  %is_number = call i1 @is(ptr %object, i64 T_INT)
+  br i1 %is_number, label %value, label %no
+value:
+  %extent = call i64 @extent_of(ptr %object)
+  %is_fine = icmp sge i64 %extent, 0
+  br i1 %is_fine, label %keep, label %no
+keep:
+  put i64 %extent, %extents[%i]
+  %after = add i64 %i, 1
+  br label %next
+done:
+  %axes = trunc i64 %count to i32
+  ret i32 %axes
+no:
+  ret i32 0
+}
+
+; fills elements of one of the four dtypes with 0 or 1
+define internal void @fill_with(ptr %data, i64 %elements, ptr %dtype, i64 %value) {
+  %double = get ptr @state[DTYPE_DOUBLE]
+  %single = get ptr @state[DTYPE_SINGLE]
+  %bool = get ptr @state[DTYPE_BOOL]
+  %is_double = icmp eq ptr %dtype, %double
+  %is_single = icmp eq ptr %dtype, %single
+  %is_bool = icmp eq ptr %dtype, %bool
+  %is_zero = icmp eq i64 %value, 0
+  %or_bool = select i1 %is_bool, i64 1, i64 8
+  %bytes_each = select i1 %is_single, i64 4, i64 %or_bool
+  br i1 %is_zero, label %clear, label %next
+clear:
+  %bytes = mul i64 %elements, %bytes_each
+  call void @llvm.memset.p0.i64(ptr %data, i8 0, i64 %bytes, i1 false)
+  ret void
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %one ], [ %after, %one_single ], [ %after, %one_bool ]
+  %is_over = icmp sge i64 %i, %elements
+  br i1 %is_over, label %done, label %put
+put:
+  %before = mul i64 %i, %bytes_each
+  %at = getelementptr i8, ptr %data, i64 %before
+  %after = add i64 %i, 1
+  switch i64 %bytes_each, label %one [ i64 4, label %one_single  i64 1, label %one_bool ]
+one:
+  %bits = select i1 %is_double, i64 4607182418800017408, i64 1
+  store i64 %bits, ptr %at
+  br label %next
+one_single:
+  store float 1.0, ptr %at
+  br label %next
+one_bool:
+  store i8 1, ptr %at
+  br label %next
+done:
+  ret void
+}
+"""
