@@ -38,7 +38,7 @@ def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
     is_large = size > 0.5
     z = select(is_large, fma(size, -0.5, 0.5), size * size)
     s = z.unary("sqrt")
-    s_low = fma_exact(-s, s, z) / (s + s + FORMATS[x.dtype].min_normal)
+    s_low = fma_exact(-s, s, z) * about_inverse(s + s)
     a = select(is_large, s, size)
     rest = fma(a * z, polynomial(z, ASIN[x.dtype]), select(is_large, s_low, 0.0))
     return is_large, a, rest
