@@ -127,7 +127,7 @@ asked:
 give:
   br i1 %copies, label %copied, label %back
 copied:
-  %made = call ptr @quick_copied(ptr %first, i32 2)
+  %made = call ptr @quick_copied(ptr %first, i32 KEEP_ORDER)
   ret ptr %made
 back:
   call void @Py_IncRef(ptr %first)

@@ -21,6 +21,7 @@ from lazyfuse.backends.cpu import (
     methods_pairs_text,
     methods_parts_text,
     methods_places_text,
+    methods_plain_text,
     methods_power_text,
     methods_product_text,
     methods_quick_text,
@@ -192,7 +193,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
-        "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
+        **methods_plain_text.BOUNDS, "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= STATE | defer_text.ARRAY | defer_text.NOVELTY
@@ -211,7 +212,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
-        methods_numbers_text.NUMBERS,
+        methods_numbers_text.NUMBERS, methods_plain_text.PLAIN,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -12,6 +12,13 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; exception. `sized_rule`: a rule, and of which larger parts it may be (`in_one`)
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,
                                 i64 %sized_rule) {
+  %of_plain = call ptr
+    @plain_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names, i64 %sized_rule)
+  %is_general = icmp eq ptr %of_plain, %function
+  br i1 %is_general, label %begin, label %plain
+plain:
+  ret ptr %of_plain
+begin:
   %rule = and i64 %sized_rule, RULE_MASK
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
