@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as host
@@ -174,9 +176,8 @@ COPIED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", ["array", "asarray", "asanyarray", "copy"])
 @pytest.mark.parametrize("given", COPIED)
 def test_of_arrays(given: str, name: str, words: str) -> None:
-    """Copies are of memory of their own, in the same order; what is given back is the array."""
-    if name == "copy" and words.startswith("dtype"):
-        words = "bare"
+    """Copies are of memory of their own, in the same order; what is given back is the array.
+    `copy` takes no dtype."""
 
     def program(np: Any) -> Any:
         x = COPIED[given](np)
@@ -217,6 +218,50 @@ def test_larger_arrays_are_the_engines() -> None:
         assert [array._host is None for array in made] == [False, True, True, True]
     with lf.options(eager_size=0):
         assert lf.array([1.0, 2.0])._host is None and lf.arange(3)._host is None
+        none = [lf.zeros(0), lf.ones((0, 3)), lf.empty(0, int), lf.arange(0)]  # on a GPU, too
+        assert all(array._host is None for array in none)
+
+
+def test_a_list_that_changes_while_options_are_asked() -> None:
+    """Which runs Python: another thread may come in between. As many numbers were written as the
+    list had then, into the room for those that had been counted."""
+    numbers = [1.0, 2.0]
+
+    def profile(frame: FrameType, event: str, of: object) -> None:
+        if event == "call" and frame.f_code.co_name == "_tell_size":
+            numbers[:] = [3.0]
+
+    with lf.options(eager_size=900):  # of which machine code knows nothing
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            made = lf.array(numbers)
+        finally:
+            sys.setprofile(before)
+    assert numbers == [3.0] and made.tolist() == [3.0]
+
+
+def test_memory_that_runs_out() -> None:
+    """NumPy is asked again and says so: an exception stayed set, which was a SystemError."""
+    failing = pytest.importorskip("_testcapi")
+    x, kept, outcomes = lf.arange(6.0), [], set()
+    fail, stop = failing.set_nomemory, failing.remove_mem_hooks
+    programs = (
+        lambda: lf.array([1.0, 2.0]), lambda: lf.array([[1], [2]]), lambda: lf.zeros(3),
+        lambda: lf.arange(3), lambda: lf.copy(x), lambda: lf.array(x), lambda: x.copy(),
+    )  # fmt: skip
+    for program in programs:
+        kept.append([program() for _ in range(300)])  # no memory of earlier arrays is left
+        for which in range(6):
+            error = None
+            fail(which, which + 1)
+            try:
+                kept.append(program())
+            except Exception as raised:
+                error = raised
+            stop()
+            outcomes.add(type(error))
+    assert outcomes <= {type(None), MemoryError}
 
 
 def test_no_reference_is_lost() -> None:

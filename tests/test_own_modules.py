@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -97,8 +99,18 @@ def test_modules_are_modules() -> None:
     add = chebyshev.chebadd
     assert pickle.loads(pickle.dumps(add)) is add
     assert [*map(float, Polynomial([1, 2, 3])(lf.arange(3.0)))] == [1.0, 6.0, 17.0]
+    for module in (lf.polynomial, lf.polynomial.legendre, lf.rec, lf.lib.stride_tricks):
+        assert pickle.loads(pickle.dumps(module)) is module
     with pytest.raises(AttributeError, match="no attribute 'polyvalue'"):
         lf.polynomial.polynomial.polyvalue  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["polynomial", "rec"])
+def test_the_first_module_is_the_only_one(name: str) -> None:
+    """NumPy imports these when they are asked for: what came of the first question was forgotten,
+    and its functions could not be pickled."""
+    program = f"import lazyfuse as lf; assert lf.{name} is lf.{name}"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_records_of_arrays() -> None:

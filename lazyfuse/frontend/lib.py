@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 from typing import Any
 
@@ -25,6 +26,10 @@ class Library(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(self._module)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, for functions of the user's that are sent elsewhere with what they refer to."""
+        return importlib.import_module, (self.__name__,)
 
 
 def _at_once(name: str, engine: Any) -> Any:

@@ -323,7 +323,8 @@ def lookup(name: str) -> Any:
     if name not in NATIVE and name.startswith("_") and name not in _PRIVATE:
         raise AttributeError(f"module 'lazyfuse' has no attribute {name!r}")
     # of what NumPy gives when it is asked for, it has something to say, each time
-    return _kept(name) if name in NATIVE or name in vars(np) else _found(name)
+    is_kept = name in NATIVE or name in _OWN_MODULES or name in vars(np)
+    return _kept(name) if is_kept else _found(name)
 
 
 @cache

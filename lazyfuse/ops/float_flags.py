@@ -12,6 +12,8 @@ ALL = DIVIDE | OVERFLOW | UNDERFLOW | INVALID
 VAGUE = 16
 #: Likewise: NaN may look invalid, to the flags.
 NOISY = 32
+#: Likewise: operands that are infinite, huge or tiny may look as if they met any of them.
+DOUBTFUL = 64
 
 #: Each condition by the keyword of `np.errstate` that decides about it, in NumPy's order.
 BITS = {"divide": DIVIDE, "over": OVERFLOW, "under": UNDERFLOW, "invalid": INVALID}

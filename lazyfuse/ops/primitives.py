@@ -22,7 +22,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.ops.body import Instr
-from lazyfuse.ops.float_flags import ALL, BITS, DIVIDE, INVALID, NOISY, OVERFLOW, UNDERFLOW, VAGUE
+from lazyfuse.ops.float_flags import (
+    ALL,
+    BITS,
+    DIVIDE,
+    DOUBTFUL,
+    INVALID,
+    NOISY,
+    OVERFLOW,
+    UNDERFLOW,
+    VAGUE,
+)
 
 Cells = Mapping[str, str]
 
@@ -95,7 +105,7 @@ def _math(
         function,
         cost=cost,
         transcendental=True,
-        conditions=conditions,
+        conditions=conditions and conditions | DOUBTFUL,
     )
 
 

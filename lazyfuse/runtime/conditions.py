@@ -40,7 +40,17 @@ from lazyfuse.ir.node import (
     View,
 )
 from lazyfuse.ir.origin import Origin
-from lazyfuse.ops.float_flags import ALL, BITS, INVALID, NOISY, OVERFLOW, UNDERFLOW, VAGUE, WORDS
+from lazyfuse.ops.float_flags import (
+    ALL,
+    BITS,
+    DOUBTFUL,
+    INVALID,
+    NOISY,
+    OVERFLOW,
+    UNDERFLOW,
+    VAGUE,
+    WORDS,
+)
 from lazyfuse.runtime.error_modes import Outlook, keyword_of, outlook
 
 
@@ -63,7 +73,7 @@ class Suspect(NamedTuple):
 
 
 def can_meet(node: Node) -> int:
-    """The conditions that computing a node can meet, possibly more; VAGUE and NOISY."""
+    """The conditions that computing a node can meet, possibly more; and how sure that is."""
     match node:
         case Const() | Fill() | View() | Update() | Gather():
             return 0
@@ -83,7 +93,8 @@ def _can_fold(node: Reduce | Scan) -> int:
 
 
 #: Bytes up to which an input is kept, not reused, where it takes the input to tell which of
-#: several operations met a condition. For larger ones memory counts more than the line.
+#: several operations met a condition, or whether one did. For larger ones memory counts more than
+#: the line.
 KEPT_BYTES = 256 << 10
 
 
@@ -100,7 +111,8 @@ def kept_bytes(nodes: Iterable[Node], float_errors: str) -> int:
         once |= bits
     if not once or float_errors == "off":
         return 0
-    return maxsize if once & VAGUE else KEPT_BYTES if twice or masked else 0
+    is_unsure = twice or masked or once & DOUBTFUL
+    return maxsize if once & VAGUE else KEPT_BYTES if is_unsure else 0
 
 
 def are_wanted(nodes: Iterable[Node], bits: int) -> bool:

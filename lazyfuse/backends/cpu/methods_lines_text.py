@@ -292,13 +292,26 @@ copy:
   %copier = call ptr @object(i64 T_NEW_COPY)
   %made = call ptr %copier(ptr %given, i32 %order)
   call void @Py_DecRef(ptr %given)
-  %none = call ptr @none()
-  %result = call ptr @wrapped(ptr %made, ptr %none)
+  %result = call ptr @wrapped_or_null(ptr %made)
   ret ptr %result
 drop:
   call void @Py_DecRef(ptr %given)
   br label %no
 no:
   ret ptr null
+}
+
+; a new array of NumPy's as one of ours; null for null, and where there is no memory: whoever is
+; asked instead says so
+define internal ptr @wrapped_or_null(ptr %made) {
+  %none = call ptr @none()
+  %result = call ptr @wrapped(ptr %made, ptr %none)
+  %failed = icmp eq ptr %result, null
+  br i1 %failed, label %clear, label %give
+clear:
+  call void @PyErr_Clear()
+  ret ptr null
+give:
+  ret ptr %result
 }
 """

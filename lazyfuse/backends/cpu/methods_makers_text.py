@@ -28,7 +28,8 @@ no:
 }
 
 ; what a function makes of a few numbers, or of a shape, where it is NumPy's `array`, `asarray`,
-; `zeros`, `ones` or `empty`; null where NumPy is to be asked
+; `zeros`, `ones`, `empty` or `arange`; null where NumPy is to be asked. How large it may be is
+; asked first: that may run Python, and numbers that were looked at are to stay
 define internal ptr @quick_maker(ptr %self, ptr %args, i64 %count, ptr %names) {
   %maker = call ptr @part(ptr %self, i64 T_UFUNC)
   %array = call ptr @object(i64 T_ARRAY)
@@ -47,16 +48,22 @@ define internal ptr @quick_maker(ptr %self, ptr %args, i64 %count, ptr %names) {
   %is_filled = or i1 %is_zeros, %is_ones
   %takes_shape = or i1 %is_filled, %is_empty
   %is_one = or i1 %takes_numbers, %takes_shape
-  br i1 %is_one, label %asked, label %or_range
-or_range:
+  %could_be = or i1 %is_one, %is_range
+  br i1 %could_be, label %size, label %no
+size:
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %which, label %no
+which:
+  br i1 %is_one, label %asked, label %of_stop
+of_stop:
   %is_bare = icmp eq i64 %count, 1
   %has_none = icmp eq ptr %names, null
   %is_plain = and i1 %is_bare, %has_none
-  %is_plain_range = and i1 %is_range, %is_plain
-  br i1 %is_plain_range, label %places, label %no
+  br i1 %is_plain, label %places, label %no
 places:
   %stop = get ptr %args[0]
-  %of_range = call ptr @made_of_range(ptr %stop)
+  %of_range = call ptr @made_of_range(ptr %stop, i64 %most)
   br label %wrap
 asked:
   %double = get ptr @state[DTYPE_DOUBLE]
@@ -68,20 +75,16 @@ asked:
 make:
   br i1 %takes_numbers, label %numbers, label %shape
 numbers:
-  %of_numbers = call ptr @made_of_numbers(ptr %first, ptr %dtype)
+  %of_numbers = call ptr @made_of_numbers(ptr %first, ptr %dtype, i64 %most)
   br label %wrap
 shape:
   %is_of_ones = select i1 %is_ones, i64 1, i64 0
-  %of_shape = call ptr @made_of_shape(ptr %first, ptr %dtype, i64 %is_of_ones)
+  %of_shape = call ptr @made_of_shape(ptr %first, ptr %dtype, i64 %is_of_ones, i64 %most)
   br label %wrap
 wrap:
   %made = phi ptr [ %of_numbers, %numbers ], [ %of_shape, %shape ],
                [ %of_range, %places ]
-  %is_other = icmp eq ptr %made, null
-  br i1 %is_other, label %no, label %give
-give:
-  %none = call ptr @none()
-  %result = call ptr @wrapped(ptr %made, ptr %none)
+  %result = call ptr @wrapped_or_null(ptr %made)
   ret ptr %result
 no:
   ret ptr null
@@ -199,15 +202,9 @@ define internal ptr @dtype_asked(ptr %object) {
   ret ptr %found
 }
 
-; whether so many elements are those of a small array; not for an exception
-define internal i1 @are_small(i64 %elements) {
-  %eager = call i64 @eager_size()
-  %is_small = icmp sle i64 %elements, %eager
-  ret i1 %is_small
-}
-
-; a new array of NumPy's of a shape of one or two axes, of zeros or ones; null for others
-define internal ptr @made_of_shape(ptr %shape, ptr %dtype, i64 %value) {
+; a new array of NumPy's of a shape of one or two axes, of zeros or ones; null for others,
+; and for more elements than `most`
+define internal ptr @made_of_shape(ptr %shape, ptr %dtype, i64 %value, i64 %most) {
   %extents = alloca [2 x i64]
   %axes = call i32 @extents_of(ptr %shape, ptr %extents)
   %is_other = icmp eq i32 %axes, 0
@@ -217,7 +214,7 @@ measure:
   %columns = get i64 %extents[1]
   %elements = mul i64 %rows, %columns
   %are_few = icmp ule i64 %elements, MADE_HERE_MOST
-  %is_small = call i1 @are_small(i64 %elements)
+  %is_small = icmp sle i64 %elements, %most
   %can = and i1 %are_few, %is_small
   br i1 %can, label %make, label %no
 make:
@@ -232,15 +229,16 @@ no:
   ret ptr null
 }
 
-; a new array of NumPy's of the integers below one; null where they are others, or many
-define internal ptr @made_of_range(ptr %stop) {
+; a new array of NumPy's of the integers below one; null where they are others, or more
+; than `most`
+define internal ptr @made_of_range(ptr %stop, i64 %most) {
   %is_int = call i1 @is(ptr %stop, i64 T_INT)
   br i1 %is_int, label %measure, label %no
 measure:
   %extents = alloca [1 x i64]
   %elements = call i64 @extent_of(ptr %stop)
   %are_few = icmp ule i64 %elements, MADE_HERE_MOST
-  %is_small = call i1 @are_small(i64 %elements)
+  %is_small = icmp sle i64 %elements, %most
   %can = and i1 %are_few, %is_small
   br i1 %can, label %make, label %no
 make:

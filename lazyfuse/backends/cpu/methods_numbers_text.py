@@ -13,8 +13,8 @@ NUMBERS = """
 declare i32 @llvm.smax.i32(i32, i32)
 
 ; a new array of NumPy's of a few numbers in a list or tuple, or in as many such of one length;
-; `asked`: its dtype, null for that of the numbers. Null for others
-define internal ptr @made_of_numbers(ptr %object, ptr %asked) {
+; `asked`: its dtype, null for that of the numbers. Null for others, and for more than `most`
+define internal ptr @made_of_numbers(ptr %object, ptr %asked, i64 %most) {
   %extents = alloca [2 x i64]
   %kind = call i32 @numbers_in(ptr %object, ptr %extents)
   %is_other = icmp eq i32 %kind, 0
@@ -36,7 +36,7 @@ room:
   %is_line = icmp slt i64 %columns, 0
   %width = select i1 %is_line, i64 1, i64 %columns
   %elements = mul i64 %rows, %width
-  %is_small = call i1 @are_small(i64 %elements)
+  %is_small = icmp sle i64 %elements, %most
   br i1 %is_small, label %make, label %no
 make:
   %axes = select i1 %is_line, i32 1, i32 2
