@@ -74,8 +74,27 @@ def written(np: Any, size: int) -> list[Any]:
     return [series, index, frame, wanted, pd.Series(host.array(x))]
 
 
+def assigned(np: Any, size: int) -> list[Any]:
+    """A mask with two axes raised AttributeError, floats without a fraction for a column of
+    integers TypeError, places for rows AssertionError."""
+    by_mask, by_label, by_place = (_frame(np, size) for _ in range(3))
+    by_mask[np.ones((size, 2)) * np.array([1, 0]) > 0] = 7
+    by_label.loc[:, "a"] = np.ones(size)
+    by_place.iloc[np.array([1, 2])] = np.array([[1, 2], [3, 4]])
+    return [by_mask, by_label, by_place]
+
+
+def narrowed(np: Any, size: int) -> list[Any]:
+    """It asked a LazyArray for `iloc`."""
+    pd = pytest.importorskip("pandas")
+    return [pd.Series(pd.to_numeric(np.arange(size) % 7 * 1.0, downcast="integer"))]
+
+
+PROGRAMS = [arithmetic, logic, grouped, labelled, empty, written, assigned, narrowed]
+
+
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("program", [arithmetic, logic, grouped, labelled, empty, written])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_arrays_of_pandas(program: Callable[[Any, int], list[Any]], size: int) -> None:
     """Types, dtypes, labels and values are those that NumPy's arrays give."""
     for given, wanted in zip(program(lf, size), program(host, size), strict=True):

@@ -1,5 +1,5 @@
-"""Functions of SciPy and matplotlib that refuse arrays of types other than NumPy's, or take them
-for something else."""
+"""Functions of SciPy, matplotlib and SymPy that refuse arrays of types other than NumPy's, or take
+them for something else."""
 
 from __future__ import annotations
 
@@ -92,3 +92,21 @@ def drawn(np: Any, matrix: Any) -> bytes:
 def test_plots_that_ask_for_numpys_type() -> None:
     """Colors of streamlines were taken for one color, corners of markers for a name."""
     assert drawn(lf, lf.array(SQUARE)) == drawn(host, SQUARE)
+
+
+def expressions(np: Any, size: int) -> list[Any]:
+    """Expressions and SymPy's numbers on the left, and numbers that are integers."""
+    sympy = pytest.importorskip("sympy")
+    x, half, numbers = sympy.Symbol("x"), sympy.Rational(1, 2), np.arange(size)
+    found = [x * numbers[:3], half + np.ones((2, 2)), half ** numbers[:3], x / (numbers[:2] + 1)]
+    found += [half < numbers[:3], half == np.ones(2) / 2, x == numbers[:3], x == np.array(3)]
+    found += [sympy.pi * np.array(3), x * np.sum(numbers), sympy.Integer(3) == np.array(3)]
+    return [*found, sympy.sympify(numbers[1:3]), sympy.Matrix(numbers[:4].reshape(2, 2))]
+
+
+@pytest.mark.parametrize("size", [6, 20_000])
+def test_expressions_of_sympy(size: int) -> None:
+    """It took arrays for numbers, which have `__float__`, and raised TypeError."""
+    for given, wanted in zip(expressions(lf, size), expressions(host, size), strict=True):
+        assert host.shape(given) == host.shape(wanted)
+        assert str(given) == str(wanted)

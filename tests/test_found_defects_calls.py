@@ -139,3 +139,25 @@ def test_no_output_and_one(size: int) -> None:
         return xp.add(x, 2.0, None, out=y)
 
     oracle.check(program, host.ones(size), host.zeros(size))
+
+
+def _objects(np: Any, size: int) -> host.ndarray:
+    objects = host.empty(2, object)
+    objects[0], objects[1] = np.ones((size, size)), np.full((size, size), 2.0)
+    return objects
+
+
+def _joined(np: Any, size: int) -> list[Any]:
+    objects = _objects(np, size)
+    joined = [np.vstack(objects), np.hstack(objects), np.stack(objects), np.dstack(objects)]
+    joined += [np.concatenate(objects, 1), np.column_stack(objects), host.vstack(objects)]
+    chosen = np.choose(host.array([0, 1]), objects)
+    selected = np.select([np.array(True), np.array(False)], objects)
+    return [*joined, np.linalg.multi_dot(objects), selected, *chosen]
+
+
+@pytest.mark.parametrize("size", [2, 300])
+def test_arrays_in_an_array_of_objects(size: int) -> None:
+    """NumPy asked the arrays in it for the function, and they asked NumPy: RecursionError."""
+    for given, wanted in zip(_joined(oracle.lf, size), _joined(host, size), strict=True):
+        assert host.array_equal(given, wanted)

@@ -212,3 +212,48 @@ def test_products_with_matrices_of_numpys_are_machine_code() -> None:
         assert (matrix @ vector).tolist() == [1.0] * 4
         called = python_calls(lambda: matrix @ vector)
     assert {*called} <= {"attribute"}  # by which NumPy finds `__array_ufunc__`
+
+
+class _Wrapper:
+    """As ASE's cells: an array, and methods that go to `np.asarray(self)`."""
+
+    def __init__(self, np: Any, size: int) -> None:
+        self.array = np.eye(size)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.array.copy() if copy else self.array
+
+
+def _wrapped(np: Any, size: int) -> list[Any]:
+    written = [_Wrapper(np, size) for _ in range(5)]
+    np.asarray(written[0])[0] = 5.0
+    np.asarray(written[1], "f8").__imul__(3.0)
+    np.array(written[2], copy=None)[1] = 2.0
+    np.squeeze(written[3])[0] = 4.0
+    np.asanyarray(written[4])[-1] = np.arange(size)
+    one, x = _Wrapper(np, size), np.zeros((size, size))
+    x[:] = one
+    like = np.zeros_like(one), np.full_like(one, one), np.ones_like(one)
+    copied = np.array(one)
+    copied[0] = 9.0
+    values = [each.array for each in written] + [one.array, x, *like, np.dot(np.ones(size), one)]
+    told = [np.shape(one), np.ndim(one), np.size(one), np.asarray(one) is one.array]
+    return [host.asarray(value).tolist() for value in values] + told
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+@pytest.mark.parametrize("size", [3, 150])
+def test_objects_around_an_array(eager_size: int, size: int) -> None:
+    """What `asarray` gave of them was a copy: their cells stayed zero. `shape`, `zeros_like` and
+    writes of large arrays raised ValueError."""
+    with lf.options(eager_size=eager_size):
+        assert _wrapped(lf, size) == _wrapped(host, size)
+
+
+def test_objects_around_a_small_array_stay_small() -> None:
+    """Functions of them were recorded, each time."""
+    with lf.options(eager_size=8192):
+        one = _Wrapper(lf, 3)
+        for _ in range(2):
+            product = lf.dot((1.0, 2.0, 3.0), one)
+        assert product._host is not None

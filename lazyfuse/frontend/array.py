@@ -155,6 +155,7 @@ class ArrayInterface(Handle):
     __array_interface__ = property(exchange.array_interface)
     __arrow_array__ = exchange.arrow_array
     __arrow_c_array__ = property(exchange.arrow_c_array)
+    _sympy_ = property(exchange.sympified)
     __dask_tokenize__ = exchange.dask_tokenize
     __reduce_ex__ = exchange.reduce_ex
     __class_getitem__: Any = classmethod(protocols.subscripted)

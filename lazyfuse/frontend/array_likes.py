@@ -7,11 +7,25 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.runtime.caller import call_as_user
 
 
 def is_refusal(error: ValueError) -> bool:
     """Whether NumPy has met such an object."""
     return "__array__ method not producing" in str(error)
+
+
+#: Classes of such objects that have been met: what others give is not asked for before NumPy does.
+MET: set[type] = set()
+
+
+def own(value: Any) -> Any:
+    """The array of ours that an object stands for; None for lists, and for all else."""
+    made = value.__array__() if hasattr(type(value), "__array__") else None
+    if not isinstance(made, Handle):
+        return None
+    MET.add(type(value))
+    return made
 
 
 def taken(value: Any, objects: dict[int, tuple[Any, np.ndarray]] | None = None) -> Any:
@@ -40,3 +54,25 @@ def array(value: Any, dtype: Any, options: dict[str, Any]) -> np.ndarray:
             if id(element) in objects:
                 made.flat[place] = objects[id(element)][0]
     return made
+
+
+def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
+    """`np.array(value, ...)`; objects whose `__array__` gives a LazyArray may be in it."""
+    found = own_or_host(value, dtype, **options)
+    is_ours = isinstance(found, Handle)
+    made: np.ndarray = array(value, dtype, options) if is_ours else found
+    return made
+
+
+def own_or_host(value: Any, dtype: Any, **options: Any) -> Any:
+    """As `host_array`; but the LazyArray itself that an object stands for: whoever writes into
+    what `asarray` gives writes into the object."""
+    try:
+        if dtype is not None and not isinstance(value, np.ndarray):
+            return call_as_user(np.array, value, dtype, **options)
+        return np.array(value, dtype, **options)
+    except ValueError as error:
+        if not is_refusal(error):
+            raise
+    ours = own(value)
+    return array(value, dtype, options) if ours is None else ours

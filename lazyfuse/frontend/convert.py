@@ -17,7 +17,7 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
-from lazyfuse.frontend import array_likes
+from lazyfuse.frontend.array_likes import MET, host_array, own_or_host
 from lazyfuse.frontend.handle import Handle, new, small_array, view
 from lazyfuse.frontend.references import is_alone
 from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
@@ -146,18 +146,6 @@ def plain(value: Any, dtype: Any = None) -> np.ndarray:
     return host_array(value, dtype, copy=None)
 
 
-def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
-    """`np.array(value, ...)`; objects whose `__array__` gives a LazyArray may be in it."""
-    try:
-        if dtype is not None and not isinstance(value, np.ndarray):
-            return call_as_user(np.array, value, dtype, **options)  # type: ignore[no-any-return]
-        return np.array(value, dtype, **options)
-    except ValueError as error:
-        if not array_likes.is_refusal(error):
-            raise
-    return array_likes.array(value, dtype, options)
-
-
 def is_subclass(value: Any) -> bool:
     """Whether a value is an array of a class derived from NumPy's; files in memory do not
     count."""
@@ -166,7 +154,7 @@ def is_subclass(value: Any) -> bool:
 
 def is_for_numpy(value: Any) -> bool:
     """Whether an argument is one that machine code does not look into, and NumPy knows best."""
-    return type(value) in (range, deque) or is_subclass(value)
+    return type(value) in (range, deque) or type(value) in MET or is_subclass(value)
 
 
 def _known(dtype: np.dtype) -> str:
@@ -383,11 +371,16 @@ def to_array(
     owned: bool = False,
 ) -> Any:
     """A new LazyArray from host data; `borrow` and `owned` as in `source`. Arrays on a GPU stay
-    there. Raises ForeignError for dtypes that only NumPy handles."""
+    there, and an object that stands for a LazyArray gives that. Raises ForeignError for dtypes
+    that only NumPy handles."""
     home = gpu_home(value)
     if home is not None:
         return adopted(value, home, borrow=borrow)
-    array = plain(value, dtype)
+    array = plain(value, dtype) if is_subclass(value) else own_or_host(value, dtype, copy=None)
+    if isinstance(array, Handle):
+        if dtype is None:
+            return array
+        array = plain(value, dtype)
     if code(array.dtype) not in DTYPES or array.dtype.kind in "OSUVMm" or not array.dtype.isnative:
         raise ForeignError(str(array.dtype))
     target = device or session.default_device()

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import array_likes, fallback, methods
+from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import (
     ForeignError,
     adopted,
     gpu_home,
-    host_array,
     is_subclass,
     scalar,
     source,
@@ -52,10 +52,12 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     host = fallback.lower(object)
     is_plain = copy is not False and type(host) is np.ndarray
     # what only has to be copied is copied once, into memory for kernels
-    values = host_array(
+    values = own_or_host(
         host, dtype, copy=None if is_plain else copy is not False, order=order, ndmin=ndmin,
         **options,
     )  # fmt: skip
+    if isinstance(values, Handle):
+        return _from_lazy(values, dtype, copy, order, ndmin, device)
     made = values is not host and values.base is None if is_plain else copy is not False
     owned = made and is_alone(values)
     try:
@@ -109,7 +111,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
             copy: bool | None = None, like: Any = None) -> Any:  # fmt: skip
     """An array of the values of `a`.
 
-    Aliasing: `a` itself when it is a LazyArray of this dtype. Memory of a NumPy array is shared
+    Aliasing: `a` itself when it is a LazyArray of this dtype, and what its `__array__` gives when
+    that is one. Memory of a NumPy array is shared
     only when nobody can write to it (bytes, a file mapped for reading), or when `copy` is False:
     the memory is borrowed then, and the caller promises not to write to it. Writing to the
     LazyArray never writes to memory from outside. Another library's array on a GPU (with DLPack or
@@ -123,7 +126,9 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
         return _from_gpu(a, home, dtype, copy, order, 0, device)
     if isinstance(a, Handle):
         return _from_lazy(a, dtype, copy, order, 0, device)
-    values = host_array(fallback.lower(a), dtype, copy=copy, order=order)
+    values = own_or_host(fallback.lower(a), dtype, copy=copy, order=order)
+    if isinstance(values, Handle):
+        return _from_lazy(values, dtype, copy, order, 0, device)
     try:
         is_copied = isinstance(a, np.ndarray) or type(a) in (list, tuple, int, float)
         fresh = is_copied and values is not a and values.base is None and values.flags.owndata
@@ -260,7 +265,7 @@ def _like(
     prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device: str | None
 ) -> Any:
     if not isinstance(prototype, Handle):
-        prototype = np.asarray(prototype)
+        prototype = own_or_host(prototype, None, copy=None)
     kind = _code_of(prototype.dtype if dtype is None else dtype)
     own = Layout(
         prototype.shape, tuple(stride // prototype.itemsize for stride in prototype.strides), 0
@@ -305,6 +310,7 @@ def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
               shape: Any = None, *, device: str | None = None) -> Any:  # fmt: skip
+    fill_value = array_likes.taken(fill_value)
     if np.ndim(fill_value):
         result = _like(a, 0, dtype, order, shape, device)
         result[...] = fill_value

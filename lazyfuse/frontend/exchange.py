@@ -1,4 +1,5 @@
-"""Memory for other libraries: buffers, DLPack, CUDA and Arrow interfaces, pickle; names for Dask.
+"""Memory for other libraries: buffers, DLPack, CUDA and Arrow interfaces, pickle; names for Dask;
+numbers for SymPy.
 
 Whoever gets memory of the engine gets it read-only and finished: the engine does not write to it
 any more. (That of small arrays is theirs, and both write.) Asking what an array could give never
@@ -37,6 +38,7 @@ _ASKING = frozenset(
     (
         ("is_bool_indexer", "pandas.core.common"),
         ("__setitem__", "pandas.core.frame"),
+        ("_setitem_frame", "pandas.core.frame"),
         ("_align_for_op", "pandas.core.frame"),
         ("set_index", "pandas.core.frame"),
         ("logical_op", "pandas.core.ops.array_ops"),
@@ -48,6 +50,9 @@ _ASKING = frozenset(
         ("__init__", "pandas.core.groupby.grouper"),
         ("_ensure_arraylike", "pandas.core.algorithms"),
         ("factorize", "pandas.core.algorithms"),
+        ("np_can_hold_element", "pandas.core.dtypes.cast"),
+        ("maybe_downcast_numeric", "pandas.core.dtypes.cast"),
+        ("length_of_indexer", "pandas.core.indexers.utils"),
         ("is_array_like_deprecate_non_pandas", "pandas.core.dtypes.common"),
         ("aslinearoperator", "scipy.sparse.linalg._interface"),
         ("interp_decomp", "scipy.linalg.interpolative"),
@@ -276,6 +281,32 @@ def arrow_c_array(self: Any) -> Callable[..., Any]:
         return arrow_array(self).__arrow_c_array__(requested_schema)
 
     return export
+
+
+# ---- SymPy
+
+
+def sympified(self: Any) -> Callable[[], Any]:
+    """`_sympy_`, for SymPy's `sympify`, which knows NumPy's arrays by their module and takes all
+    else that has `__float__` for a number: what it makes of NumPy's, called in the same way. So
+    it refuses an array beside an expression, and the array's operators run. Raises:
+    AttributeError for whoever else asks: `==`, which leaves NumPy's arrays alone.
+    """
+    asking = _getframe(1)
+    if (asking.f_code.co_name, asking.f_globals.get("__name__")) != _SYMPIFY:
+        raise AttributeError("_sympy_")
+    given = asking.f_locals
+    options = {name: given[name] for name in _SYMPIFY_OPTIONS if name in given}
+
+    def convert() -> Any:
+        values = to_array(self)
+        return asking.f_globals["sympify"](values[()] if self._is_scalar else values, **options)
+
+    return convert
+
+
+_SYMPIFY = "sympify", "sympy.core.sympify"
+_SYMPIFY_OPTIONS = ("locals", "convert_xor", "strict", "rational", "evaluate")
 
 
 # ---- pickle and Dask

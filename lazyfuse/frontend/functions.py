@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking, pieces
+from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
@@ -140,20 +141,25 @@ def _as_element(value: Any, array: Any, casting: str) -> Any:
     return cell[()]
 
 
+def _seen(value: Any) -> Any:
+    """A value whose shape is asked for; of an object with `__array__` that array."""
+    return own_or_host(value, None, copy=None) if hasattr(type(value), "__array__") else value
+
+
 def shape(a: Any) -> tuple[int, ...]:
     """The shape of anything array-like; computes nothing."""
-    return a.shape if hasattr(a, "shape") else np.shape(a)
+    return a.shape if hasattr(a, "shape") else np.shape(_seen(a))
 
 
 def ndim(a: Any) -> int:
-    return a.ndim if hasattr(a, "ndim") else np.ndim(a)
+    return a.ndim if hasattr(a, "ndim") else np.ndim(_seen(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, along one axis or several. Raises: AxisError."""
     if axis is not None:
         return int(np.size(np.broadcast_to(False, shape(a)), axis))
-    return a.size if hasattr(a, "size") else np.size(a)
+    return a.size if hasattr(a, "size") else np.size(_seen(a))
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:

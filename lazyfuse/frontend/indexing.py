@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import export, pieces, windows
+from lazyfuse.frontend.array_likes import host_array
 from lazyfuse.frontend.convert import (
     ForeignError,
     assigned_scalar,
     check_home,
     device_beside,
-    host_array,
     is_subclass,
     operand,
     warn_of_cast,
 )
 from lazyfuse.frontend.duplicates import last_values
-from lazyfuse.frontend.fallback import lower
+from lazyfuse.frontend.fallback import called, lower
 from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
@@ -178,7 +178,7 @@ def _write(array: Any, key: Any, value: Any, layout: Layout | None = None) -> No
     def put(values: np.ndarray) -> None:
         where, given = values_in(key), values_in(value)
         if not is_placed(values, where, given) and not is_copied(values, where, given):
-            call_as_user(values.__setitem__, where, given)
+            called(values.__setitem__, [where, given], {})
 
     mutate(array, put, layout)
 

@@ -127,6 +127,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         number = asarray(a)
         given = [asarray(choice, number.device) for choice in choices]
         arrays = all(isinstance(choice, Handle | np.ndarray) for choice in choices)
+        arrays = arrays and getattr(choices, "dtype", None) != "O"  # of which objects are chosen
         plain = out is None and mode in _MODES and np.can_cast(number.dtype, np.intp)
         if not plain or not arrays or not 0 < len(given) <= 32:
             raise ForeignError("choose")

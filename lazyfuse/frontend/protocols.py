@@ -112,7 +112,8 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         return func(*fallback.lower(args, around))
     if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
         return fallback.run(func, *args, **kwargs)
-    args, kwargs = tuple(map(_seen, args)), {key: _seen(value) for key, value in kwargs.items()}
+    seen = _without_ours if func in _OF_SEQUENCES else _seen
+    args, kwargs = tuple(map(seen, args)), {key: seen(value) for key, value in kwargs.items()}
     own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
     if own is not None:
         given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
@@ -129,6 +130,23 @@ def _seen(value: Any) -> Any:
     if type(value) not in (list, tuple):
         return value
     return fallback.lower(value) if are_numbers(value) else type(value)(map(_seen, value))
+
+
+#: Functions that NumPy calls by what stands in an argument: in a sequence, or an array of objects.
+_OF_SEQUENCES = frozenset(
+    (
+        *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack),
+        *(np.select, np.choose, np.linalg.multi_dot),
+    )
+)
+
+
+def _without_ours(value: Any) -> Any:
+    """As `_seen`, of an argument that may be an array of objects with arrays of ours among them:
+    whoever is called with it would look there again, and ask us without end."""
+    if type(value) is not np.ndarray or not value.dtype.hasobject or not value.ndim:
+        return _seen(value)
+    return np.frompyfunc(fallback.lower, 1, 1)(value) if value.dtype == object else value
 
 
 #: What SciPy makes NumPy's arrays by for its C code: of the gradients that a program gives it.

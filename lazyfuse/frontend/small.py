@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
+from lazyfuse.frontend.array_likes import MET
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
@@ -163,7 +164,7 @@ class Lowering:
         if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
             return value
-        return _plain(value)
+        return self.lower(value.__array__()) if kind in MET else _plain(value)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
         """A range (of any length: `len` may fail), a dict or a deque for NumPy. Raises: Large."""
@@ -194,12 +195,9 @@ def _plain(value: Any) -> Any:
         return np.ndarray
     if isinstance(value, type | np.dtype | np.generic) or callable(value):
         return value
-    if any(value is word for word in _WORDS):
+    if any(value is word for word in (Ellipsis, np.newaxis, np._NoValue)):
         return value
     raise Large
-
-
-_WORDS = (Ellipsis, np.newaxis, np._NoValue)
 
 
 class Lowered(NamedTuple):
