@@ -62,6 +62,25 @@ _ASKING = frozenset(
         ("_check_binop_other", "scipy.signal._ltisys"),
         ("__truediv__", "scipy.signal._ltisys"),
         ("multiscale_graphcorr", "scipy.stats._mgc"),
+        ("label", "scipy.ndimage._measurements"),
+        ("watershed_ift", "scipy.ndimage._measurements"),
+        ("_binary_erosion", "scipy.ndimage._morphology"),
+        ("binary_hit_or_miss", "scipy.ndimage._morphology"),
+        ("binary_fill_holes", "scipy.ndimage._morphology"),
+        ("morphological_gradient", "scipy.ndimage._morphology"),
+        ("morphological_laplace", "scipy.ndimage._morphology"),
+        ("distance_transform_cdt", "scipy.ndimage._morphology"),
+        ("distance_transform_edt", "scipy.ndimage._morphology"),
+        ("view_as_windows", "skimage.util.shape"),
+        ("learn_gmm", "skimage.feature._fisher_vector"),
+        ("fisher_vector", "skimage.feature._fisher_vector"),
+        ("warp", "skimage.transform._warps"),
+        ("_validate_inputs", "skimage.segmentation._watershed"),
+        ("_marching_cubes_lewiner", "skimage.measure._marching_cubes_lewiner"),
+        ("_histogram", "skimage.exposure.exposure"),
+        ("is_satisfied_by", "sklearn.utils._param_validation"),
+        ("take", "pandas.core.algorithms"),
+        ("take_nd", "pandas.core.array_algos.take"),
         ("streamplot", "matplotlib.streamplot"),
         ("_set_marker", "matplotlib.markers"),
         ("polyval", "numpy.polynomial.polynomial"),
@@ -127,11 +146,14 @@ def array_interface(self: Any) -> dict[str, Any]:
     asking = _getframe(1)
     code = asking.f_code
     if _INTERFACE not in code.co_names or code.co_code[asking.f_lasti] != _LOAD_ATTR:
-        raise AttributeError  # without words, for NumPy asks often
+        if (code.co_name, asking.f_globals.get("__name__")) != _FOOTPRINTS:
+            raise AttributeError  # without words, for NumPy asks often
     values = _in_place(self)
     return {**values.__array_interface__, "strides": values.strides}
 
 
+#: What takes all that has no interface for a list (scikit-image's).
+_FOOTPRINTS = "_footprint_is_sequence", "skimage.morphology.footprints"
 _INTERFACE = "__array_interface__"
 _LOAD_ATTR = opmap["LOAD_ATTR"]
 

@@ -6,6 +6,7 @@ What hands out memory is in `exchange.py`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from types import GenericAlias
 from typing import Any, SupportsIndex
@@ -108,8 +109,9 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         raise TypeError("kwargs must be a dict.")
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return others.of_function(func, types, args, kwargs)
-    if func in _CONVERTING and sys._getframe(1).f_globals.get("__name__", "")[:6] == "scipy.":
-        return func(*fallback.lower(args, around))
+    who = _CONVERTING.get(func)
+    if who and sys._getframe(1).f_globals.get("__name__", "").startswith(who):
+        return func(*fallback.lower(args, around), **fallback.lower(kwargs, around))
     if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
         return fallback.run(func, *args, **kwargs)
     seen = _without_ours if func in _OF_SEQUENCES else _seen
@@ -149,8 +151,15 @@ def _without_ours(value: Any) -> Any:
     return np.frompyfunc(fallback.lower, 1, 1)(value) if value.dtype == object else value
 
 
-#: What SciPy makes NumPy's arrays by for its C code: of the gradients that a program gives it.
-_CONVERTING = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
+#: What others make NumPy's arrays by for their C code, and who does: SciPy of the gradients that a
+#: program gives it, SciPy and scikit-image the pictures that they write.
+_CONVERTING: Mapping[Any, tuple[str, ...]] = {
+    **dict.fromkeys((np.atleast_1d, np.atleast_2d, np.atleast_3d), ("scipy.",)),
+    **dict.fromkeys(
+        (np.empty_like, np.zeros_like, np.ones_like, np.full_like),
+        ("scipy.ndimage.", "skimage."),
+    ),
+}
 
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:

@@ -1,0 +1,109 @@
+"""Functions of SciPy and scikit-image that write into a picture, or ask for NumPy's type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+pytestmark = pytest.mark.engine
+
+lf = oracle.lf
+PICTURE = host.random.default_rng(0).random((12, 12))
+
+#: Calls that write into `out`, and its dtype.
+WRITING: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
+    "erosion": (lambda nd, x, out: nd.binary_erosion(x > 0.4, output=out), "?"),
+    "dilation": (lambda nd, x, out: nd.binary_dilation(x > 0.4, output=out), "?"),
+    "hit or miss": (lambda nd, x, out: nd.binary_hit_or_miss(x > 0.4, output=out), "?"),
+    "holes": (lambda nd, x, out: nd.binary_fill_holes(x > 0.4, output=out), "?"),
+    "gradient": (lambda nd, x, out: nd.morphological_gradient(x, 3, output=out), "f8"),
+    "laplace": (lambda nd, x, out: nd.morphological_laplace(x, 3, output=out), "f8"),
+    "distances": (lambda nd, x, out: nd.distance_transform_edt(x > 0.4, distances=out), "f8"),
+    "chessboard": (lambda nd, x, out: nd.distance_transform_cdt(x > 0.4, distances=out), "i4"),
+    "watershed": (
+        lambda nd, x, out: nd.watershed_ift(
+            (x * 100).astype("u1"), (x > 0.9).astype("i4"), output=out
+        ),
+        "i4",
+    ),
+    "a filter": (lambda nd, x, out: nd.gaussian_filter(x, 1, output=out), "f8"),
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_outputs_of_scipy(name: str) -> None:
+    """It asked whether they are arrays, made new ones, and what it computed was lost. Large ones
+    are not to be written by others, which is an error."""
+    nd = pytest.importorskip("scipy.ndimage")
+    call, dtype = WRITING[name]
+    for before in (0, 1):  # one of which is not what is written
+        expected = host.full((12, 12), before, dtype)
+        call(nd, PICTURE, expected)
+        with lf.options(eager_size=1000):
+            found = lf.full((12, 12), before, dtype)
+            call(nd, lf.array(PICTURE), found)
+            assert host.array_equal(host.asarray(found), expected)
+        with lf.options(eager_size=0):
+            large = lf.full((12, 12), before, dtype)
+            try:
+                call(nd, lf.array(PICTURE), large)
+            except (ValueError, RuntimeError) as error:
+                assert "read-only" in str(error)
+            else:
+                assert host.array_equal(host.asarray(large), expected)
+
+
+def test_labels_are_not_lost() -> None:
+    """SciPy's code for them takes NumPy's type alone, and says so."""
+    nd = pytest.importorskip("scipy.ndimage")
+    found = lf.zeros((12, 12), dtype="i4")
+    with pytest.raises(TypeError, match="incorrect type"):
+        nd.label(lf.array(PICTURE) > 0.4, output=found)
+
+
+#: Functions of scikit-image on a picture.
+PICTURES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "windows": lambda ski, np, x: ski.util.view_as_windows(x, (2, 3)),
+    "blocks": lambda ski, np, x: ski.util.view_as_blocks(x, (3, 4)),
+    "erosion": lambda ski, np, x: ski.morphology.erosion(x, np.ones((3, 3))),
+    "opening": lambda ski, np, x: ski.morphology.opening(x, np.ones((3, 3), "u1")),
+    "mirror": lambda ski, np, x: ski.morphology.mirror_footprint(np.array([[0, 1], [1, 1]])),
+    "small objects": lambda ski, np, x: ski.morphology.remove_small_objects(x > 0.5, max_size=3),
+    "histogram": lambda ski, np, x: ski.exposure.histogram(x, 5)[0],
+    "equalized": lambda ski, np, x: ski.exposure.equalize_hist(x),
+    "rotated": lambda ski, np, x: ski.transform.rotate(x, 30),
+    "coordinates": lambda ski, np, x: ski.transform.warp(
+        x, np.array(host.indices((12, 12)) * 0.9)
+    ),
+    "surface": lambda ski, np, x: ski.measure.marching_cubes(np.stack([x, x * 0.5, x]), 0.4)[0],
+}
+
+
+@pytest.mark.parametrize("size", [12, 120])
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures(name: str, size: int) -> None:
+    """They refused LazyArrays, or lost what their code wrote into arrays like them."""
+    ski = pytest.importorskip("skimage")
+    pytest.importorskip("skimage.measure")
+    if size == 120 and name == "rotated":
+        pytest.skip("its code wants memory that it may write, which that of large arrays is not")
+    picture = host.tile(PICTURE, (size // 12, size // 12))
+    with lf.options(eager_size=1000):  # matrices of transforms are small
+        given = PICTURES[name](ski, lf, lf.array(picture))
+    wanted = PICTURES[name](ski, host, picture)
+    host.testing.assert_allclose(host.asarray(given), host.asarray(wanted), 1e-12)
+
+
+def test_classes_of_sklearn_and_places_of_pandas() -> None:
+    """Arguments that have to be instances of NumPy's type."""
+    weights = pytest.importorskip("sklearn.utils.class_weight").compute_class_weight
+    pandas = pytest.importorskip("pandas")
+    found = weights("balanced", classes=lf.array([0, 1]), y=lf.array([0, 0, 1]))
+    assert host.asarray(found).tolist() == [0.75, 1.5]
+    taken = pandas.api.extensions.take(lf.array([10, 20]), [0, -1], allow_fill=True, fill_value=-1)
+    assert host.asarray(taken).tolist() == [10, -1]
