@@ -4,7 +4,8 @@ they are."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as host
 import pytest
@@ -25,6 +26,21 @@ pytestmark = pytest.mark.usefixtures("operators")
 def sizes() -> Iterator[None]:
     with lf.options(eager_size=1000):
         yield
+
+
+class Place(IntEnum):
+    FIRST = 0
+    SECOND = 1
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+class Index:
+    def __index__(self) -> int:
+        return 1
 
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
@@ -118,6 +134,24 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "full_like": lambda np, x: np.full_like(x, 3),
     "lexsort": lambda np, x: np.lexsort((x[1], x[0])),
 }
+#: Views by arguments that machine code does not know: Python does, and the engine is not asked.
+OTHERS: dict[str, Callable[[Any, Any], Any]] = {
+    "an item by an enum": lambda np, x: x[Place.SECOND],
+    "an item by an index": lambda np, x: x[Index()],
+    "items by a key of enums": lambda np, x: x[:, Place.FIRST],
+    "items by a named tuple": lambda np, x: x[Pair(slice(1, 2), slice(2))],
+    "reshape by an enum": lambda np, x: x.reshape(Place.SECOND, -1),
+    "reshape by a named tuple": lambda np, x: x.reshape(Pair(3, 2)),
+    "reshape by a range": lambda np, x: np.reshape(x, range(6, 7)),
+    "swapaxes by enums": lambda np, x: x.swapaxes(Place.FIRST, Place.SECOND),
+    "squeeze by an enum": lambda np, x: np.squeeze(x[:1], Place.FIRST),
+    "transpose by a range": lambda np, x: np.transpose(x, range(1, -1, -1)),
+    "transpose by a named tuple": lambda np, x: np.transpose(x, Pair(1, 0)),
+    "expand_dims by an enum": lambda np, x: np.expand_dims(x, Place.FIRST),
+    "expand_dims by a named tuple": lambda np, x: np.expand_dims(x, Pair(0, 1)),
+    "rot90 of a range": lambda np, x: np.rot90(x, 1, range(2)),
+    "concatenate a named tuple": lambda np, x: np.concatenate(Pair(x, x)),  # type: ignore[arg-type]
+}
 GIVEN: dict[str, Callable[[Any], Any]] = {
     "floats": lambda np: np.arange(6.0).reshape(2, 3),
     "ints": lambda np: np.arange(6).reshape(2, 3),
@@ -129,13 +163,13 @@ GIVEN: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("call", [*CALLS, *FUNCTIONS])
+@pytest.mark.parametrize("call", [*CALLS, *FUNCTIONS, *OTHERS])
 def test_calls(call: str, given: str) -> None:
     """Results, what they share with the array, and what a write through them does."""
 
     def program(np: Any) -> Any:
         x = GIVEN[given](np)
-        found = (CALLS | FUNCTIONS)[call](np, x)
+        found = (CALLS | FUNCTIONS | OTHERS)[call](np, x)
         if not isinstance(found, np.ndarray) or found.dtype.fields or found.dtype.hasobject:
             return found, x
         facts = found is x, np.shares_memory(found, x), found.flags.writeable, found.strides

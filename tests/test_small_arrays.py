@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import namedtuple
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import numpy as host
@@ -24,6 +26,8 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no limit", allow_module_level=True)
 
 Program = Callable[..., Any]
+Pair = namedtuple("Pair", "first second")
+Place = IntEnum("Place", {"FIRST": 0, "SECOND": 1})
 PROGRAMS = [*VIEWS, *WRITES]
 LIMITS = (3, 7, 100_000)
 
@@ -43,6 +47,22 @@ def test_fault(name: str, limit: int) -> None:
     program, array = FAULTS[name]
     with oracle.options(eager_size=limit):
         oracle.check(program, array)
+
+
+def by_other_integers(np: Any, x: Any) -> Any:
+    """Views by integers and tuples of classes of the user's."""
+    x = x.copy()
+    views = x[Place.SECOND], x[:, Place.FIRST], np.expand_dims(x, Place.FIRST)
+    shaped = x.reshape(Place.SECOND, -1), x.reshape(Pair(2, 3)), np.transpose(x, Pair(1, 0))
+    for number, each in enumerate((*views, *shaped)):
+        each[...] = each + number
+    return x, views, shaped
+
+
+def test_other_integers() -> None:
+    for size in (0, 1000):
+        with oracle.options(eager_size=size):
+            oracle.check(by_other_integers, host.arange(6.0).reshape(2, 3))
 
 
 def mixed(np: Any, x: Any, y: Any) -> Any:

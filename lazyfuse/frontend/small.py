@@ -143,7 +143,7 @@ class Lowering:
 
     def lower(self, value: Any) -> Any:
         """An argument for NumPy. Raises: Large."""
-        kind = type(value)
+        kind = tuple if isinstance(value, tuple) else type(value)  # a named one is one to NumPy
         if kind in SCALARS or value is None or kind is str or kind is slice:
             return value
         if isinstance(value, Handle):
@@ -189,13 +189,14 @@ def _are_same(items: Iterable[Any], others: Iterable[Any]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What is no array: dtypes, functions, Ellipsis... Raises: Large for what could be one of
-    another library's, whose memory is not ours."""
+    """What is no array: dtypes, functions, Ellipsis, integers of classes of the user's... Raises:
+    Large for what could be one of another library's, whose memory is not ours."""
     if isinstance(value, type) and issubclass(value, Handle):
         return np.ndarray
-    if isinstance(value, type | np.dtype | np.generic) or callable(value):
-        return value
-    if any(value is word for word in (Ellipsis, np.newaxis, np._NoValue)):
+    is_known = isinstance(value, type | np.dtype | np.generic) or callable(value)
+    is_integer = hasattr(value, "__index__") and not hasattr(value, "ndim")
+    words = Ellipsis, np.newaxis, np._NoValue
+    if is_known or is_integer or any(value is word for word in words):
         return value
     raise Large
 

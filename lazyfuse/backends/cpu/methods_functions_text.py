@@ -339,8 +339,7 @@ general:
 give_recorded:
   ret ptr %recorded
 engines:
-  %engine = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
-  %result = call ptr @general(ptr %engine, ptr null, ptr %args, i64 %count, ptr %names)
+  %result = call ptr @in_python(ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
 }}
 """

@@ -179,7 +179,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     words = {name.upper(): place for name, place in attributes.items()}
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
-              "T_PRODUCT": _method("product"), "T_INT_LONG": INT64,
+              "T_PRODUCT": _method("product"), "T_FUNCTION": _method("function"),
+              "T_INT_LONG": INT64,
               "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
               "T_CLASS_ATTRIBUTE": _method("class_attribute"),
               "T_LEN": _method("len"), "T_ITER": _method("iter"),

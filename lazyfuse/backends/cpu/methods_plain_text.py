@@ -18,6 +18,8 @@ define internal ptr @plain_call(ptr %function, ptr %first, ptr %args, i64 %count
                                 i64 %sized_rule) {
   %objects = alloca [PLAIN_MOST x ptr]
   %given = alloca [PLAIN_MOST x ptr]
+  %itself = alloca ptr
+  store ptr %first, ptr %itself
   %words = call i64 @count_of(ptr %names)
   %in_all = add i64 %count, %words
   %is_method = icmp ne ptr %first, null
@@ -50,22 +52,14 @@ next:
 look:
   %from = sub i64 %i, %before
   %is_first = icmp slt i64 %from, 0
-  br i1 %is_first, label %itself, label %argument
-itself:
-  br label %taken
-argument:
-  %given_argument = get ptr %args[%from]
-  br label %taken
-taken:
-  %object = phi ptr [ %first, %itself ], [ %given_argument, %argument ]
+  %argument = getelementptr ptr, ptr %args, i64 %from
+  %at = select i1 %is_first, ptr %itself, ptr %argument
+  %object = load ptr, ptr %at
   put ptr %object, %objects[%i]
   %after = add i64 %i, 1
-  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %plain
-ours:
-  %host = call ptr @part(ptr %object, i64 T_HOST)
-  %is_away = icmp eq ptr %host, null
-  br i1 %is_away, label %undo, label %keep_host
+  %host = call ptr @host_at_hand(ptr %object)
+  %is_other = icmp eq ptr %host, null
+  br i1 %is_other, label %plain, label %keep_host
 keep_host:
   call void @Py_IncRef(ptr %host)
   put ptr %host, %given[%i]
@@ -135,22 +129,14 @@ look:
   %begins_otherwise = icmp eq ptr %begins, null
   br i1 %begins_otherwise, label %no, label %new
 new:
-  br i1 %is_tuple, label %new_tuple, label %new_list
-new_tuple:
-  %made_tuple = call ptr @PyTuple_New(i64 %count)
-  br label %made
-new_list:
-  %made_list = call ptr @PyList_New(i64 %count)
-  br label %made
-made:
-  %made_object = phi ptr [ %made_tuple, %new_tuple ], [ %made_list, %new_list ]
+  %made_object = call ptr @new_sequence(i1 %is_tuple, i64 %count)
   %failed = icmp eq ptr %made_object, null
   br i1 %failed, label %clear, label %next
 clear:
   call void @PyErr_Clear()
   br label %no
 next:
-  %i = phi i64 [ 0, %made ], [ %after, %put_tuple ], [ %after, %put_list ]
+  %i = phi i64 [ 0, %new ], [ %after, %put ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %take
 take:
@@ -164,12 +150,7 @@ item:
   br i1 %is_other, label %drop, label %put
 put:
   call void @Py_IncRef(ptr %host)
-  br i1 %is_tuple, label %put_tuple, label %put_list
-put_tuple:
-  %tuple_status = call i32 @PyTuple_SetItem(ptr %made_object, i64 %i, ptr %host)
-  br label %next
-put_list:
-  %list_status = call i32 @PyList_SetItem(ptr %made_object, i64 %i, ptr %host)
+  call void @put_item(ptr %made_object, i1 %is_tuple, i64 %i, ptr %host)
   br label %next
 drop:
   call void @Py_DecRef(ptr %made_object)

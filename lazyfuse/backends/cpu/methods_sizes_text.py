@@ -152,6 +152,31 @@ no:
   ret i1 false
 }
 
+; a function of the namespace in Python. The engine would have copies of small arrays, and views of
+; these are none of theirs: beside arguments that only Python knows, NumPy has them there
+define internal ptr @in_python(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %words = call i64 @count_of(ptr %names)
+  %total = add i64 %count, %words
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %total
+  br i1 %is_over, label %engine, label %look
+look:
+  %object = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %is_small = call i1 @is_small(ptr %object)
+  br i1 %is_small, label %function, label %next
+function:
+  %call = call ptr @object(i64 T_FUNCTION)
+  %found = call ptr @general(ptr %call, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %found
+engine:
+  %own = call ptr @part(ptr %self, i64 T_FUNCTION_ENGINE)
+  %result = call ptr @general(ptr %own, ptr null, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
 ; how many elements a small array has, where that is more than so many; -1 for an exception, which
 ; may have been there before
 define internal i64 @larger_small(ptr %object, i64 %least) {

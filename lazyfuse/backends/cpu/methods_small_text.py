@@ -297,19 +297,11 @@ same:
   call void @Py_IncRef(ptr %object)
   ret ptr %object
 new:
-  br i1 %is_tuple, label %new_tuple, label %new_list
-new_tuple:
-  %made_tuple = call ptr @PyTuple_New(i64 %count)
-  br label %made
-new_list:
-  %made_list = call ptr @PyList_New(i64 %count)
-  br label %made
-made:
-  %made_object = phi ptr [ %made_tuple, %new_tuple ], [ %made_list, %new_list ]
+  %made_object = call ptr @new_sequence(i1 %is_tuple, i64 %count)
   %failed = icmp eq ptr %made_object, null
   br i1 %failed, label %no, label %next
 next:
-  %j = phi i64 [ 0, %made ], [ %j_after, %set ]
+  %j = phi i64 [ 0, %new ], [ %j_after, %put ]
   %is_done = icmp sge i64 %j, %count
   br i1 %is_done, label %give, label %lower
 lower:
@@ -327,14 +319,7 @@ drop:
   call void @Py_DecRef(ptr %made_object)
   br label %no
 put:
-  br i1 %is_tuple, label %put_tuple, label %put_list
-put_tuple:
-  %tuple_status = call i32 @PyTuple_SetItem(ptr %made_object, i64 %j, ptr %low)
-  br label %set
-put_list:
-  %list_status = call i32 @PyList_SetItem(ptr %made_object, i64 %j, ptr %low)
-  br label %set
-set:
+  call void @put_item(ptr %made_object, i1 %is_tuple, i64 %j, ptr %low)
   br label %next
 give:
   ret ptr %made_object
@@ -347,6 +332,28 @@ define internal i1 @has_item(ptr %object, i1 %is_tuple, i64 %place) {
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %is_there = icmp slt i64 %place, %count
   ret i1 %is_there
+}
+
+; a tuple or a list that has room for so many items; null for an exception
+define internal ptr @new_sequence(i1 %is_tuple, i64 %count) {
+  br i1 %is_tuple, label %tuple, label %list
+tuple:
+  %made_tuple = call ptr @PyTuple_New(i64 %count)
+  ret ptr %made_tuple
+list:
+  %made_list = call ptr @PyList_New(i64 %count)
+  ret ptr %made_list
+}
+
+; put an item in its place. Takes the reference
+define internal void @put_item(ptr %sequence, i1 %is_tuple, i64 %place, ptr %item) {
+  br i1 %is_tuple, label %tuple, label %list
+tuple:
+  %of_tuple = call i32 @PyTuple_SetItem(ptr %sequence, i64 %place, ptr %item)
+  ret void
+list:
+  %of_list = call i32 @PyList_SetItem(ptr %sequence, i64 %place, ptr %item)
+  ret void
 }
 
 define internal i64 @length_of(ptr %object, i1 %is_tuple) {
