@@ -129,7 +129,7 @@ def ctypes(self: Any) -> Any:
 def class_of(self: Any) -> type:
     """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
     other types are lists of labels there) or an operand a matrix, and where pandas, SciPy and
-    matplotlib refuse other types."""
+    others refuse other types, or make arrays in the place of an output."""
     frame = _getframe(1)
     asks = frame.f_code.co_name, frame.f_globals.get("__name__")
     return np.ndarray if asks in _ASKING else type(self)

@@ -193,10 +193,10 @@ def _plain(value: Any) -> Any:
     Large for what could be one of another library's, whose memory is not ours."""
     if isinstance(value, type) and issubclass(value, Handle):
         return np.ndarray
-    is_known = isinstance(value, type | np.dtype | np.generic) or callable(value)
+    if isinstance(value, type | np.dtype | np.generic) or callable(value):
+        return value
     is_integer = hasattr(value, "__index__") and not hasattr(value, "ndim")
-    words = Ellipsis, np.newaxis, np._NoValue
-    if is_known or is_integer or any(value is word for word in words):
+    if is_integer or any(value is word for word in (Ellipsis, np.newaxis, np._NoValue)):
         return value
     raise Large
 

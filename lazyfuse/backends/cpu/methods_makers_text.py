@@ -202,23 +202,19 @@ define internal ptr @dtype_asked(ptr %object) {
   ret ptr %found
 }
 
-; a new array of NumPy's of a shape of one or two axes, of zeros or ones; null for others,
-; and for more elements than `most`
+; a new array of NumPy's of a shape, of zeros or ones; null for what is none, and for more elements
+; than `most`
 define internal ptr @made_of_shape(ptr %shape, ptr %dtype, i64 %value, i64 %most) {
-  %extents = alloca [2 x i64]
-  %axes = call i32 @extents_of(ptr %shape, ptr %extents)
-  %is_other = icmp eq i32 %axes, 0
-  br i1 %is_other, label %no, label %measure
-measure:
-  %rows = get i64 %extents[0]
-  %columns = get i64 %extents[1]
-  %elements = mul i64 %rows, %columns
+  %extents = alloca [MOST_AXES x i64]
+  %axes = call i64 @extents_of(ptr %shape, ptr %extents)
+  %elements = call i64 @elements_of_extents(ptr %extents, i64 %axes)
   %are_few = icmp ule i64 %elements, MADE_HERE_MOST
   %is_small = icmp sle i64 %elements, %most
   %can = and i1 %are_few, %is_small
   br i1 %can, label %make, label %no
 make:
-  %made = call ptr @array_of_extents(ptr %dtype, i32 %axes, ptr %extents)
+  %nd = trunc i64 %axes to i32
+  %made = call ptr @array_of_extents(ptr %dtype, i32 %nd, ptr %extents)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %no, label %fill
 fill:
@@ -262,49 +258,6 @@ done:
   ret ptr %made
 no:
   ret ptr null
-}
-
-; how many axes a shape has, one or two, and their lengths, 1 for the second of one; 0 for others
-define internal i32 @extents_of(ptr %shape, ptr %extents) {
-  %second_at = getelementptr i64, ptr %extents, i64 1
-  store i64 1, ptr %second_at
-  %is_int = call i1 @is(ptr %shape, i64 T_INT)
-  br i1 %is_int, label %one, label %look
-one:
-  %only = call i64 @extent_of(ptr %shape)
-  store i64 %only, ptr %extents
-  %is_there = icmp sge i64 %only, 0
-  %of_one = zext i1 %is_there to i32
-  ret i32 %of_one
-look:
-  %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
-  br i1 %is_tuple, label %tuple, label %no
-tuple:
-  %count = call i64 @tuple_size(ptr %shape)
-  %less = sub i64 %count, 1
-  %are_few = icmp ult i64 %less, 2
-  br i1 %are_few, label %next, label %no
-next:
-  %i = phi i64 [ 0, %tuple ], [ %after, %keep ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %item
-item:
-  %object = call ptr @tuple_item(ptr %shape, i64 %i)
-  %is_number = call i1 @is(ptr %object, i64 T_INT)
-  br i1 %is_number, label %value, label %no
-value:
-  %extent = call i64 @extent_of(ptr %object)
-  %is_fine = icmp sge i64 %extent, 0
-  br i1 %is_fine, label %keep, label %no
-keep:
-  put i64 %extent, %extents[%i]
-  %after = add i64 %i, 1
-  br label %next
-done:
-  %axes = trunc i64 %count to i32
-  ret i32 %axes
-no:
-  ret i32 0
 }
 
 ; fills elements of one of the four dtypes with 0 or 1

@@ -88,20 +88,32 @@ no:
 
 ; how many elements a shape has, an int or a tuple of ints; -1 for others, and many
 define internal i64 @elements_of_shape(ptr %shape) {
+  %extents = alloca [MOST_AXES x i64]
+  %axes = call i64 @extents_of(ptr %shape, ptr %extents)
+  %elements = call i64 @elements_of_extents(ptr %extents, i64 %axes)
+  ret i64 %elements
+}
+
+; how many axes a shape has, an int or a tuple of a few ints, and how long they are; -1 for others
+define internal i64 @extents_of(ptr %shape, ptr %extents) {
   %is_int = call i1 @is(ptr %shape, i64 T_INT)
   br i1 %is_int, label %one, label %look
 one:
   %only = call i64 @extent_of(ptr %shape)
-  ret i64 %only
+  store i64 %only, ptr %extents
+  %is_there = icmp sge i64 %only, 0
+  br i1 %is_there, label %line, label %no
+line:
+  ret i64 1
 look:
   %is_tuple = call i1 @is(ptr %shape, i64 T_TUPLE)
   br i1 %is_tuple, label %tuple, label %no
 tuple:
   %count = call i64 @tuple_size(ptr %shape)
-  br label %next
+  %are_few = icmp ule i64 %count, MOST_AXES
+  br i1 %are_few, label %next, label %no
 next:
-  %i = phi i64 [ 0, %tuple ], [ %after, %more ]
-  %product = phi i64 [ 1, %tuple ], [ %product_now, %more ]
+  %i = phi i64 [ 0, %tuple ], [ %after, %keep ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %done, label %item
 item:
@@ -111,8 +123,28 @@ item:
 value:
   %extent = call i64 @extent_of(ptr %object)
   %is_fine = icmp sge i64 %extent, 0
-  br i1 %is_fine, label %more, label %no
+  br i1 %is_fine, label %keep, label %no
+keep:
+  put i64 %extent, %extents[%i]
+  %after = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %count
+no:
+  ret i64 -1
+}
+
+; the product of so many lengths; -1 where it is a million and more, and for fewer than none
+define internal i64 @elements_of_extents(ptr %extents, i64 %axes) {
+  %are_some = icmp sge i64 %axes, 0
+  br i1 %are_some, label %next, label %no
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %product = phi i64 [ 1, %0 ], [ %product_now, %more ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %done, label %more
 more:
+  %extent = get i64 %extents[%i]
   %product_now = mul i64 %product, %extent
   %after = add i64 %i, 1
   %is_small = icmp slt i64 %product_now, 1048576
