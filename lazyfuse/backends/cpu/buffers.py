@@ -87,10 +87,11 @@ class BufferPool:
 
     def _found(self, capacity: int) -> Block | None:
         """A free block. None, too, while somebody else is here: that may be this thread, in the
-        middle of which a handler of a signal computes."""
-        if not self._lock.acquire(blocking=False):
+        middle of which a handler of a signal computes. It is asked first, for an interrupt comes
+        between `acquire` and what follows, and never within `with`."""
+        if self._lock.locked():
             return None
-        try:
+        with self._lock:
             if self._returned:
                 self._sort_returned()
             blocks = self._free.get(capacity)
@@ -98,8 +99,6 @@ class BufferPool:
                 return None
             self._held -= _counted(capacity)
             return blocks.pop()
-        finally:
-            self._lock.release()
 
     def give(self, block: Block) -> None:
         """Take back a block; safe in a destructor."""
@@ -108,11 +107,9 @@ class BufferPool:
         self._returned.append(block)
         if block.capacity <= _SMALL and len(self._returned) < _WAITING:
             return
-        if self._lock.acquire(blocking=False):
-            try:
+        if not self._lock.locked():  # see `_found`
+            with self._lock:
                 self._sort_returned()
-            finally:
-                self._lock.release()
 
     def clear(self) -> None:
         """Give all free memory back to the operating system."""
