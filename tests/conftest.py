@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -69,6 +70,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         cpu = item.get_closest_marker("cpu")
         if oracle.ON_GPU and cpu:
             item.add_marker(pytest.mark.skip(reason=f"only a CPU has {cpu.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector of garbage pass by the tests themselves, of which there are thousands: it
+    would look at them whenever one of them asks for it.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

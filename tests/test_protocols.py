@@ -5,6 +5,8 @@ memory.
 from __future__ import annotations
 
 import copy
+import ctypes
+import hashlib
 import math
 import operator
 import pickle
@@ -193,16 +195,14 @@ def test_as_memory() -> None:
 
 
 @pytest.mark.cpu("memory that NumPy shares")
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ is Python 3.12's")
 def test_buffer_protocol() -> None:
     """`memoryview(x)`, `bytes(x)` and what takes bytes work, and nobody can write."""
-    import hashlib
     import io
 
     for values in (VALUES, GRID, host.arange(5, dtype="u1"), host.ones((2, 2), "c8")):
         x = pending(values)
         assert memoryview(x).readonly and memoryview(x).shape == values.shape
-        assert bytes(x) == values.tobytes()
+        assert bytes(x) == bytes(bytearray(x)) == values.tobytes()
         assert hashlib.sha1(x).digest() == hashlib.sha1(values.tobytes()).digest()
         file = io.BytesIO()
         file.write(x)
@@ -210,7 +210,7 @@ def test_buffer_protocol() -> None:
         assert (host.frombuffer(x, values.dtype) == values.ravel()).all()
         assert (host.asarray(x) == values).all() and host.asarray(x).dtype == values.dtype
     assert (host.asarray(memoryview(pending(GRID)[::2, ::-1])) == GRID[::2, ::-1]).all()
-    with pytest.raises((BufferError, TypeError)):
+    with pytest.raises(TypeError, match="read-write"):
         io.BytesIO(b"12345678").readinto(pending())
     with oracle.options(eager_size=100):  # of small arrays both write
         small = lf.zeros(3)
@@ -218,6 +218,87 @@ def test_buffer_protocol() -> None:
         io.BytesIO(host.arange(3.0).tobytes()).readinto(small)
         memoryview(small)[0] = 7.0
         assert small.tolist() == [7.0, 1.0, 2.0]
+
+
+#: What has no such buffer, and who asks for it.
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "writable memory": lambda np: (ctypes.c_char * 8).from_buffer(np.asarray(READ_ONLY)),
+    "no format": lambda np: memoryview(np.array(["2020-01-01"], "M8[D]")),
+    "not in one piece": lambda np: hashlib.md5(np.asarray(VALUES)[::2]),
+}
+READ_ONLY = VALUES.copy()
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.cpu("memory that NumPy shares")
+@pytest.mark.parametrize("size", [0, 100])
+@pytest.mark.parametrize("name", REFUSED)
+def test_errors_of_buffers(name: str, size: int) -> None:
+    """Are NumPy's, with their tracebacks, also the first one: callbacks of C cannot raise."""
+    with oracle.options(eager_size=size):
+        for _ in range(2):
+            with pytest.raises(Exception) as theirs:  # noqa: PT011  # whatever it is
+                REFUSED[name](host)
+            with pytest.raises(theirs.type):
+                REFUSED[name](lf)
+
+
+@pytest.mark.cpu("memory that NumPy shares")
+def test_torch_gets_no_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`torch.asarray` would take the bytes for float32, in silence; it asks as hashes do."""
+
+    def asarray() -> Any:
+        return hashlib.md5(pending()), host.asarray(0)
+
+    asarray()
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    with pytest.raises(BufferError, match=r"torch\.as_tensor"):
+        asarray()
+    assert hashlib.md5(pending()).digest() == hashlib.md5(VALUES).digest()
+
+
+def test_errors_of_what_is_computed_for_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are raised as they are; and an interrupt, which NumPy forgets, once more."""
+
+    def raising(error: BaseException) -> Callable[..., Any]:
+        def flush(*_: Any) -> Any:
+            raise error
+
+        return flush
+
+    from lazyfuse.runtime import engine
+
+    x = pending()
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "flush", raising(MemoryError("none left")))
+        with pytest.raises(MemoryError, match="none left") as met:
+            memoryview(x)
+        assert met.traceback[-1].name == "flush"
+        patched.setattr(engine, "flush", raising(KeyboardInterrupt("once")))
+        with pytest.raises(KeyboardInterrupt, match="once"):
+            memoryview(x)
+    assert bytes(memoryview(x)) == VALUES.tobytes()
+
+
+def test_an_interrupt_while_numpy_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy asks for a buffer first, and forgets what is raised then."""
+    from lazyfuse.runtime import engine
+
+    x, flush = pending(), engine.flush
+    left = [KeyboardInterrupt("once")]
+
+    def interrupted(*args: Any) -> Any:
+        if left:
+            raise left.pop()
+        return flush(*args)
+
+    monkeypatch.setattr(engine, "flush", interrupted)
+    for _ in range(2):  # the same step of the same function
+        if left:
+            with pytest.raises(KeyboardInterrupt, match="once"):
+                host.asarray(x)
+        else:
+            assert (host.asarray(x) == VALUES).all()
 
 
 @pytest.mark.cpu("memory that NumPy shares")

@@ -7,6 +7,7 @@ never computes anything.
 
 from __future__ import annotations
 
+import sys
 from abc import ABCMeta
 from typing import Any
 
@@ -45,6 +46,7 @@ from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import FlatIterator, set_flat
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ops.shapes import size_of
+from lazyfuse.runtime.buffer_slot import give_buffers
 
 
 class ArrayInterface(Handle):
@@ -375,6 +377,9 @@ class LazyScalar(ArrayInterface):
         return scalars.attribute(self, name)
 
 
+if sys.version_info < (3, 12):
+    for _kind in (LazyArray, LazyScalar):
+        give_buffers(_kind, exchange.buffer_for_c)
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
 rerecord.recognize(LazyArray, LazyScalar)
 protocols.PLAIN.update((LazyArray, LazyScalar))

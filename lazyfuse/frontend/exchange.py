@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dis import opmap
 from importlib.util import find_spec
-from sys import _getframe
+from sys import _getframe, modules
+from types import FrameType
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -19,8 +20,9 @@ import numpy as np
 
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
-from lazyfuse.frontend.export import as_numpys, to_array
+from lazyfuse.frontend.export import FORGOTTEN, as_numpys, numpys_for, to_array
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
@@ -28,9 +30,9 @@ from lazyfuse.ir.recast import elements
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
 
-_WRITABLE, _FULL_RO = 1, 0x11C  # PyBUF_WRITABLE, PyBUF_FULL_RO
-#: What takes any kind of buffer, by name.
-_NAMES = frozenset(("memoryview", "PickleBuffer"))
+_WRITABLE, _STRIDES, _FULL_RO = 0x1, 0x10, 0x11C  # PyBUF_WRITABLE, ...
+#: What takes any kind of buffer as NumPy does, and raises what it meets, by name.
+_NAMES = frozenset(("memoryview", "PickleBuffer", "bytearray", "from_buffer"))
 #: Functions, each with its module, that ask for NumPy's own type and then read the values: those
 #: of pandas ask whether a key is a mask and whether to copy, others refuse all else or take it for
 #: something else: lists, labels, functions.
@@ -95,28 +97,52 @@ _ASKING = frozenset(
 
 
 def buffer(self: Any, flags: int = 0) -> memoryview:
-    """The buffer protocol (Python 3.12 and later): `memoryview(x)`, `bytes(x)`, `file.write(x)`.
+    """The buffer protocol: `memoryview(x)`, `hashlib.sha1(x)`, `file.write(x)`, views of Cython;
+    and NumPy, which asks for buffers before it asks for arrays.
 
-    NumPy asks for buffers before it asks for arrays, and gets none: `__array__` gives the memory
-    that both write, and dtypes as they are. It asks as `memoryview(x)` does, so that has to be in
-    the text of who calls.
-
-    Aliasing: as `numpy.asarray(x)`. Raises: BufferError for writable memory where that is
-    read-only, and for arrays on a GPU.
+    Aliasing: as `numpy.asarray(x)`. Raises: ValueError for writable memory where that is
+    read-only, and for dtypes without a format, as ndarray; BufferError for arrays on a GPU, and
+    for `torch.asarray`, which would take the bytes for float32.
     """
-    if flags == _FULL_RO and _NAMES.isdisjoint(_getframe(1).f_code.co_names):
-        raise BufferError("use numpy.asarray(x)")
-    if self._storage.device.startswith("cuda:"):
+    values = _lent(self, flags, _getframe(1))
+    if not flags & _STRIDES and not values.flags.c_contiguous:
+        raise ValueError("ndarray is not C-contiguous")
+    return _view(values)
+
+
+def _view(array: Any) -> memoryview:
+    """The buffer of an array of NumPy's, which its type has from Python 3.12 on."""
+    return memoryview(array)
+
+
+def buffer_for_c(self: Any, flags: int) -> np.ndarray:
+    """What has the buffer, where `buffer_slot.py` asks for it."""
+    return _lent(self, flags, _getframe(1))
+
+
+def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
+    """What has the buffer of an array, for who asks for it with such flags."""
+    if self._host is None and self._storage.device.startswith("cuda:"):
         raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
-    values: Any = as_numpys(self)  # a buffer, which its type says from Python 3.12 on
+    names = asking.f_code.co_names
+    if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
+        raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
+    try:
+        values = numpys_for(asking, self)
+    except BaseException as error:
+        if flags == _FULL_RO and is_interrupt(error) and _NAMES.isdisjoint(names):
+            FORGOTTEN[id(asking), asking.f_lasti] = error  # by NumPy, which asks for an array
+        raise
+    if values.dtype.metadata is not None:
+        raise BufferError("a buffer has no metadata; use numpy.asarray(x)")
     if flags & _WRITABLE and not values.flags.writeable:
-        raise BufferError("the memory of this LazyArray is read-only; use numpy.array(x)")
-    return memoryview(values)
+        raise ValueError("buffer source array is read-only: use numpy.array(x)")
+    return values
 
 
 def data(self: Any) -> memoryview:
     """As ndarray's, but read-only."""
-    return buffer(self).toreadonly()
+    return _view(as_numpys(self)).toreadonly()
 
 
 def ctypes(self: Any) -> Any:

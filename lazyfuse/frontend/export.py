@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -50,13 +51,32 @@ def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     """
     host = self._host
     if host is None:
-        if copy is None and sys._getframe(1).f_globals.get("__name__") in _OWNERS:
-            return to_array(self, dtype, self._writeable is not False or None)
-        return to_array(self, dtype, copy)
+        return numpys_for(sys._getframe(1), self, dtype, copy)
     if copy or dtype is not None and np.dtype(dtype) != host.dtype:
         return to_array(self, dtype, copy)
     alias: np.ndarray = host.view()
     return alias
+
+
+#: An interrupt that came while NumPy asked for a buffer, by the frame that asked, and the step of
+#: its code. NumPy forgets all errors then, and asks for an array.
+FORGOTTEN: dict[tuple[int, int], BaseException] = {}
+
+
+def numpys_for(
+    asking: FrameType, self: Any, dtype: Any = None, copy: bool | None = None
+) -> np.ndarray:
+    """As `as_numpys`, for what runs in a frame."""
+    if FORGOTTEN:
+        error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
+        FORGOTTEN.clear()
+        if error is not None:
+            raise error
+    if self._host is not None:
+        return as_numpys(self, dtype, copy)
+    if copy is None and asking.f_globals.get("__name__") in _OWNERS:
+        copy = self._writeable is not False or None
+    return to_array(self, dtype, copy)
 
 
 def around(self: Any) -> np.ndarray:

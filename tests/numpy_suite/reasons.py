@@ -85,10 +85,6 @@ REASONS: Mapping[str, str] = {
         test_dlpack::TestDLPack::test_dunder_dlpack_copy
         test_multiarray::TestFlat::test___array__
     """,
-    "the buffer protocol is Python 3.12's for classes written in Python": """
-        test_function_base::TestLinspace::test_array_interface
-        test_regression::TestRegression::test_buffer_hashlib
-    """,
     "C code of NumPy asks an object for its `__array__`, which gives a LazyArray": """
         test_function_base::TestBincount::test_gh_28354_array_like
         test_regression::TestRegression::test_2d__array__shape
