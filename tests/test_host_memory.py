@@ -224,21 +224,29 @@ def test_an_array_of_ours_is_itself() -> None:
 
 @pytest.mark.cpu("memory that NumPy shares")
 def test_out_without_a_copy() -> None:
-    """`np.asarray(x)` and views of it share the engine's memory, read-only, for ever."""
-    x = lf.array(VALUES) * 2
+    """`np.asarray(x)` and views of it share the engine's memory, and both write; where nobody may
+    write, for ever."""
+    x, y = lf.array(VALUES) * 2, lf.array(VALUES) * 2
     first, second = host.asarray(x), host.asarray(x[10:20])
     assert address(first) == address(x) and address(second) == address(x) + 80
-    for view in (first, second, first.base):
+    y.setflags(write=False)
+    third = host.asarray(y)
+    for view in (third, third.base):
         if isinstance(view, host.ndarray):
             assert not view.flags.writeable
             with pytest.raises(ValueError, match="WRITEABLE"):
                 view.flags.writeable = True
-    x += 1
-    x[:5] = 0
-    lf.materialize(x)
+    for each in (x, y):
+        each.setflags(write=True)
+        each += 1
+        each[:5] = 0
+    lf.materialize(x, y)
     z = [lf.array(VALUES) * 3 for _ in range(10)]  # would reuse memory that were free
     lf.materialize(z)
-    assert (first == VALUES * 2).all() and (second == VALUES[10:20] * 2).all()
+    wanted = VALUES * 2 + 1
+    wanted[:5] = 0
+    assert (first == wanted).all() and (second == wanted[10:20]).all()
+    assert (third == VALUES * 2).all()
 
 
 def test_exported_memory_outlives_its_array() -> None:

@@ -32,6 +32,15 @@ class Buffer(Protocol):
     exclusive: bool
 
 
+def mark_shared(buffers: Sequence[Buffer]) -> None:
+    """Memory that two results have, being equal operations, is never written in place."""
+    seen: set[int] = set()
+    for buffer in buffers:
+        if id(buffer) in seen:
+            buffer.exclusive = False
+        seen.add(id(buffer))
+
+
 class Launch(Protocol):
     """A kernel with fixed extents and strides.
     `buffers` has one entry per non-scratch argument of the kernel.

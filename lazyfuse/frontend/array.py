@@ -37,6 +37,7 @@ from lazyfuse.frontend import (
     sorting,
     statistics,
     text,
+    tokens,
     views,
     walking,
 )
@@ -137,7 +138,7 @@ class ArrayInterface(Handle):
     __format__ = text.array_format
     _repr_inline_ = text.inline
 
-    __array__ = export.as_numpys
+    __array__ = export.array_protocol
     __bool__ = export.to_bool
     __int__ = export.to_int
     __float__ = export.to_float
@@ -158,7 +159,7 @@ class ArrayInterface(Handle):
     __arrow_array__ = exchange.arrow_array
     __arrow_c_array__ = property(exchange.arrow_c_array)
     _sympy_ = property(exchange.sympified)
-    __dask_tokenize__ = exchange.dask_tokenize
+    __dask_tokenize__ = tokens.dask_tokenize
     __reduce_ex__ = exchange.reduce_ex
     __class_getitem__: Any = classmethod(protocols.subscripted)
     data = property(exchange.data)

@@ -77,7 +77,7 @@ def copied(array: Handle, shape: Shape, strides: tuple[int, ...], regions: Regio
     if not _is_known(array) or not eager_size() or under_way.is_recording():
         return None
     nbytes = math.prod(shape) * np.dtype(array._code).itemsize
-    own = array._storage.current()  # this version, whoever writes meanwhile
+    own = array._storage.now()  # this version, whoever writes meanwhile
     if own.buffer is None:
         engine.flush([own], "cpu")
     node = Source(shape, array._code, strides, session.backend("cpu").allocate(nbytes))
@@ -143,7 +143,7 @@ def _flush(operands: Sequence[Any]) -> None:
 def _pending(operands: Sequence[Any]) -> list[Node]:
     """What is to be computed before NumPy can have the operands."""
     nodes = [
-        value._storage.current()
+        value._storage.now()
         for value in operands
         if isinstance(value, Handle) and value._host is None
     ]
@@ -187,7 +187,7 @@ def _array(value: Any) -> Any:
     shape = value._layout.shape
     if 0 in shape:
         return np.empty(shape, value._code)
-    node = value._storage.current()
+    node = value._storage.now()
     if node.buffer is None:  # another thread has written since
         engine.flush([node], "cpu")
     return in_place(node, value._reading, value._layout)  # of what is read-only NumPy makes copies

@@ -27,7 +27,7 @@ def materialize(*arrays: Any) -> Any:
         value = stack.pop()
         if isinstance(value, Handle):
             if value._host is None:
-                pending.setdefault(value._storage.device, []).append(value._storage.current())
+                pending.setdefault(value._storage.device, []).append(value._storage.now())
         elif isinstance(value, list | tuple):
             stack.extend(reversed(value))
         elif isinstance(value, dict):

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
@@ -282,6 +283,10 @@ def limits(dtype: str) -> tuple[float, float] | None:
 _FLOAT_LIMITS = {"f2": (-65000.0, 65000.0), "f4": (-1e38, 1e38), "f8": (-math.inf, math.inf)}
 
 
+#: Memory from outside, which nobody is to write, and of which a copy may be much.
+BORROWED: WeakSet[Any] = WeakSet()
+
+
 def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool = False) -> Source:
     """Memory of a host array, kept in its own order (K). It is shared when it is `owned` (a
     temporary of ours), when `borrow` says that nobody will write to it, or when it is read-only
@@ -293,11 +298,12 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
     strides = copy_strides(array.shape, _element_strides(array))
     dense = _as_dense(array, dtype, strides)
     owned = owned or dense is not array
-    buffer = session.backend(device).from_host(
-        _flat(dense), borrow=borrow or owned or is_frozen(array)
-    )
+    borrow = borrow or is_frozen(array)
+    buffer = session.backend(device).from_host(_flat(dense), borrow=borrow or owned)
     if owned and array.size:
         buffer.exclusive = True
+    elif borrow and device == "cpu":
+        BORROWED.add(buffer)
     return Source(
         array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer
     )

@@ -22,10 +22,9 @@ from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import FORGOTTEN, as_numpys, numpys_for, to_array
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.interrupts import is_interrupt
-from lazyfuse.ir.graph import Graph
+from lazyfuse.frontend.lending import lend
 from lazyfuse.ir.interp import view_of
-from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Source, Update, View
+from lazyfuse.ir.node import Node
 from lazyfuse.ir.recast import elements
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
@@ -110,6 +109,14 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
     return _view(values)
 
 
+def _is_told_by_buffer(array: Any) -> bool:
+    """Whether NumPy makes the same array of the buffer of one: that has no metadata, and where an
+    axis has no or one element other strides."""
+    may_be_odd = 0 in array.shape or 1 in array.shape
+    is_odd = may_be_odd and memoryview(array).strides != array.strides
+    return array.dtype.metadata is None and not is_odd
+
+
 def _view(array: Any) -> memoryview:
     """The buffer of an array of NumPy's, which its type has from Python 3.12 on."""
     return memoryview(array)
@@ -122,19 +129,21 @@ def buffer_for_c(self: Any, flags: int) -> np.ndarray:
 
 def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     """What has the buffer of an array, for who asks for it with such flags."""
-    if self._host is None and self._storage.device.startswith("cuda:"):
-        raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
     names = asking.f_code.co_names
     if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
         raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
+    is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
+    FORGOTTEN.clear()
     try:
+        if self._host is None and self._storage.device.startswith("cuda:"):
+            raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
         values = numpys_for(asking, self)
-    except BaseException as error:
-        if flags == _FULL_RO and is_interrupt(error) and _NAMES.isdisjoint(names):
-            FORGOTTEN[id(asking), asking.f_lasti] = error  # by NumPy, which asks for an array
+    except BaseException as error:  # interrupts, too
+        if is_numpys and type(error) is not BufferError:
+            FORGOTTEN[id(asking), asking.f_lasti] = error
         raise
-    if values.dtype.metadata is not None:
-        raise BufferError("a buffer has no metadata; use numpy.asarray(x)")
+    if is_numpys and not _is_told_by_buffer(values):
+        raise BufferError("use numpy.asarray(x)")  # which NumPy does
     if flags & _WRITABLE and not values.flags.writeable:
         raise ValueError("buffer source array is read-only: use numpy.array(x)")
     return values
@@ -146,10 +155,12 @@ def data(self: Any) -> memoryview:
 
 
 def ctypes(self: Any) -> Any:
-    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`; through the pointer
-    of a small array both write, nobody may through that of others. That of an array on a GPU is
-    an address in a copy on the host, which stays until the array is written or gone."""
-    return _in_place(self).ctypes
+    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`, as long as somebody
+    has what this is; nobody may write through an address alone, but for that of a small array.
+    That of an array on a GPU is an address in a copy on the host, which stays until the array is
+    written or gone."""
+    is_large = self._host is None and self._storage.device == "cpu"
+    return (numpys_for(_getframe(1), self) if is_large else _in_place(self)).ctypes
 
 
 def class_of(self: Any) -> type:
@@ -233,15 +244,17 @@ def dlpack(
 ) -> Any:
     """Export through DLPack.
 
-    Aliasing: of a small array its own memory, in which both write; of others read-only memory of
-    the engine; unless `copy`. A consumer that cannot be told that memory is read-only
-    (`max_version` below 1.0) gets a copy of that. Raises: BufferError when `copy` is
+    Aliasing: as `numpy.asarray(x)`, unless `copy`. A consumer that cannot be told that memory is
+    read-only (`max_version` below 1.0) gets a copy of that. Raises: BufferError when `copy` is
     False and a copy is needed, for such a consumer or for the device, and for a read-only array.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not self._storage.device.startswith("cuda:"):
         if self._host is not None and not copy and self.flags.behaved:
             return _in_place(self).__dlpack__(**options)
+        lent = None if copy or self._host is not None else lend(self)
+        if lent is not None:
+            return lent.__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
         private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)
@@ -357,7 +370,7 @@ _SYMPIFY = "sympify", "sympy.core.sympify"
 _SYMPIFY_OPTIONS = ("locals", "convert_xor", "strict", "rational", "evaluate")
 
 
-# ---- pickle and Dask
+# ---- pickle
 
 
 def rebuild(values: np.ndarray) -> Any:
@@ -368,33 +381,7 @@ def rebuild(values: np.ndarray) -> Any:
 def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     """Pickle as the values; protocol 5 sends them out of band, without a copy when the array is
     one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
-    values: Any = to_array(self)
+    lent = lend(self)
+    values: Any = to_array(self) if lent is None else lent
     plan: tuple[Any, ...] = values[()].__reduce__() if self._is_scalar else (rebuild, (values,))
     return plan
-
-
-#: Node kinds whose signature says all about them.
-_PLAIN = (Source, Const, Fill, Map, Reduce, Update, View)
-
-
-def dask_tokenize(self: Any) -> tuple[object, ...]:
-    """What Dask hashes to name the array: its recorded operations and the values under them.
-    Computes only what is not plain operations (library calls)."""
-    with session.flush_lock:
-        root = self._storage.node
-        graph = Graph([root])
-        if not all(node.buffer is not None or type(node) in _PLAIN for node in graph.nodes):
-            engine.flush([root], self._storage.device)
-            graph = Graph([root])
-        number = {node: place for place, node in enumerate(graph.nodes)}
-        lines = [_line(node, number, self._storage.device) for node in graph.nodes]
-    return ("lazyfuse", self._code, tuple(self._layout), *lines)
-
-
-def _line(node: Node, number: dict[Node, int], device: str) -> tuple[object, ...]:
-    """One node: its memory, or its operation and operands."""
-    if node.buffer is not None:
-        flat = session.backend(device).to_host(node.buffer)
-        return (node.shape, node.dtype, node.strides, flat[: node.nbytes])
-    value = repr(node.value) if isinstance(node, Const) else ""
-    return (repr(node.signature), value, *(number[src] for src in node.srcs))

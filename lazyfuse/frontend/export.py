@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle, handle, new
+from lazyfuse.frontend.lending import lend
 from lazyfuse.frontend.memory import in_place, look
 from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
@@ -43,39 +44,48 @@ def to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarr
 
 
 def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """`__array__`: what `numpy.asarray(x)` gives.
-
-    Aliasing: of a small array its own memory, in which both write; of others as `to_array`, but
-    masked arrays, matrices and pandas, known by the module that asks, get private
-    memory, since they are written in turn. Raises: as `to_array`.
-    """
+    """The values for NumPy's own functions. Aliasing: of a small array its own memory; of others
+    as `to_array`. Raises: as that."""
     host = self._host
-    if host is None:
-        return numpys_for(sys._getframe(1), self, dtype, copy)
-    if copy or dtype is not None and np.dtype(dtype) != host.dtype:
+    if host is None or copy or dtype is not None and np.dtype(dtype) != host.dtype:
         return to_array(self, dtype, copy)
     alias: np.ndarray = host.view()
     return alias
 
 
-#: An interrupt that came while NumPy asked for a buffer, by the frame that asked, and the step of
-#: its code. NumPy forgets all errors then, and asks for an array.
+def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """`__array__`: what `numpy.asarray(x)` gives.
+
+    Aliasing: the memory of the array, in which both write (`lending.py` says how). Read-only
+    memory, that of arrays on a GPU, and elements that are read as another dtype than they have:
+    as `to_array`. Masked arrays, matrices and pandas, known by the module that asks, get private
+    memory. Raises: as `to_array`.
+    """
+    asking = sys._getframe(1)
+    if FORGOTTEN:
+        error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
+        if error is not None:
+            raise error
+    return numpys_for(asking, self, dtype, copy)
+
+
+#: What was raised while NumPy asked for a buffer, by the frame that asked, and the step of its
+#: code: NumPy forgets it, and asks for an array.
 FORGOTTEN: dict[tuple[int, int], BaseException] = {}
 
 
 def numpys_for(
     asking: FrameType, self: Any, dtype: Any = None, copy: bool | None = None
 ) -> np.ndarray:
-    """As `as_numpys`, for what runs in a frame."""
-    if FORGOTTEN:
-        error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
-        FORGOTTEN.clear()
-        if error is not None:
-            raise error
+    """As `array_protocol`, for what runs in a frame."""
     if self._host is not None:
         return as_numpys(self, dtype, copy)
     if copy is None and asking.f_globals.get("__name__") in _OWNERS:
         copy = self._writeable is not False or None
+    if not copy and (dtype is None or np.dtype(dtype) == self.dtype):
+        lent = lend(self)
+        if lent is not None:
+            return lent
     return to_array(self, dtype, copy)
 
 
@@ -106,6 +116,10 @@ def _host_view(self: Any) -> np.ndarray:
         return snapshot
     device = self._storage.device
     with session.flush_lock:  # before the memory is marked no run may reuse it
+        if self._storage.is_lent and 0 not in self._layout.shape:
+            snapshot = _copied(self._lent())
+            snapshot.flags.writeable = False
+            return snapshot
         node = self._storage.node
         engine.flush([node], device)
         node.buffer.exclusive = False
@@ -169,7 +183,7 @@ def element(node: Node, reading: Cast, offset: int) -> np.generic:
 
 def to_numpy(self: Any) -> np.ndarray:
     """The values as an ndarray; as `numpy.asarray(x)`."""
-    return as_numpys(self)
+    return numpys_for(sys._getframe(1), self)
 
 
 def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
@@ -257,7 +271,7 @@ def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     if target == self._storage.device:
         return self
     session.backend(target)
-    node = self._storage.current()
+    node = self._storage.now()
     engine.flush([node], self._storage.device)
     host = session.backend(self._storage.device).to_host(node.buffer)
     buffer = session.backend(target).from_host(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lazyfuse.ir import recast
-from lazyfuse.ir.interp import view_of
+from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Node, Opaque, Update, View
 from lazyfuse.ir.order import c_strides, copy_strides
@@ -80,6 +80,8 @@ class Handle:
         """The node of the array's value now."""
         if self._host is not None:
             return Handle._node_of(self._host)
+        if self._storage.is_lent and not self._is_whole and 0 not in self._layout.shape:
+            return Handle._node_of(self._lent())
         node = self._storage.current()
         layout = self._layout
         if self._cast is not None:
@@ -87,6 +89,11 @@ class Handle:
         if layout.strides == node.strides and layout.shape == node.shape and layout.offset == 0:
             return node
         return View(node, layout)
+
+    def _lent(self) -> np.ndarray:
+        """The elements, of which there are some, in memory that is lent."""
+        cast = self._reading
+        return elements_at(self._storage.node.buffer, cast.dtype, self._layout, cast.shift)
 
     def _in_memory(self) -> Node:
         """As `_read`, with elements that lie as NumPy's do: the parts of complex numbers, too,
@@ -102,7 +109,7 @@ class Handle:
 
     def _flush(self) -> None:
         if self._host is None:
-            engine.flush([self._storage.current()], self._storage.device)
+            engine.flush([self._storage.now()], self._storage.device)
 
     def _write(self, value: Node) -> None:
         """Replace the elements by `value`, of this dtype and broadcast to this shape.

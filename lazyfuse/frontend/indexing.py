@@ -104,13 +104,13 @@ def nothing(shape: tuple[int, ...], dtype: str) -> Node:
 def _element(array: Any, layout: Layout) -> Any:
     """One element as a value of its own: later writes to the array do not change it. It is NumPy's
     scalar where the array is computed in host memory, else pending."""
-    current = array._storage.current()  # asked once: another thread may write meanwhile
+    current = array._storage.now()  # asked once: another thread may write meanwhile
     if isinstance(current, Fill) and windows.largest():
         write_out(array, 1)
-        current = array._storage.current()
+        current = array._storage.now()
     if current.buffer is None and is_touched(current) and windows.largest():
         array._flush()
-        current = array._storage.current()
+        current = array._storage.now()
     if current.buffer is not None and array._storage.device == "cpu":
         return export.element(current, array._reading, layout.offset)
     node = view(array, layout)._read()

@@ -31,7 +31,7 @@ def look(array: Handle, function: Callable[[np.ndarray], Answer]) -> Answer:
         return function(array._host)
     storage = array._storage
     with session.flush_lock:  # no other thread may reuse the memory meanwhile
-        node = storage.current()
+        node = storage.now()
         if node.buffer is not None and storage.device == "cpu" and 0 not in array._layout.shape:
             engine.count_asked()
             return function(readable(array, node))
@@ -47,11 +47,14 @@ def borrow(array: Handle) -> np.ndarray:
 
 def is_settled(array: Handle) -> bool:
     """Whether a change in place is possible at once: the memory is computed and on the host,
-    nobody outside the engine or in another thread sees it, and no pending operation reads it."""
+    nobody outside the engine or in another thread sees it, and no pending operation reads it; or
+    it is lent."""
     if array._host is not None:
         return True
     storage = array._storage
-    buffer = storage.current().buffer
+    buffer = storage.now().buffer
+    if storage.is_lent:
+        return True
     return (
         buffer is not None
         and buffer.exclusive
@@ -112,7 +115,7 @@ def mutate(
     give_zeros(array)  # else they are computed
     with session.flush_lock:
         backend = session.backend(storage.device)
-        old = storage.current()
+        old = storage.now()
         engine.flush([old], storage.device)
         buffer, on_host = old.buffer, storage.device == "cpu"
         if on_host and not is_settled(array):

@@ -31,7 +31,7 @@ def array_mark(array: Any) -> Any:
     """What matters of an array; None for one that cannot be a leaf."""
     if isinstance(array, Handle) and array._host is None:
         storage = array._storage
-        form = storage.current().formed()
+        form = storage.now().formed()
         is_whole = form.layout is array._layout and not array._is_scalar
         return (form, storage.device) if is_whole else None
     host = array._host if isinstance(array, Handle) else array

@@ -155,7 +155,7 @@ def pieces(array: Any, walk: Walk | None = None) -> Iterator[Iterator[Any]]:
 def _found(array: Any, position: int) -> Any:
     """Some elements from a position on."""
     storage = array._storage
-    node = storage.current()
+    node = storage.now()
     engine.flush([node], storage.device)
     if storage.device != "cpu":
         return to_array(array).reshape(-1)[position:]

@@ -87,7 +87,7 @@ def window(array: Handle, limit: int) -> Any:
     write_out(array)
     if storage.node.buffer is None or storage.device != "cpu":
         return None
-    node = storage.current()
+    node = storage.now()
     if node.buffer is None:  # another thread has written
         return None
     found = readable(array, node)

@@ -21,9 +21,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 import weakref
+from collections.abc import Callable
 from sys import getrefcount
 from threading import get_ident
-from typing import Any
+from typing import Any, ClassVar
 from weakref import getweakrefcount
 
 from lazyfuse.ir.layout import Layout
@@ -33,6 +34,9 @@ from lazyfuse.ir.orphans import orphaned, watched
 #: For those that are made without `Storage`, before anything else is done with them.
 untrack = ctypes.pythonapi.PyObject_GC_UnTrack
 untrack.argtypes, untrack.restype = [ctypes.py_object], None
+
+#: Not the number of a thread.
+LENT = 0
 
 #: Arrays that have got a pending version, by their handles; the last ones, at most so many.
 #: Machine code adds to them.
@@ -50,9 +54,13 @@ def remember(node: Node) -> None:
 
 
 class Storage:
-    """See the module. `device` is where its memory lies or will lie."""
+    """See the module. `device` is where its memory lies or will lie. `_thread` is LENT where
+    arrays of NumPy's share its memory (`frontend/lending.py`): it is none of any thread's then."""
 
     __slots__ = ("node", "device", "_thread", "_is_shared", "__weakref__")
+    #: Of such a storage: a version that stays as it is; and to have another one in that memory.
+    snapshot: ClassVar[Callable[[Storage], Node]]
+    overwrite: ClassVar[Callable[[Storage, Node], None]]
 
     def __init__(self, node: Node, device: str) -> None:
         self.node = node
@@ -66,10 +74,21 @@ class Storage:
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
 
     def current(self) -> Node:
-        """The current version, to record on it or to compute it."""
+        """The current version, to record on it."""
         if self._thread != get_ident():
+            if self._thread == LENT:
+                return Storage.snapshot(self)
             self._is_shared = True  # before the node is read, see `replace`
         return self.node
+
+    def now(self) -> Node:
+        """The current version, to compute it or to look at its memory at once."""
+        return self.node if self._thread == LENT else self.current()
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether arrays of NumPy's share the memory, and may be written."""
+        return self._thread == LENT
 
     @property
     def is_shared(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config, events
-from lazyfuse.backends.base import Buffer
+from lazyfuse.backends.base import Buffer, mark_shared
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import Origin
@@ -86,6 +86,8 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> None:
     with session.flush_lock:
         node = version(storage.current())
         node.origin = place
+        if storage.is_lent:
+            return Storage.overwrite(storage, node)
         storage.replace(node)
     if place is not None and place[2].is_immediate:
         flush([node], storage.device)
@@ -304,7 +306,7 @@ def _complete(
 
 def _attach(pending: Trace, results: Sequence[Buffer], executor: Executor | Interpreter) -> None:
     if len(results) > 1:
-        _mark_shared(results)
+        mark_shared(results)
     for node in pending.nodes:
         node.seen = True
     for node, buffer in zip(pending.outputs, results, strict=True):
@@ -343,15 +345,6 @@ def _findings(
     return find(graph, met, memory=memory, lost=lost)
 
 
-def _mark_shared(buffers: Sequence[Buffer]) -> None:
-    """Memory that two results have, being equal operations, is never written in place."""
-    seen: set[int] = set()
-    for buffer in buffers:
-        if id(buffer) in seen:
-            buffer.exclusive = False
-        seen.add(id(buffer))
-
-
 def plan_for(nodes: Sequence[Node], device: str) -> Plan:
     """The plan by which these pending nodes would be computed now, for people to read."""
     return made_now(trace(nodes).graph(), config.current(), session.backend(device))
@@ -378,7 +371,7 @@ def replay(
             return queued, 0
     executor = Executor(known.plan, backend, options, scalars, lambda leaf: False)
     results = _results(known, executor, leaves)
-    _mark_shared(results)
+    mark_shared(results)
     return results, executor.conditions
 
 

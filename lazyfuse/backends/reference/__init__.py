@@ -20,7 +20,7 @@ from lazyfuse.ir.layout import Layout
 class HostBuffer:
     """NumPy memory."""
 
-    __slots__ = ("array", "pointer", "nbytes", "device", "exclusive")
+    __slots__ = ("array", "pointer", "nbytes", "device", "exclusive", "__weakref__")
 
     def __init__(self, array: np.ndarray, *, exclusive: bool) -> None:
         self.array = array
