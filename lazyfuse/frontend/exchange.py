@@ -20,7 +20,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
-from lazyfuse.frontend.export import FORGOTTEN, as_numpys, numpys_for, to_array
+from lazyfuse.frontend.export import FORGOTTEN, as_numpys, forget, numpys_for, to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.lending import lend
 from lazyfuse.ir.interp import view_of
@@ -133,14 +133,15 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
         raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
     is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
-    FORGOTTEN.clear()
+    place = id(asking), asking.f_lasti
+    FORGOTTEN.pop(place, None)
     try:
         if self._host is None and self._storage.device.startswith("cuda:"):
             raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
         values = numpys_for(asking, self)
     except BaseException as error:  # interrupts, too
         if is_numpys and type(error) is not BufferError:
-            FORGOTTEN[id(asking), asking.f_lasti] = error
+            forget(place, error)
         raise
     if is_numpys and not _is_told_by_buffer(values):
         raise BufferError("use numpy.asarray(x)")  # which NumPy does

@@ -72,6 +72,15 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
 #: What was raised while NumPy asked for a buffer, by the frame that asked, and the step of its
 #: code: NumPy forgets it, and asks for an array.
 FORGOTTEN: dict[tuple[int, int], BaseException] = {}
+#: So many; one that NumPy has not asked for again was Cython's.
+_MOST_FORGOTTEN = 8
+
+
+def forget(place: tuple[int, int], error: BaseException) -> None:
+    """Keep what is raised while a buffer is asked for."""
+    if len(FORGOTTEN) >= _MOST_FORGOTTEN:
+        FORGOTTEN.clear()
+    FORGOTTEN[place] = error
 
 
 def numpys_for(
