@@ -419,7 +419,7 @@ def test_a_plan_on_disk_is_read_soon() -> None:
         """How often the program is interpreted in a process that has just begun."""
         lf.cache_clear()
         lf.reset_stats()
-        for _ in range(3_000):
+        for _ in range(30_000):
             before = lf.stats().cold_runs
             lf.materialize((x * 3.0 - 1.0) / 7.0)
             if lf.stats().cold_runs == before:
