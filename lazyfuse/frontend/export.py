@@ -64,8 +64,11 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
     asking = sys._getframe(1)
     if FORGOTTEN:
         error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
-        if error is not None:
-            raise error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # it would be in a cycle with this frame
     return numpys_for(asking, self, dtype, copy)
 
 
@@ -116,8 +119,9 @@ def _host_view(self: Any) -> np.ndarray:
         return snapshot
     device = self._storage.device
     with session.flush_lock:  # before the memory is marked no run may reuse it
-        if self._storage.is_lent and 0 not in self._layout.shape:
-            snapshot = _copied(self._lent())
+        lent = None if 0 in self._layout.shape else self._lent()
+        if lent is not None:
+            snapshot = _copied(lent)
             snapshot.flags.writeable = False
             return snapshot
         node = self._storage.node

@@ -96,8 +96,15 @@ def pick(item: Any, device: str) -> Pick | int | None:
     if not shape:
         value = look(item, lambda values: values.item()) if isinstance(item, Handle) else item[()]
         return truth(bool(value)) if code[0] == "b" else int(value)
-    handle = item if isinstance(item, Handle) else _on_engine(item, device)
+    handle = steady(item) if isinstance(item, Handle) else _on_engine(item, device)
     return _mask(handle) if code[0] == "b" else _integer_array(handle)
+
+
+def steady(array: Any) -> Any:
+    """The array, or a copy of one in memory that NumPy's arrays may write: what is known of it has
+    to hold when it is read."""
+    is_changing = array._host is None and array._storage.is_lent and array.size
+    return new(array._read(), array._storage.device) if is_changing else array
 
 
 def _as_integers(item: Any) -> np.ndarray | None:
