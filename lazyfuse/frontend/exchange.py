@@ -20,7 +20,7 @@ import numpy as np
 
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
-from lazyfuse.frontend.export import FORGOTTEN, as_numpys, numpys_for, to_array
+from lazyfuse.frontend.export import FORGOTTEN, as_numpys, forget, numpys_for, to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.lending import lend
 from lazyfuse.ir.interp import view_of
@@ -103,10 +103,14 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
     read-only, and for dtypes without a format, as ndarray; BufferError for arrays on a GPU, and
     for `torch.asarray`, which would take the bytes for float32.
     """
-    values = _lent(self, flags, _getframe(1))
-    if not flags & _STRIDES and not values.flags.c_contiguous:
-        raise ValueError("ndarray is not C-contiguous")
-    return _view(values)
+    try:
+        values = _lent(self, flags, _getframe(1))
+        if not flags & _STRIDES and not values.flags.c_contiguous:
+            raise ValueError("ndarray is not C-contiguous")
+        return _view(values)
+    except BaseException as error:
+        FORGOTTEN.append(error)  # by NumPy
+        raise
 
 
 def _is_told_by_buffer(array: Any) -> bool:
@@ -132,16 +136,12 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     names = asking.f_code.co_names
     if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
         raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
+    if FORGOTTEN:
+        forget(asking)
+    if self._host is None and self._storage.device.startswith("cuda:"):
+        raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
+    values = numpys_for(asking, self)
     is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
-    FORGOTTEN.clear()
-    try:
-        if self._host is None and self._storage.device.startswith("cuda:"):
-            raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
-        values = numpys_for(asking, self)
-    except BaseException as error:  # interrupts, too
-        if is_numpys and type(error) is not BufferError:
-            FORGOTTEN[id(asking), asking.f_lasti] = error
-        raise
     if is_numpys and not _is_told_by_buffer(values):
         raise BufferError("use numpy.asarray(x)")  # which NumPy does
     if flags & _WRITABLE and not values.flags.writeable:

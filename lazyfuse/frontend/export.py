@@ -63,18 +63,39 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
     """
     asking = sys._getframe(1)
     if FORGOTTEN:
-        error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
+        error = forget(asking)
         try:
-            if error is not None:
+            if error is not None and type(error) is not BufferError:
                 raise error
         finally:
             del error  # it would be in a cycle with this frame
     return numpys_for(asking, self, dtype, copy)
 
 
-#: What was raised while NumPy asked for a buffer, by the frame that asked, and the step of its
-#: code: NumPy forgets it, and asks for an array.
-FORGOTTEN: dict[tuple[int, int], BaseException] = {}
+#: What was raised while somebody asked for a buffer: NumPy forgets it, and asks for an array.
+FORGOTTEN: list[BaseException] = []
+#: So many are kept until those who have asked, in other threads, ask again.
+_MOST_FORGOTTEN = 8
+
+
+def forget(asking: FrameType) -> BaseException | None:
+    """Take what was raised for this frame, and has never come to it; None where nothing was. What
+    has come to its frame is forgotten as well."""
+    found = None
+    for error in FORGOTTEN.copy():  # to which other threads add
+        trace = error.__traceback__
+        is_kept = trace is not None and trace.tb_frame.f_globals.get("__name__") == _GIVES
+        if trace is not None and is_kept and trace.tb_frame.f_back is asking:
+            found = error
+            is_kept = False
+        if not is_kept or len(FORGOTTEN) > _MOST_FORGOTTEN:
+            with suppress(ValueError):
+                FORGOTTEN.remove(error)
+    return found
+
+
+#: The module whose functions give buffers.
+_GIVES = "lazyfuse.frontend.exchange"
 
 
 def numpys_for(
