@@ -125,6 +125,34 @@ def test_views_of_another_dtype() -> None:
     assert not is_lent(whole) and is_lent(x)
 
 
+def test_views_that_nobody_may_write() -> None:
+    """Are of the same memory, to be read: they were copies."""
+    x = lf.arange(9.0).reshape(3, 3) * 1
+    theirs = host.asarray(x)
+    fixed = x[1:]
+    fixed.setflags(write=False)
+    given = [host.asarray(each) for each in (lf.diagonal(x), lf.broadcast_to(x[0], (2, 3)), fixed)]
+    theirs[:] = 50
+    assert all((each == 50).all() and not each.flags.writeable for each in given)
+    del theirs
+    assert is_lent(x)
+    given.clear()
+    assert not is_lent(x)
+
+
+def test_it_is_shared() -> None:
+    """As NumPy's functions say that are asked whether a result may be written there."""
+    x, y = lf.arange(8.0) * 1, lf.arange(8.0) * 2
+    theirs = host.asarray(x)
+    lf.materialize(y)
+    for ask in (host.shares_memory, host.may_share_memory):
+        assert ask(theirs, x) and ask(x[:2], theirs) and not ask(x[:2], theirs[3:])
+        assert not ask(theirs, y) and not ask(theirs, x + 1)
+    del theirs
+    host.asarray(y)[0] = 1
+    assert y._storage.node.buffer.exclusive
+
+
 def test_a_mask_that_changes_while_it_is_read() -> None:
     """Picks what it picked when it was looked at: how much of it was true was another number than
     that of its positions."""

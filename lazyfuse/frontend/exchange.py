@@ -253,7 +253,7 @@ def dlpack(
         if self._host is not None and not copy and self.flags.behaved:
             return _in_place(self).__dlpack__(**options)
         lent = None if copy or self._host is not None else lend(self)
-        if lent is not None:
+        if lent is not None and lent.flags.writeable:
             return lent.__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
         private = is_old and copy is None and self.flags.behaved

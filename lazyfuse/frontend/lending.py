@@ -21,10 +21,8 @@ import numpy as np
 from lazyfuse.frontend.convert import BORROWED
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import is_settled
-from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned
-from lazyfuse.ir.recast import Cast
 from lazyfuse.ir.storage import LENT, Storage
 from lazyfuse.runtime import engine, session, under_way
 
@@ -52,11 +50,15 @@ class _Elements:
 
     __slots__ = ("__array_interface__", "_loan")
 
-    def __init__(self, loan: _Loan, reading: Cast, layout: Layout) -> None:
+    def __init__(self, loan: _Loan, array: Handle) -> None:
         self._loan = loan
+        reading, layout = array._reading, array._layout
         size = int(reading.dtype[1:])
         self.__array_interface__ = {
-            "data": (loan.buffer.pointer + reading.shift + layout.offset * size, False),
+            "data": (
+                loan.buffer.pointer + reading.shift + layout.offset * size,
+                array._writeable is not True,
+            ),
             "shape": layout.shape,
             "typestr": "<" + reading.dtype,
             "strides": tuple([stride * size for stride in layout.strides]),
@@ -73,23 +75,24 @@ _many = [_MANY]
 
 
 def lend(array: Handle) -> np.ndarray | None:
-    """NumPy's array of the elements, to be written, too; None where nobody may write them, where
-    they are none of this machine's memory, and where there is no memory for a copy. Computes them.
-    Raises: what that does."""
+    """NumPy's array of the elements, to be written, too; to be read where nobody may write them
+    but in memory that is lent; None where it is not, where they are none of this machine's memory,
+    and where there is no memory for a copy. Computes them. Raises: what that does."""
     storage = array._storage
-    is_plain = array._writeable is True and not array._is_scalar
-    if not is_plain or storage.device != "cpu" or 0 in array._layout.shape:
+    if array._is_scalar or storage.device != "cpu" or 0 in array._layout.shape:
+        return None
+    if array._writeable is not True and not storage.is_lent:
         return None
     if under_way.recordings:
         return None
     with session.flush_lock:
         engine.flush([storage.now()], "cpu")
         loan = _loans[id(storage)]() if storage.is_lent else None
-        if loan is None:
+        if loan is None and array._writeable is True:
             loan = _begun(array)
         if loan is None:
             return None
-        return np.asarray(_Elements(loan, array._reading, array._layout))
+        return np.asarray(_Elements(loan, array))
 
 
 def _begun(array: Handle) -> _Loan | None:
