@@ -253,9 +253,9 @@ def dlpack(
         if self._host is not None and not copy and self.flags.behaved:
             return _in_place(self).__dlpack__(**options)
         lent = None if copy or self._host is not None else lend(self)
-        if lent is not None and lent.flags.writeable:
-            return lent.__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
+        if lent is not None and (lent.flags.writeable or not is_old):
+            return lent.__dlpack__(**options)
         private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)
     if dl_device is not None and tuple(dl_device)[0] == 1:
