@@ -93,6 +93,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "cachetools": ("cache/memory.py",),
     "platformdirs": ("cache/disk.py",),
     "pyarrow": ("frontend/exchange.py",),
+    "numba": ("frontend/jitted.py",),
     "dask": ("integrations/dask.py",),
     "distributed": ("integrations/dask.py",),
     "graphviz": ("observe/picture.py",),
@@ -102,6 +103,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 #: their top; they may be imported in functions.
 OPTIONAL_PARTS = {
     *("runtime.planner", "frontend.deferred", "frontend.fused"),  # which many programs do not need
+    "frontend.jitted",
     *("backends.cpu", "backends.cuda", "backends.cuda_host", "backends.cuda_ptx"),
     "backends.reference",
     *("integrations", "observe"),

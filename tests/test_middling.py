@@ -402,15 +402,19 @@ def test_memory_comes_back() -> None:
     calls = lambda: (lf.roll(array, 3), array[key], square @ square, lf.nonzero(key))  # noqa: E731
     for _ in range(3):
         calls()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        for _ in range(200):
-            calls()
+
+    def left() -> int:
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] < 40 * N
-    finally:
-        tracemalloc.stop()
+        tracemalloc.start()
+        try:
+            for _ in range(200):
+                calls()
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert min(left() for _ in range(3)) < 40 * N  # something is imported meanwhile, once
 
 
 def test_writes_through_places() -> None:

@@ -198,8 +198,8 @@ def test_signatures_of_compiled_functions_are_numpys(name: str) -> None:
 
 @pytest.mark.engine
 @pytest.mark.cpu("memory that NumPy shares")
-def test_an_old_consumer_of_dlpack_gets_a_copy() -> None:
-    """It cannot be told that memory is read-only; of a read-only array it gets nothing."""
+def test_an_old_consumer_of_dlpack() -> None:
+    """It cannot be told that memory is read-only: of a read-only array it gets nothing."""
     array = oracle.lf.arange(3.0) + 1
 
     class Old:
@@ -211,7 +211,8 @@ def test_an_old_consumer_of_dlpack_gets_a_copy() -> None:
 
     taken = host.from_dlpack(Old())
     assert (taken == [1, 2, 3]).all()
-    assert taken.ctypes.data != host.asarray(array).ctypes.data
+    array += 1
+    assert taken.tolist() == [2, 3, 4]
     array.flags.writeable = False
     with pytest.raises(BufferError):
         array.__dlpack__()

@@ -61,7 +61,7 @@ def test_loops_write_at_once(name: str, is_held: bool) -> None:
     values, there = pending(host.random.default_rng(2).random((N, N)))
     read, row, seen = there + 1.0, there[7], None
     if is_held:
-        seen = host.asarray(there)
+        seen = lf.asnumpy(there)
     kept = values.copy()
     for i in range(10, 40):
         LOOPS[name](host, values, i)
@@ -148,7 +148,7 @@ def test_edges_of_a_grid_are_written_at_once(is_held: bool) -> None:
     what it was."""
     values = host.random.default_rng(3).random((N, N))
     wanted, there = relaxed(host, values.copy(), 9), lf.array(values)
-    seen = host.asarray(there) if is_held else values
+    seen = lf.asnumpy(there) if is_held else values
     lf.reset_stats()
     relaxed(lf, there, 9)
     assert there._storage.node.buffer is not None
@@ -183,7 +183,7 @@ def test_elements_are_read_between_writes(name: str, is_pending: bool, is_held: 
     there = lf.array(values)
     if is_pending:
         values, there = pending(values)
-    seen = host.asarray(there) if is_held else None
+    seen = lf.asnumpy(there) if is_held else None
     kept = values.copy()
     for i in range(10, 60):
         TOUCHES[name](host, values, i)

@@ -621,7 +621,7 @@ PRESENT = (
 ABSENT = (
     "values name attrs chunks chunklen shards _meta __dask_graph__ __dask_future__ _typ "
     "__pandas_priority__ iloc fit input_objs index mask aval sharding weak_type __jax_array__ "
-    "_numba_type_ __torch_function__ _fields __rich_repr__ __array_struct__ __array_interface__ "
+    "__torch_function__ _fields __rich_repr__ __array_struct__ __array_interface__ "
     "_repr_html_"
 ).split()
 

@@ -152,7 +152,7 @@ def _read_inside(x: Any, kept: list[Any]) -> None:
 
 def _exported(x: Any, kept: list[Any]) -> None:
     """NumPy has its memory."""
-    kept.append(host.asarray(x))
+    kept.append(lf.asnumpy(x))
 
 
 def _view(x: Any, kept: list[Any]) -> None:

@@ -418,7 +418,7 @@ def test_products_by_numpys_names(name: str) -> None:
 def test_unbuffered_writes_leave_alone_what_was_read() -> None:
     """NumPy's `at` writes read-only arrays, too."""
     values, there = matrix()
-    seen, pending, mask = host.asarray(there), there * 2, there > 1.0
+    seen, pending, mask = lf.asnumpy(there), there * 2, there > 1.0
     lf.materialize(mask)
     count = int(mask.sum())
     lf.add.at(there[0], [0, 0], 100.0)
@@ -652,7 +652,7 @@ def test_read_only_arrays_stay_so() -> None:
 def test_memory_that_others_see_is_not_written() -> None:
     """NumPy's view of the memory keeps what it was given."""
     values, there = matrix()
-    seen = host.asarray(there)
+    seen = lf.asnumpy(there)
     there[3] = 1.0
     there[4] += 1.0
     host.testing.assert_array_equal(seen, values)
@@ -721,7 +721,7 @@ def test_numbers_are_written(dtype: str) -> None:
 def test_a_number_is_written_where_it_may_be() -> None:
     """Not into memory that is read-only; what has been read, and views, are as they were."""
     values, there = matrix()
-    pending, seen, element, row = there + 1, host.asarray(there), there[3, 4], there[3]
+    pending, seen, element, row = there + 1, lf.asnumpy(there), there[3, 4], there[3]
     there[3, 4] = 100.0
     assert element == values[3, 4] == seen[3, 4]
     assert row[4] == 100.0 == float(there[3, 4])

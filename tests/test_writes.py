@@ -571,8 +571,8 @@ def test_a_host_operand_is_read_at_the_call() -> None:
 
 @pytest.mark.engine
 def test_numpy_result_does_not_change_later() -> None:
-    """What `np.asarray` gave keeps its values when the lazy array is written afterwards, or cannot
-    be written.
+    """What `asnumpy` gave keeps its values when the lazy array is written afterwards; what
+    `np.asarray` gave is the array's memory.
     """
     lf = oracle.lf
     x = lf.arange(5.0)
@@ -580,6 +580,5 @@ def test_numpy_result_does_not_change_later() -> None:
     x += 1
     assert before.tolist() == [0, 1, 2, 3, 4] and lf.asnumpy(x).tolist() == [1, 2, 3, 4, 5]
     seen = host.asarray(x)
-    if seen.flags.writeable:
-        seen[0] = 50
-    assert float(x[1]) == 2.0
+    seen[0] = 50
+    assert x.tolist()[:2] == [50.0, 2.0]

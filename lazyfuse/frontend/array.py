@@ -158,6 +158,7 @@ class ArrayInterface(Handle):
     __arrow_array__ = exchange.arrow_array
     __arrow_c_array__ = property(exchange.arrow_c_array)
     _sympy_ = property(exchange.sympified)
+    _numba_type_ = property(exchange.numba_type)
     __dask_tokenize__ = tokens.dask_tokenize
     __reduce_ex__ = exchange.reduce_ex
     __class_getitem__: Any = classmethod(protocols.subscripted)

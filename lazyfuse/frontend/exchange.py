@@ -23,6 +23,7 @@ from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import FORGOTTEN, as_numpys, forget, numpys_for, to_array
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.lending import lend
+from lazyfuse.frontend.numba import LOOKS_FOR_BUFFER, type_of_array
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.recast import elements
@@ -136,6 +137,8 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     names = asking.f_code.co_names
     if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
         raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
+    if (asking.f_code.co_name, asking.f_globals.get("__name__")) == LOOKS_FOR_BUFFER:
+        raise TypeError("a LazyArray has more than a buffer")  # `_numba_type_`
     if FORGOTTEN:
         forget(asking)
     if self._host is None and self._storage.device.startswith("cuda:"):
@@ -149,6 +152,12 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     return values
 
 
+def numba_type(self: Any) -> Any:
+    """What Numba takes the array for; computes it. Raises: AttributeError."""
+    asking = _getframe(1)
+    return type_of_array(lambda: numpys_for(asking, self), is_scalar=self._is_scalar)
+
+
 def data(self: Any) -> memoryview:
     """As ndarray's, but read-only."""
     return _view(as_numpys(self)).toreadonly()
@@ -159,8 +168,7 @@ def ctypes(self: Any) -> Any:
     has what this is; nobody may write through an address alone, but for that of a small array.
     That of an array on a GPU is an address in a copy on the host, which stays until the array is
     written or gone."""
-    is_large = self._host is None and self._storage.device == "cpu"
-    return (numpys_for(_getframe(1), self) if is_large else _in_place(self)).ctypes
+    return _in_place(self).ctypes
 
 
 def class_of(self: Any) -> type:
@@ -199,7 +207,7 @@ def _in_place(self: Any) -> np.ndarray:
     """The finished values in the memory whose address is asked for."""
     if self._host is None and self._storage.device != "cpu":
         return _host_copy(self)
-    alias = as_numpys(self)
+    alias = numpys_for(_getframe(2), self)
     if self._host is not None and id(self) not in _addressed:
         _addressed[id(self)] = alias  # with which nothing is put off that reads the memory
         finalize(self, _addressed.pop, id(self)).atexit = False

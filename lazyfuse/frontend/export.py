@@ -212,8 +212,12 @@ def to_numpy(self: Any) -> np.ndarray:
 
 
 def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
-    """The values of any array as an ndarray; with `copy` a private, writable one."""
-    return np.array(x) if copy else np.asarray(x)
+    """The values of any array as an ndarray. Aliasing: with `copy` it is private. Else it is the
+    memory of a small array, in which both write, and read-only memory of a large one that stays as
+    it is: later writes go elsewhere, and the array stays lazy."""
+    if copy:
+        return np.array(x)
+    return to_array(x) if isinstance(x, Handle) and x._host is None else np.asarray(x)
 
 
 def item(self: Any, *args: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import registry, rerecord, small
+from lazyfuse.frontend import numba, registry, rerecord, small
 from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
@@ -107,6 +107,10 @@ class Function(registry.AtOnce):
         """A method of a class that has it as an attribute, where NumPy's is one."""
         is_plain = instance is None or isinstance(self._exact, BuiltinFunctionType)
         return self if is_plain else MethodType(self, instance)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return numba.type_of_function(self._public)
 
     def __eq__(self, other: object) -> bool:
         """As NumPy's function, which a table of a class's own functions is asked for."""

@@ -17,6 +17,7 @@ from lazyfuse.frontend import (
     elementwise,
     fallback,
     folds,
+    numba,
     operators,
     others,
     picking,
@@ -313,6 +314,10 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         if name.startswith("__") and name not in ("__signature__", "__text_signature__"):
             raise AttributeError(name)
         return getattr(self._ufunc, name)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return numba.type_of_function(self._ufunc)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are one ufunc; NumPy's own is the same one."""
