@@ -167,6 +167,10 @@ def test_a_mask_that_changes_while_it_is_read() -> None:
     assert x[mask, Column()].tolist() == [1, 3]
     theirs[3:] = False
     assert x[mask, 1].tolist() == [1, 3, 5]
+    repeated = lf.broadcast_to(mask[:2], (6, 2))
+    assert x[repeated].size == 12 and lf.nonzero(repeated)[0].size == 12
+    theirs[1] = False
+    assert x[repeated].tolist() == [0, 2, 4, 6, 8, 10]
 
 
 def test_a_value_that_lends_what_it_is_written_to() -> None:

@@ -19,8 +19,8 @@ from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.masks import listed
 from lazyfuse.frontend.memory import look
 from lazyfuse.ir.library import Request
-from lazyfuse.ir.node import Const, Map, Node, Opaque
-from lazyfuse.ir.order import c_strides
+from lazyfuse.ir.node import Const, Map, Node, Opaque, View
+from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.ops.table import OPS
@@ -103,8 +103,13 @@ def pick(item: Any, device: str) -> Pick | int | None:
 def steady(array: Any) -> Any:
     """The array, or a copy of one in memory that NumPy's arrays may write: what is known of it has
     to hold when it is read."""
-    is_changing = array._host is None and array._storage.is_lent and array.size
-    return new(array._read(), array._storage.device) if is_changing else array
+    if array._host is not None or not array._storage.is_lent or not array.size:
+        return array
+    node = array._read()
+    if isinstance(node, View):  # what repeats
+        strides = copy_strides(node.shape, node.strides)
+        node = Map(OPS["astype"], (node.dtype,), node.dtype, node.shape, strides, (node,))
+    return new(node, array._storage.device)
 
 
 def _as_integers(item: Any) -> np.ndarray | None:
