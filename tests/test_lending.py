@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import gc
 import random
+import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -91,6 +93,101 @@ def test_what_is_known_of_masks_and_indices() -> None:
     assert values[mask].size == 0
     with pytest.raises(IndexError):
         lf.materialize(values[where])
+
+
+@pytest.mark.parametrize("part", [(slice(None), slice(3)), (slice(None, None, -1),), (1,)])
+def test_keys_with_arrays_into_views(part: Any) -> None:
+    """Values that are yet to be computed are written where they belong: they went where they would
+    in a copy of the view."""
+    values = host.arange(24.0).reshape(6, 4) % 7
+    x, n = lf.array(values) * 1, values.copy()
+    theirs = host.asarray(x)
+    for array, np in ((x, lf), (n, host)):
+        view = array[part]
+        view[view > 3] += 10
+        view[np.asarray([0, 2])] *= np.asarray(2.0) * 3
+        assert host.array(view[np.asarray(1)]).tolist() == view[1].tolist()
+    assert x.tolist() == theirs.tolist() == n.tolist()
+
+
+def test_views_of_another_dtype() -> None:
+    """Parts of complex numbers and bytes of integers are memory, too: they were read-only."""
+    x, whole = lf.arange(4.0) * 2j + 1, lf.arange(6) * 1
+    real, imaginary = host.asarray(x.real), host.asarray(x.imag)
+    real[1] = 7
+    imaginary[:2] -= 3
+    x.imag[3] = 5
+    assert x.tolist() == [1 - 3j, 7 - 1j, 1 + 4j, 1 + 5j] and real.tolist() == [1, 7, 1, 1]
+    small = host.asarray(whole.view("i4")[2::2])
+    small[:] = [9, 8, 7, 6, 5]
+    assert whole.tolist() == [0, 9, 8, 7, 6, 5]
+    del small
+    assert not is_lent(whole) and is_lent(x)
+
+
+def test_views_that_nobody_may_write() -> None:
+    """Are of the same memory, to be read: they were copies."""
+    x = lf.arange(9.0).reshape(3, 3) * 1
+    theirs = host.asarray(x)
+    fixed = x[1:]
+    fixed.setflags(write=False)
+    given = [host.asarray(each) for each in (lf.diagonal(x), lf.broadcast_to(x[0], (2, 3)), fixed)]
+    theirs[:] = 50
+    assert all((each == 50).all() and not each.flags.writeable for each in given)
+    del theirs
+    assert is_lent(x)
+    given.clear()
+    assert not is_lent(x)
+
+
+def test_it_is_shared() -> None:
+    """As NumPy's functions say that are asked whether a result may be written there."""
+    x, y = lf.arange(8.0) * 1, lf.arange(8.0) * 2
+    theirs = host.asarray(x)
+    lf.materialize(y)
+    for ask in (host.shares_memory, host.may_share_memory):
+        assert ask(theirs, x) and ask(x[:2], theirs) and not ask(x[:2], theirs[3:])
+        assert not ask(theirs, y) and not ask(theirs, x + 1)
+    del theirs
+    host.asarray(y)[0] = 1
+    assert y._storage.node.buffer.exclusive
+
+
+def test_a_mask_that_changes_while_it_is_read() -> None:
+    """Picks what it picked when it was looked at: how much of it was true was another number than
+    that of its positions."""
+    x, mask = lf.arange(12.0).reshape(6, 2) * 1, lf.arange(6) < 2
+    theirs = host.asarray(mask)
+
+    class Column:
+        def __index__(self) -> int:
+            theirs[:] = True
+            return 1
+
+    assert x[mask, Column()].tolist() == [1, 3]
+    theirs[3:] = False
+    assert x[mask, 1].tolist() == [1, 3, 5]
+    repeated = lf.broadcast_to(mask[:2], (6, 2))
+    assert x[repeated].size == 12 and lf.nonzero(repeated)[0].size == 12
+    theirs[1] = False
+    assert x[repeated].tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_value_that_lends_what_it_is_written_to() -> None:
+    """Its conversion to a number may ask for the array: what is lent is what is written."""
+    x = lf.arange(3.0) * 1
+    lf.materialize(x)
+    before, held = x + 1, []
+
+    class Value:
+        def __float__(self) -> float:
+            held.append(host.asarray(x))
+            return 5.0
+
+    x[1] = Value()
+    assert held[0].tolist() == x.tolist() == [0, 5, 2] and before.tolist() == [1, 2, 3]
+    held[0][2] = 9
+    assert x.tolist() == [0, 5, 9]
 
 
 def test_errors_of_arithmetic_write_as_numpys() -> None:
@@ -194,6 +291,65 @@ def test_threads_lend_and_return() -> None:
     for thread in threads:
         thread.join()
     assert failures == [] and (host.asarray(whole) == host.arange(500.0)).all()
+
+
+def test_threads_write_different_parts() -> None:
+    """Nothing is lost: what was computed for one part came with all others as they had been."""
+    x, lost, is_over = lf.zeros(40_000) + 1, [], threading.Event()
+    theirs = host.asarray(x)
+
+    def count() -> None:
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            theirs[-1] = number
+            lost.extend([number] * any(theirs[-1] != number for _ in range(50)))
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    for _ in range(200):
+        x[:30_000] = (x[:30_000] * 3 + 1) % 5
+        x[lf.arange(10)] += 1
+    is_over.set()
+    thread.join()
+    assert lost == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
+def test_interrupts() -> None:
+    """Are raised, and end loans: one that came when NumPy asked for a buffer, or when the last of
+    its arrays went, was lost, and such an array stayed lent for ever."""
+
+    class Interrupt(Exception):
+        pass
+
+    met: list[bool] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        met.append(True)
+        raise Interrupt
+
+    arrays, before = [lf.arange(8.0) * 1 for _ in range(40)], sys.unraisablehook
+    lf.materialize(*arrays)
+    ignored: list[Any] = []
+
+    def lend_until(number: int) -> None:
+        while len(met) < number:
+            for x in arrays:
+                host.asarray(x)[0] = 3
+
+    sys.unraisablehook, handler = ignored.append, signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(300):
+            with pytest.raises(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + number * 1e-6)
+                lend_until(number + 1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        sys.unraisablehook = before
+    assert not any(map(is_lent, arrays)) and ignored == []
+    assert all(x.tolist() == [3, *range(1, 8)] for x in arrays)
 
 
 # ---- programs at random: each array of ours beside one of NumPy's

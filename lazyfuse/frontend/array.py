@@ -7,7 +7,6 @@ never computes anything.
 
 from __future__ import annotations
 
-import sys
 from abc import ABCMeta
 from typing import Any
 
@@ -379,9 +378,8 @@ class LazyScalar(ArrayInterface):
         return scalars.attribute(self, name)
 
 
-if sys.version_info < (3, 12):
-    for _kind in (LazyArray, LazyScalar):
-        give_buffers(_kind, exchange.buffer_for_c)
+for _kind in (LazyArray, LazyScalar):
+    give_buffers(_kind, exchange.buffer_for_c, export.FORGOTTEN)
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
 rerecord.recognize(LazyArray, LazyScalar)
 protocols.PLAIN.update((LazyArray, LazyScalar))

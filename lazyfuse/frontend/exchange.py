@@ -104,10 +104,14 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
     read-only, and for dtypes without a format, as ndarray; BufferError for arrays on a GPU, and
     for `torch.asarray`, which would take the bytes for float32.
     """
-    values = _lent(self, flags, _getframe(1))
-    if not flags & _STRIDES and not values.flags.c_contiguous:
-        raise ValueError("ndarray is not C-contiguous")
-    return _view(values)
+    try:
+        values = _lent(self, flags, _getframe(1))
+        if not flags & _STRIDES and not values.flags.c_contiguous:
+            raise ValueError("ndarray is not C-contiguous")
+        return _view(values)
+    except BaseException as error:
+        FORGOTTEN.append(error)  # by NumPy
+        raise
 
 
 def _is_told_by_buffer(array: Any) -> bool:
@@ -133,19 +137,14 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     names = asking.f_code.co_names
     if not flags & ~_WRITABLE and "asarray" in names and "torch" in modules:
         raise BufferError("torch.asarray would take the bytes for float32; use torch.as_tensor")
-    is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
     if (asking.f_code.co_name, asking.f_globals.get("__name__")) == LOOKS_FOR_BUFFER:
         raise TypeError("a LazyArray has more than a buffer")  # `_numba_type_`
-    place = id(asking), asking.f_lasti
-    FORGOTTEN.pop(place, None)
-    try:
-        if self._host is None and self._storage.device.startswith("cuda:"):
-            raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
-        values = numpys_for(asking, self)
-    except BaseException as error:  # interrupts, too
-        if is_numpys and type(error) is not BufferError:
-            forget(place, error)
-        raise
+    if FORGOTTEN:
+        forget(asking)
+    if self._host is None and self._storage.device.startswith("cuda:"):
+        raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
+    values = numpys_for(asking, self)
+    is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
     if is_numpys and not _is_told_by_buffer(values):
         raise BufferError("use numpy.asarray(x)")  # which NumPy does
     if flags & _WRITABLE and not values.flags.writeable:
@@ -262,9 +261,9 @@ def dlpack(
         if self._host is not None and not copy and self.flags.behaved:
             return _in_place(self).__dlpack__(**options)
         lent = None if copy or self._host is not None else lend(self)
-        if lent is not None:
-            return lent.__dlpack__(**options)
         is_old = max_version is None or max_version < (1, 0)
+        if lent is not None and (lent.flags.writeable or not is_old):
+            return lent.__dlpack__(**options)
         private = is_old and copy is None and self.flags.behaved
         return to_array(self, copy=private or None).__dlpack__(**options)
     if dl_device is not None and tuple(dl_device)[0] == 1:

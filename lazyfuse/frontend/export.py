@@ -63,24 +63,39 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
     """
     asking = sys._getframe(1)
     if FORGOTTEN:
-        error = FORGOTTEN.pop((id(asking), asking.f_lasti), None)
-        if error is not None:
-            raise error
+        error = forget(asking)
+        try:
+            if error is not None and type(error) is not BufferError:
+                raise error
+        finally:
+            del error  # it would be in a cycle with this frame
     return numpys_for(asking, self, dtype, copy)
 
 
-#: What was raised while NumPy asked for a buffer, by the frame that asked, and the step of its
-#: code: NumPy forgets it, and asks for an array.
-FORGOTTEN: dict[tuple[int, int], BaseException] = {}
-#: So many; one that NumPy has not asked for again was Cython's.
+#: What was raised while somebody asked for a buffer: NumPy forgets it, and asks for an array.
+FORGOTTEN: list[BaseException] = []
+#: So many are kept until those who have asked, in other threads, ask again.
 _MOST_FORGOTTEN = 8
 
 
-def forget(place: tuple[int, int], error: BaseException) -> None:
-    """Keep what is raised while a buffer is asked for."""
-    if len(FORGOTTEN) >= _MOST_FORGOTTEN:
-        FORGOTTEN.clear()
-    FORGOTTEN[place] = error
+def forget(asking: FrameType) -> BaseException | None:
+    """Take what was raised for this frame, and has never come to it; None where nothing was. What
+    has come to its frame is forgotten as well."""
+    found = None
+    for error in FORGOTTEN.copy():  # to which other threads add
+        trace = error.__traceback__
+        is_kept = trace is not None and trace.tb_frame.f_globals.get("__name__") == _GIVES
+        if trace is not None and is_kept and trace.tb_frame.f_back is asking:
+            found = error
+            is_kept = False
+        if not is_kept or len(FORGOTTEN) > _MOST_FORGOTTEN:
+            with suppress(ValueError):
+                FORGOTTEN.remove(error)
+    return found
+
+
+#: The module whose functions give buffers.
+_GIVES = "lazyfuse.frontend.exchange"
 
 
 def numpys_for(
@@ -125,8 +140,9 @@ def _host_view(self: Any) -> np.ndarray:
         return snapshot
     device = self._storage.device
     with session.flush_lock:  # before the memory is marked no run may reuse it
-        if self._storage.is_lent and 0 not in self._layout.shape:
-            snapshot = _copied(self._lent())
+        lent = None if 0 in self._layout.shape else self._lent()
+        if lent is not None:
+            snapshot = _copied(lent)
             snapshot.flags.writeable = False
             return snapshot
         node = self._storage.node

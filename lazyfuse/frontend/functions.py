@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, export, fallback, indexing, methods, picking, pieces
+from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking, pieces
 from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.memory import borrow
 from lazyfuse.frontend.registry import NATIVE
 from lazyfuse.ir.order import is_contiguous
 from lazyfuse.runtime.caller import call_as_user
@@ -203,7 +204,7 @@ def _in_memory(value: Any) -> Any:
         return value
     if value._host is not None:
         return value._host
-    return export.to_array(value) if value._storage.node.buffer is not None else np.empty(1)
+    return borrow(value) if value._storage.node.buffer is not None else np.empty(1)
 
 
 def _mirrors(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:

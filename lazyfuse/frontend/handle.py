@@ -81,7 +81,10 @@ class Handle:
         if self._host is not None:
             return Handle._node_of(self._host)
         if self._storage.is_lent and not self._is_whole and 0 not in self._layout.shape:
-            return Handle._node_of(self._lent())
+            with session.flush_lock:
+                lent = self._lent()
+                if lent is not None:
+                    return Handle._node_of(lent)
         node = self._storage.current()
         layout = self._layout
         if self._cast is not None:
@@ -90,10 +93,14 @@ class Handle:
             return node
         return View(node, layout)
 
-    def _lent(self) -> np.ndarray:
-        """The elements, of which there are some, in memory that is lent."""
-        cast = self._reading
-        return elements_at(self._storage.node.buffer, cast.dtype, self._layout, cast.shift)
+    def _lent(self) -> np.ndarray | None:
+        """The elements, of which there are some, in memory that is lent; None where it is not, any
+        more: loans end in other threads, too. They begin with the lock of a flush, which the
+        caller holds."""
+        node, cast = self._storage.node, self._reading
+        if not self._storage.is_lent:
+            return None
+        return elements_at(node.buffer, cast.dtype, self._layout, cast.shift)
 
     def _in_memory(self) -> Node:
         """As `_read`, with elements that lie as NumPy's do: the parts of complex numbers, too,
@@ -118,16 +125,25 @@ class Handle:
         """
         self._check_writeable()
         if self._host is not None:
-            _compute_into(self._host, value)
-            return
-        if self._is_whole:
-            engine.write(self._storage, lambda base: _version(value, base))
-        elif size_of(self._layout.shape):
-            engine.write(self._storage, lambda base: self._updated(base, value))
+            _compute_into(self._host, value, session.default_device())
+        elif self._is_whole or size_of(self._layout.shape):
+            while not engine.write(self._storage, lambda base: self._updated(base, value)):
+                if self._written_through(value):
+                    return
+
+    def _written_through(self, value: Node) -> bool:
+        """Whether elements in memory that is lent are replaced: not where the loan is over."""
+        with session.flush_lock:
+            lent = self._lent()
+            if lent is not None:
+                _compute_into(lent, value, "cpu")
+        return lent is not None
 
     def _updated(self, base: Node, value: Node) -> Node:
         """The next version of the memory: this part of it replaced."""
         layout = self._layout
+        if self._is_whole:
+            return _version(value, base)
         if recast.repeats(layout):
             return recast.overwritten(base, self._reading, layout, value)
         if self._cast is not None:
@@ -168,13 +184,12 @@ def _version(value: Node, base: Node) -> Node:
     return Map(OPS["astype"], (value.dtype,), base.dtype, base.shape, base.strides, (value,))
 
 
-def _compute_into(host: np.ndarray, value: Node) -> None:
+def _compute_into(host: np.ndarray, value: Node, device: str) -> None:
     """Write the values of a node, computed now, to an array of NumPy's: also where conditions that
     they met are errors, as in NumPy."""
     strides = copy_strides(value.shape, value.strides)
     copy = Map(OPS["astype"], (value.dtype,), value.dtype, value.shape, strides, (value,))
     copy.origin = engine.origin()
-    device = session.default_device()
     try:
         engine.flush([copy], device)
     finally:

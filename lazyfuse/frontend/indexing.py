@@ -154,6 +154,8 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
 def _assign_picked(array: Any, key: Any, value: Any) -> None:
     """array[key] = value for a key with arrays: at once where NumPy can do it in place, else
     recorded as a scattering write."""
+    if _is_lent(array) and isinstance(value, Handle):
+        value._flush()
     if is_settled(array) and _is_at_hand(value):
         _write(array, key, value)
         return
@@ -181,6 +183,10 @@ def _write(array: Any, key: Any, value: Any, layout: Layout | None = None) -> No
             called(values.__setitem__, [where, given], {})
 
     mutate(array, put, layout)
+
+
+def _is_lent(array: Any) -> bool:
+    return array._host is None and array._storage.is_lent
 
 
 def _has_axes(value: Any) -> bool:
@@ -214,7 +220,8 @@ def _scatter(array: Any, key: Any, value: Any, found: Selection) -> None:
     def update(base: Node) -> Node:
         return Update(base, layout, node, index, found.reach, unique=found.unique)
 
-    engine.write(array._storage, update)
+    if not engine.write(array._storage, update):  # another thread has lent the memory
+        _write(array, key, value)
 
 
 def assign(target: Any, value: Any) -> None:

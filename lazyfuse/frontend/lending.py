@@ -21,7 +21,6 @@ import numpy as np
 from lazyfuse.frontend.convert import BORROWED
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import is_settled
-from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import LENT, Storage
@@ -38,11 +37,11 @@ class _Loan:
 
 
 class _Watch(ref[_Loan]):
-    """Knows of whose memory a loan is, until it is over, and which thread had touched that
-    before."""
+    """Of a loan: whose memory it is, and which thread had touched that before. No function is
+    called when it is over: an interrupt would end it, and be forgotten."""
 
     __slots__ = ("storage", "thread")
-    storage: Storage | None
+    storage: ref[Storage]
     thread: int
 
 
@@ -51,112 +50,114 @@ class _Elements:
 
     __slots__ = ("__array_interface__", "_loan")
 
-    def __init__(self, loan: _Loan, dtype: str, layout: Layout) -> None:
+    def __init__(self, loan: _Loan, array: Handle) -> None:
         self._loan = loan
-        size = int(dtype[1:])
+        reading, layout = array._reading, array._layout
+        size = int(reading.dtype[1:])
         self.__array_interface__ = {
-            "data": (loan.buffer.pointer + layout.offset * size, False),
+            "data": (
+                loan.buffer.pointer + reading.shift + layout.offset * size,
+                array._writeable is not True,
+            ),
             "shape": layout.shape,
-            "typestr": "<" + dtype,
+            "typestr": "<" + reading.dtype,
             "strides": tuple([stride * size for stride in layout.strides]),
             "version": 3,
         }
 
 
-#: The loan of each storage, by its identity; those that are over are forgotten now and then.
-#: Written by `lend` alone, with the lock of a flush.
+#: The loan of each storage, by its identity; those that are over are forgotten when somebody asks,
+#: or when there are many. Changed with the lock of a flush.
 _loans: dict[int, _Watch] = {}
-_MOST_OVER = 64
+#: So many are looked through, at least, and the next time twice as many as were left.
+_MANY = 64
+_many = [_MANY]
 
 
 def lend(array: Handle) -> np.ndarray | None:
-    """NumPy's array of the elements, to be written, too; None where nobody may write them, where
-    they are none of this machine's memory, or read as another dtype than they have, and where
-    there is no memory for a copy. Computes them. Raises: what that does."""
+    """NumPy's array of the elements, to be written, too; to be read where nobody may write them
+    but in memory that is lent; None where it is not, where they are none of this machine's memory,
+    and where there is no memory for a copy. Computes them. Raises: what that does."""
     storage = array._storage
-    is_plain = array._writeable is True and array._cast is None and not array._is_scalar
-    if not is_plain or storage.device != "cpu" or 0 in array._layout.shape:
+    if array._is_scalar or storage.device != "cpu" or 0 in array._layout.shape:
+        return None
+    if array._writeable is not True and not storage.is_lent:
         return None
     if under_way.recordings:
         return None
     with session.flush_lock:
         engine.flush([storage.now()], "cpu")
-        watch = _loans.get(id(storage))
-        loan = None if watch is None or watch.storage is not storage else watch()
-        if loan is None:
+        loan = _loans[id(storage)]() if storage.is_lent else None
+        if loan is None and array._writeable is True:
             loan = _begun(array)
         if loan is None:
             return None
-        return np.asarray(_Elements(loan, storage.node.dtype, array._layout))
+        return np.asarray(_Elements(loan, array))
 
 
 def _begun(array: Handle) -> _Loan | None:
     """A loan of memory that nobody else has, begun."""
     storage = array._storage
-    if storage.is_shared or storage.node.buffer in BORROWED:
+    if storage.is_lent or storage.is_shared or storage.node.buffer in BORROWED:
         return None
     if is_settled(array):
         storage.renew()
     else:
         try:
-            storage.replace(_copied(storage))
+            storage.replace(_copied(storage.node))
         except MemoryError:
             return None
-    if len(_loans) >= _MOST_OVER:
-        for key in [key for key, watch in _loans.items() if watch.storage is None]:
-            del _loans[key]
+    if len(_loans) >= _many[0]:
+        _forget()
     loan = _Loan(storage.node.buffer)
-    watch = _Watch(loan, _ended)
-    watch.storage, watch.thread = storage, storage._thread
-    before = _loans.get(id(storage))
-    if before is not None and watch.thread == LENT:  # it is being ended
-        watch.thread = before.thread
+    watch = _Watch(loan)
+    watch.storage, watch.thread = ref(storage), storage._thread
     _loans[id(storage)] = watch
-    storage._thread = LENT  # last: see `_ended`
-    return loan
+    storage._thread = LENT
+    return None if storage.is_shared else loan  # since: another thread has the version in hand
 
 
-def _ended(watch: Any) -> None:
-    """Nobody has the memory any more. Called at whatever moment, in whatever thread, perhaps while
-    another one lends it again: then it is lent after that."""
-    storage = watch.storage
-    if _is_last(watch):
-        storage.renew()
-        storage._thread = watch.thread
-        if not _is_last(watch):
-            storage._thread = LENT
-    watch.storage = None
+def _forget() -> None:
+    """Forget the loans that are over, and those of arrays that have gone."""
+    for key, watch in list(_loans.items()):
+        storage = watch.storage()
+        if storage is None or not storage.is_lent:
+            _loans.pop(key, None)
+    _many[0] = max(_MANY, 2 * len(_loans))
 
 
-def _is_last(watch: Any) -> bool:
-    """Whether memory has not been lent once more."""
-    return _loans.get(id(watch.storage)) is watch
+def _is_still_lent(storage: Storage) -> bool:
+    """Whether one of NumPy's arrays still has memory that has been lent; else the loan ends."""
+    watch = _loans.get(id(storage))
+    if watch is not None and watch() is not None:
+        return True
+    with session.flush_lock:
+        watch = _loans.get(id(storage))
+        if watch is not None and watch() is None and storage._thread == LENT:
+            storage.renew()
+            storage._thread = watch.thread
+            del _loans[id(storage)]
+        return storage._thread == LENT
 
 
 def _snapshot(storage: Storage) -> Node:
     """A version that stays as it is. Raises: MemoryError."""
     with session.flush_lock:
-        made = _copied(storage)
+        node = storage.node
+        if not storage.is_lent:  # any more, see `Handle._lent`
+            return storage.current()
+        made = _copied(node)
     orphaned(made)
     return made
 
 
-def _copied(storage: Storage) -> Node:
-    """The current version in memory of its own. Raises: MemoryError."""
-    node, backend = storage.node, session.backend("cpu")
+def _copied(node: Node) -> Node:
+    """A version in memory of its own. Raises: MemoryError."""
+    backend = session.backend("cpu")
     buffer = backend.allocate(node.nbytes)
     backend.copy(node.buffer, buffer)
     return Source(node.shape, node.dtype, node.strides, buffer)
 
 
-def _overwrite(storage: Storage, node: Node) -> None:
-    """Compute a version, and have it in the memory that is lent. Raises: what that does."""
-    try:
-        engine.flush([node], "cpu")
-    finally:  # also where conditions that it met are errors
-        if node.buffer is not None:
-            session.backend("cpu").copy(node.buffer, storage.node.buffer)
-            storage.renew()
-
-
-Storage.snapshot, Storage.overwrite = staticmethod(_snapshot), staticmethod(_overwrite)
+Storage.is_still_lent = staticmethod(_is_still_lent)
+Storage.snapshot = staticmethod(_snapshot)

@@ -120,7 +120,8 @@ def mutate(
         buffer, on_host = old.buffer, storage.device == "cpu"
         if on_host and not is_settled(array):
             buffer = backend.allocate(old.buffer.nbytes)
-            backend.copy(old.buffer, buffer)
+            backend.copy(old.buffer, buffer)  # and have it now, for `function` may lend it
+            storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
         flat = backend.to_host(buffer)
         try:
             return function(view_of(elements(flat, array._reading), layout or array._layout))

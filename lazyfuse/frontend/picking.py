@@ -170,7 +170,8 @@ def nonzero(a: Any) -> tuple[Any, ...]:
             "instead. If the context of this error is of the form `arr[nonzero(cond)]`, just use "
             "`arr[cond]`."
         )
-    mask = array if array._code == "b1" else elementwise.apply("not_equal", (array, 0))
+    is_mask = array._code == "b1"
+    mask = picks.steady(array) if is_mask else elementwise.apply("not_equal", (array, 0))
     device = array._storage.device
     if device == "cpu" and _are_few(mask):
         found: tuple[Any, ...] = lift(look(mask, _listed if array.ndim == 1 else np.nonzero))

@@ -19,8 +19,8 @@ from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.masks import listed
 from lazyfuse.frontend.memory import look
 from lazyfuse.ir.library import Request
-from lazyfuse.ir.node import Const, Map, Node, Opaque
-from lazyfuse.ir.order import c_strides
+from lazyfuse.ir.node import Const, Map, Node, Opaque, View
+from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
 from lazyfuse.ops.table import OPS
@@ -96,8 +96,20 @@ def pick(item: Any, device: str) -> Pick | int | None:
     if not shape:
         value = look(item, lambda values: values.item()) if isinstance(item, Handle) else item[()]
         return truth(bool(value)) if code[0] == "b" else int(value)
-    handle = item if isinstance(item, Handle) else _on_engine(item, device)
+    handle = steady(item) if isinstance(item, Handle) else _on_engine(item, device)
     return _mask(handle) if code[0] == "b" else _integer_array(handle)
+
+
+def steady(array: Any) -> Any:
+    """The array, or a copy of one in memory that NumPy's arrays may write: what is known of it has
+    to hold when it is read."""
+    if array._host is not None or not array._storage.is_lent or not array.size:
+        return array
+    node = array._read()
+    if isinstance(node, View):  # what repeats
+        strides = copy_strides(node.shape, node.strides)
+        node = Map(OPS["astype"], (node.dtype,), node.dtype, node.shape, strides, (node,))
+    return new(node, array._storage.device)
 
 
 def _as_integers(item: Any) -> np.ndarray | None:

@@ -309,6 +309,8 @@ def written(known: Recipes, operands: Sequence[Any], extra: Any) -> bool:
     if storage.node.depth > 1 and is_over_budget(storage.node, _options()):
         enforce_budget(storage)
     with session.flush_lock:
+        if key_of(operands, extra) is None:  # any more: code of the user's has lent one
+            return False
         storage.replace(remade(recipe, operands, scalars, origin))
     count(_RECORDED)
     return True

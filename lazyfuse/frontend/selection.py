@@ -154,8 +154,7 @@ class _Reader:
             self.base, self.memory = node.srcs[0], node.layout
         else:
             self.base, self.memory = node, Layout(node.shape, node.strides, 0)
-        own = self.memory if array._cast is None else array._layout
-        self.lies, self.begin = own.strides, own.offset
+        self.lies, self.begin = array._layout.strides, array._layout.offset
         self.axis = 0
         self.offset = self.memory.offset
         self.terms: list[Node] = []

@@ -55,12 +55,14 @@ def remember(node: Node) -> None:
 
 class Storage:
     """See the module. `device` is where its memory lies or will lie. `_thread` is LENT where
-    arrays of NumPy's share its memory (`frontend/lending.py`): it is none of any thread's then."""
+    arrays of NumPy's share its memory (`frontend/lending.py`), until somebody asks after the last
+    of them has gone: it is none of any thread's then."""
 
     __slots__ = ("node", "device", "_thread", "_is_shared", "__weakref__")
-    #: Of such a storage: a version that stays as it is; and to have another one in that memory.
+    #: Of such a storage: whether they still do, else it is some thread's from now on; and a
+    #: version that stays as it is.
+    is_still_lent: ClassVar[Callable[[Storage], bool]]
     snapshot: ClassVar[Callable[[Storage], Node]]
-    overwrite: ClassVar[Callable[[Storage, Node], None]]
 
     def __init__(self, node: Node, device: str) -> None:
         self.node = node
@@ -76,19 +78,22 @@ class Storage:
     def current(self) -> Node:
         """The current version, to record on it."""
         if self._thread != get_ident():
-            if self._thread == LENT:
+            if self.is_lent:
                 return Storage.snapshot(self)
-            self._is_shared = True  # before the node is read, see `replace`
+            if self._thread != get_ident():  # a loan that is over may have been of this one's
+                self._is_shared = True  # before the node is read, see `replace`
+                if self._thread == LENT:  # meanwhile
+                    return Storage.snapshot(self)
         return self.node
 
     def now(self) -> Node:
         """The current version, to compute it or to look at its memory at once."""
-        return self.node if self._thread == LENT else self.current()
+        return self.node if self.is_lent else self.current()
 
     @property
     def is_lent(self) -> bool:
         """Whether arrays of NumPy's share the memory, and may be written."""
-        return self._thread == LENT
+        return self._thread == LENT and Storage.is_still_lent(self)
 
     @property
     def is_shared(self) -> bool:

@@ -73,9 +73,10 @@ def _says_something(node: Node) -> bool:
     )
 
 
-def write(storage: Storage, version: Callable[[Node], Node]) -> None:
+def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
     """Make `version(current node)` what readers of `storage` see from now on. Threads that write
-    different parts of one array at once lose nothing.
+    different parts of one array at once lose nothing. False, and nothing is done, where the memory
+    is lent: it has to be written at once.
 
     The budget is asked of the version before: the written value is still in the caller's hands
     here, and running the write now would have to keep the old memory for it.
@@ -84,13 +85,14 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> None:
     if storage.node.buffer is None:
         enforce_budget(storage)
     with session.flush_lock:
+        if storage.is_lent:
+            return False
         node = version(storage.current())
         node.origin = place
-        if storage.is_lent:
-            return Storage.overwrite(storage, node)
         storage.replace(node)
     if place is not None and place[2].is_immediate:
         flush([node], storage.device)
+    return True
 
 
 def enforce_budget(storage: Storage) -> None:

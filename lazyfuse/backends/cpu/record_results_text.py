@@ -324,7 +324,11 @@ make:
   call void @Py_DecRef(ptr %locked)
   %now_shared = call ptr @get(ptr %storage, i64 {storage_shared})
   %still_alone = icmp eq ptr %now_shared, %false
-  br i1 %still_alone, label %build, label %unlock
+  %again = call ptr @key(ptr %operands, i64 %count, ptr null, i64 0)
+  call void @Py_DecRef(ptr %again)
+  %is_known = icmp ne ptr %again, null ; none has been lent
+  %still = and i1 %still_alone, %is_known
+  br i1 %still, label %build, label %unlock
 build:
   %new = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
                          ptr %origin)
