@@ -342,12 +342,13 @@ def test_an_instance_that_cannot_be_looked_at() -> None:
 def test_options(size: int) -> None:
     """Equal options do, also when they are set anew; of others there are other recordings."""
     fused = lf.fuse(lambda a: a * 3)
-    a = lf.asarray(_numbers(size))
+    numbers = _numbers(size)  # memory that has been lent is asked for by Python
+    a = lf.asarray(numbers)
     for _ in range(3):
         for threads in (1, 2):
             with lf.options(threads=threads):
                 for _ in range(3):
-                    _same(fused(a), host.asarray(a) * 3)
+                    _same(fused(a), numbers * 3)
     assert (fused.recordings, fused.replays) == (2, 14)
     assert _replays(fused) == 14
     with lf.options(native=False):
