@@ -56,10 +56,9 @@ def as_numpys(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
 def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """`__array__`: what `numpy.asarray(x)` gives.
 
-    Aliasing: the memory of the array, in which both write (`lending.py` says how). Read-only
-    memory, that of arrays on a GPU, and elements that are read as another dtype than they have:
-    as `to_array`. Masked arrays, matrices and pandas, known by the module that asks, get private
-    memory. Raises: as `to_array`.
+    Aliasing: the memory of the array, in which both write (`lending.py` says how and of which). Of
+    other arrays, those on a GPU among them: as `to_array`. Masked arrays, matrices and pandas,
+    known by the module that asks, get private memory. Raises: as `to_array`.
     """
     asking = sys._getframe(1)
     if FORGOTTEN:
