@@ -183,6 +183,46 @@ def test_views_lists_and_few_elements_are_left_to_the_function(kind: int) -> Non
     assert not fused.replays and not fused.recordings
 
 
+PARTS: dict[str, Any] = {
+    "rows": lambda a: a[1:-1],
+    "columns": lambda a: a[:, 2:-3],
+    "steps": lambda a: a[::2, 1::3],
+    "turned": lambda a: a.T,
+    "turned steps": lambda a: a[::2].T,
+    "new axis": lambda a: a[:, None, 1:],
+    "broadcast": lambda a: host.broadcast_to(a[:1], a.shape),
+    "backward": lambda a: a[::-1],
+    "bytes": lambda a: a.view("u1")[:, 3:190],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("native", (True, False), ids=("machine", "python"))
+def test_numpys_arrays_that_do_not_lie_in_one_piece(name: str, native: bool) -> None:
+    def program(a: Any, b: Any) -> Any:
+        return a * 2 + b, (a - b).sum(axis=0)
+
+    fused = lf.fuse(program)
+    with lf.options(native=native):
+        for call in range(20):
+            whole = host.arange(40000.0).reshape(100, 400) + call
+            a, b = PARTS[name](whole), PARTS[name](whole * 0.5)
+            for one, other in zip(fused(a, b), program(a, b), strict=True):
+                problems = oracle.compare("result", other, oracle.observe(one), oracle.Rules())
+                assert not list(problems)
+    is_known = name != "backward" and not oracle.ON_GPU
+    assert bool(fused.replays) == is_known, fused.reason
+
+
+def test_other_strides_are_another_signature() -> None:
+    fused = lf.fuse(lambda a: a * 3 - 1)
+    whole = host.arange(60000.0).reshape(200, 300)
+    parts = (whole[:, :150], whole[:, ::2], whole[:, 150:], host.ascontiguousarray(whole[:, ::2]))
+    for part in parts * 3:
+        host.testing.assert_array_equal(host.asarray(fused(part)), part * 3 - 1)
+    assert fused.recordings == (1 if oracle.ON_GPU else 3)
+
+
 def test_arguments_keep_their_values_and_may_be_pending_or_numpys(kind: int) -> None:
     fused = lf.fuse(lambda a, b: a * b - a)
     a, b = _arrays(2)

@@ -9,7 +9,8 @@ reach any more are not computed.
 
 An array that is put off has no NumPy's array inside, and neither has one that it reads: whoever
 looks for it comes by `settle` first. So nothing can be read too early or written too soon. Only
-arrays in whose memory nobody else is are read by what is put off.
+arrays in whose memory nobody else is are read by what is put off, and views of them that come on
+the tape together with them.
 
 What an operation says of floating point conditions is said of its own line, when the tape is
 settled: then its operations are computed one by one, as from there.
@@ -52,7 +53,7 @@ _MOST = 256
 
 #: Empty where there is no machine code.
 _code: list[Code] = []
-_programs: dict[tuple[bytes, bytes], Program] = {}
+_programs: dict[tuple[bytes, bytes, int], Program] = {}
 #: For machine code: what one call does, by the bytes of both.
 KNOWN: dict[bytes, Callable[..., Any]] = {}
 #: Tapes that were not fused, by the place where they began.
@@ -99,6 +100,8 @@ def tune(smallest: int, hot: int) -> None:
     has spent any so far."""
     _put("SMALLEST", smallest)
     _put("HOT", hot)
+    _put("VIEWS_GAP", 0)
+    _put("VIEWS_LEFT", 0)
     np.frombuffer(_code[0].state, np.int64)[_code[0].places["HEAT"] :] = 0
 
 
@@ -272,7 +275,7 @@ class Done(NamedTuple):
 def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Sequence[Any]) -> Done:
     if 1 not in live:
         return Done(())
-    key = codes, live
+    key = codes, live, len(leaves)
     program = _programs.get(key)
     if program is None:
         if len(_programs) >= _MOST:
@@ -286,7 +289,7 @@ def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Seque
             _patience.pop(place, None)  # for another shape: machine code will know it
         if values is not None:
             _patience.pop(place, None)
-            KNOWN[codes + live] = program.fused
+            KNOWN[codes + live + bytes([len(leaves)])] = program.fused
             return Done(values)
     met = _patience[place] = _patience.get(place, 0) + (1 if program.is_worth else 8)
     if met > PATIENCE:

@@ -4,7 +4,7 @@ An early call with a signature records the function on its arguments; later ones
 was made then, without calling the function. So a hot loop pays a microsecond or a few a call
 instead of two for each operation. Results are computed when the call returns.
 
-A signature is what a recording depends on: shape, dtype and memory order of each array, the value
+A signature is what a recording depends on: shape, dtype and strides of each array, the value
 of everything else, also of what the function reads from its module and its closure, and the
 options in force. Numbers among the arguments belong to it until a call comes that differs
 from another one in them alone: the next recording then holds for any number there (`varying.py`).
@@ -334,7 +334,7 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
 
     The function should depend on its arguments and on what it reads, and change nothing: it is not
     called when a call is replayed, and called two or three times when one is recorded. A signature
-    is the shape, dtype and memory order of each array, the value of all else (also of what the
+    is the shape, dtype and strides of each array, the value of all else (also of what the
     function itself reads from its module and its closure, and of the attributes of instances), and
     the options in force; `signatures` bounds how many are kept. Arrays in lists, tuples, named
     tuples and dicts count as arguments, unless the function changes such a list or dict or gives
@@ -352,8 +352,8 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
 
     A function that asks for values, writes into arrays that it is given or reads, reads arrays in
     other objects or draws random numbers of `numpy.random` is called each time; `Fused.reason`
-    says so. So are calls on views and on long lists. The second call with a signature records it;
-    of a few thousand elements on the CPU the sixteenth, since a kernel has to be compiled.
+    says so. So are calls on long lists, and on views of large arrays. The second call with a
+    signature records it; of a few thousand elements on the CPU the sixteenth, to compile for.
     """
     if function is None:
         return lambda given: Fused(given, signatures)

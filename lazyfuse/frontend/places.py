@@ -134,7 +134,8 @@ def seen_arguments(values: Sequence[Any], varying: Collection[Path]) -> list[See
 
 
 def _small(array: np.ndarray) -> Small:
-    return Small(array.shape, array.dtype)
+    strides = None if array.flags.c_contiguous else array.strides
+    return Small(array.shape, array.dtype, strides)
 
 
 def _large(array: Handle) -> Large | None:

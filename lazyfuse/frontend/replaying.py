@@ -18,6 +18,7 @@ from lazyfuse.frontend.recording import (
     rebuilt,
     takes_hosts,
 )
+from lazyfuse.frontend.strided import span
 from lazyfuse.frontend.there import memory_of
 from lazyfuse.ir.form import Form
 from lazyfuse.ir.interp import view_of
@@ -72,7 +73,7 @@ def _owned(memory: Any, device: str) -> Any:
     """Memory as plans of several steps take it: a buffer."""
     if not isinstance(memory, Address):
         return memory
-    return session.backend(device).from_host(memory.array.reshape(-1), borrow=True)
+    return session.backend(device).from_host(span(memory.array), borrow=True)
 
 
 class _Room:

@@ -22,8 +22,10 @@ from lazyfuse.frontend.captured import Captured, content, globals_of
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.registry import Itself
 from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.strided import layout_in_span
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ops.table import DTYPES
+from lazyfuse.runtime import session
 from lazyfuse.runtime.replay import ARGUMENT, CELL, MISSING, NAME, Seen, own_names
 
 
@@ -35,9 +37,13 @@ def array_mark(array: Any) -> Any:
         is_whole = form.layout is array._layout and not array._is_scalar
         return (form, storage.device) if is_whole else None
     host = array._host if isinstance(array, Handle) else array
-    if type(host) is not np.ndarray or not host.flags.c_contiguous or host.dtype not in _PLAIN:
+    if type(host) is not np.ndarray or host.dtype not in _PLAIN:
         return None
-    return host.shape, host.dtype
+    if host.flags.c_contiguous:
+        return host.shape, host.dtype
+    if layout_in_span(host) is None or session.default_device() != "cpu":
+        return None
+    return host.shape, host.dtype, host.strides
 
 
 def plain_mark(value: Any, depth: int = 0) -> Any:

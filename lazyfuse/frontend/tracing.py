@@ -14,6 +14,7 @@ from lazyfuse.frontend.convert import quiet_scalar, source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.places import Path, replaced
 from lazyfuse.frontend.recording import Recording, UnfitError, numbered, rebuilt, recording
+from lazyfuse.frontend.strided import layout_in_span, span
 from lazyfuse.frontend.varying import Stopped, Tape, Varying, known
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.node import Const, Node, Source
@@ -137,8 +138,13 @@ def _copied(value: Any) -> Any:
         device = value._storage.device
         if device != "cpu":
             return _copied_there(value, device)
-    copy = np.array(value, order="K")
-    return handle(Handle._concrete, Storage(source(copy, device, owned=True), device))
+    host = value._host if isinstance(value, Handle) and value._host is not None else value
+    layout = None
+    if isinstance(host, np.ndarray) and not host.flags.c_contiguous:
+        layout, host = layout_in_span(host), span(host)
+    copy = np.array(host, order="K")
+    storage = Storage(source(copy, device, owned=True), device)
+    return handle(Handle._concrete, storage, layout)
 
 
 def _copied_there(array: Any, device: str) -> Any:

@@ -28,10 +28,12 @@ MISSING = object()
 
 
 class Small(NamedTuple):
-    """What NumPy's arrays are like, and small arrays. The arrays themselves are not kept."""
+    """What NumPy's arrays are like, and small arrays: `strides` in bytes, None where they are
+    C-contiguous. The arrays themselves are not kept."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
+    strides: tuple[int, ...] | None = None
 
 
 class Large(NamedTuple):
@@ -152,14 +154,15 @@ class Entries:
 def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
     """The words of a guard; what they refer to is added to `kept`."""
     codes, value = layout(), seen.value
-    where, space, expected, extents, shape = seen.where, 0, value, 0, 0
+    where, space, expected, extents, shape, strides = seen.where, 0, value, 0, 0, 0
     if seen.source == NAME:
         names, where = seen.where
         space = id(names)
     if check == codes.SMALL:
         expected, extents = value.dtype, len(value.shape)
-        words = np.array(value.shape, np.int64)
+        words = np.array((value.shape, value.strides or value.shape), np.int64)
         shape = int(words.ctypes.data)
+        strides = 0 if value.strides is None else shape + 8 * extents
         kept.append(words)
     elif check in (codes.LARGE, codes.READY):
         expected, extents = value.form, id(value.device)
@@ -176,7 +179,7 @@ def _guard(seen: Seen, check: int, kept: list[Any]) -> tuple[int, ...]:
     place = where if seen.source == ARGUMENT else id(where)
     what = 0 if expected is MISSING else id(expected)
     fixed, kind = int(seen.is_fixed), id(type(value))
-    return seen.source, place, space, check, what, fixed, extents, shape, kind
+    return seen.source, place, space, check, what, fixed, extents, shape, kind, strides
 
 
 def _check(seen: Seen, read: set[int]) -> int:

@@ -21,7 +21,8 @@ MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
 #: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it is
 #: being computed, how often it has been emptied, what all of it was recorded under and by which
-#: thread, and where it began; and what is counted. The last are of small arrays: the options under
+#: thread, and where it began; and what is counted: after views that were looked at in vain so many
+#: (VIEWS_GAP) are not, of which so many are left. The last are of small arrays: the options under
 #: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both;
 #: what has these threads there (HIRE), and how many are; of kernels, what runs a job (LAUNCH), and
 #: the flags of the processor that mean a condition, and what tells whether one is to be heard of
@@ -31,7 +32,7 @@ _STATE = (
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
-    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN",
+    "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "VIEWS_GAP", "VIEWS_LEFT",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
     "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
 )  # fmt: skip

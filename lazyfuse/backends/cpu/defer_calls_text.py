@@ -19,6 +19,13 @@ define internal ptr @defer_in_place(i64 %code, ptr %a, ptr %b) {
   %operands = alloca [2 x ptr]
   put ptr %a, %operands[0]
   put ptr %b, %operands[1]
+  %leaf = call ptr @shared_leaf(ptr %a)
+  %is_shared = icmp ne ptr %leaf, null
+  br i1 %is_shared, label %write, label %try
+write:
+  %written = call ptr @write_leaf(i64 %code, ptr %operands, ptr %leaf)
+  ret ptr %written
+try:
   %made = call ptr @defer_all(i64 %code, ptr %operands, i64 2, ptr %a)
   ret ptr %made
 }

@@ -7,8 +7,14 @@ declare double @llvm.fabs.f64(double)
 
 ; the kind of an array of NumPy's that nobody else can reach and that is C-contiguous
 define internal i64 @kind_of(ptr %host) {
+  %kind = call i64 @kind_with(ptr %host, i32 1)
+  ret i64 %kind
+}
+
+; the same of one to which there are so many references
+define internal i64 @kind_with(ptr %host, i32 %known) {
   %references = get i32 %host[REFERENCES]
-  %is_own = icmp eq i32 %references, 1
+  %is_own = icmp eq i32 %references, %known
   br i1 %is_own, label %look, label %no
 look:
   %is_array = call i1 @is(ptr %host, i64 T_NDARRAY)
@@ -28,6 +34,13 @@ array:
   %is_fit = and i1 %is_whole, %has_any
   br i1 %is_fit, label %dtype, label %no
 dtype:
+  %kind = call i64 @kind_by_dtype(ptr %host)
+  ret i64 %kind
+no:
+  ret i64 OTHER
+}
+
+define internal i64 @kind_by_dtype(ptr %host) {
   %descr = get ptr %host[DESCR]
   %double = get ptr @state[DTYPE_DOUBLE]
   %single = get ptr @state[DTYPE_SINGLE]
@@ -39,8 +52,6 @@ dtype:
   %or_single = select i1 %is_single, i64 SINGLES, i64 %or_bool
   %kind = select i1 %is_double, i64 DOUBLES, i64 %or_single
   ret i64 %kind
-no:
-  ret i64 OTHER
 }
 
 ; where an object on the tape is in the index, or where it would come. Entries of tapes before are
@@ -226,6 +237,7 @@ write:
   put ptr %held, %leaf[LEAF_OBJECT]
   put i64 %kind, %leaf[LEAF_KIND]
   put ptr null, %leaf[LEAF_HOST]
+  put i64 0, %leaf[LEAF_PLACE]
   call void @note_number(ptr %held, i64 %count)
   %more = add i64 %count, 1
   put i64 %more, @state[LEAF_COUNT]
@@ -364,29 +376,5 @@ define internal i64 @precision(i64 %kinds) {
   %is_single = icmp eq i64 %arrays, SINGLES
   %kind = select i1 %is_single, i64 SINGLES, i64 DOUBLES
   ret i64 %kind
-}
-
-; whether an array that is on the tape, or may come there, can be written
-define internal i1 @is_writeable(ptr %object) {
-  %at = call ptr @host_at(ptr %object)
-  %own = load ptr, ptr %at
-  %is_taken = icmp eq ptr %own, null
-  br i1 %is_taken, label %taken, label %look
-taken:
-  %number = call i64 @number_of(ptr %object)
-  %is_row = icmp sge i64 %number, FIRST_ROW
-  br i1 %is_row, label %yes, label %at_leaf
-yes:
-  ret i1 true
-at_leaf:
-  %leaf = call ptr @leaf(i64 %number)
-  %host_of_leaf = get ptr %leaf[LEAF_HOST]
-  br label %look
-look:
-  %host = phi ptr [ %own, %0 ], [ %host_of_leaf, %at_leaf ]
-  %flags = get i32 %host[ARRAY_FLAGS]
-  %flag = and i32 %flags, 1024
-  %is_writeable = icmp ne i32 %flag, 0
-  ret i1 %is_writeable
 }
 """

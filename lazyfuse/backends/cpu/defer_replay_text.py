@@ -14,9 +14,13 @@ define internal i1 @replay_tape() {
   %leaves = get i64 @state[LEAF_COUNT]
   %busy = get i64 @state[IS_BUSY]
   %is_idle = icmp eq i64 %busy, 0
+  %all = add i64 %rows, %leaves
+  %has_any = icmp ne i64 %all, 0
+  %can = and i1 %is_idle, %has_any
+  br i1 %can, label %choose, label %no
+choose:
   %has_rows = icmp ne i64 %rows, 0
-  %can = and i1 %is_idle, %has_rows
-  br i1 %can, label %look, label %no
+  br i1 %has_rows, label %look, label %empty
 look:
   %first = call ptr @row(i64 0)
   %origin = get ptr %first[ROW_ORIGIN]
@@ -86,10 +90,12 @@ done:
   ret void
 }
 
-; the codes and which results are alive as one key; null without an exception for none
+; the codes, which results are alive and how many leaves there are as one key; null without an
+; exception for none
 define internal ptr @tape_key(i64 %rows, ptr %live) {
   %code_bytes = mul i64 %rows, CODE_BYTES
-  %length = mul i64 %rows, KEY_BYTES
+  %row_bytes = mul i64 %rows, KEY_BYTES
+  %length = add i64 %row_bytes, 1
   %key = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %length)
   %failed = icmp eq ptr %key, null
   br i1 %failed, label %clear, label %fill
@@ -101,6 +107,10 @@ fill:
   call void @llvm.memcpy.p0.p0.i64(ptr %begin, ptr @codes, i64 %code_bytes, i1 false)
   %flags = getelementptr i8, ptr %begin, i64 %code_bytes
   call void @llvm.memcpy.p0.p0.i64(ptr %flags, ptr %live, i64 %rows, i1 false)
+  %leaves = get i64 @state[LEAF_COUNT]
+  %count = trunc i64 %leaves to i8
+  %last = getelementptr i8, ptr %begin, i64 %row_bytes
+  store i8 %count, ptr %last
   ret ptr %key
 }
 

@@ -105,6 +105,11 @@ look:
   %operand = get ptr %operands[%i]
   %kind = call i64 @seen(ptr %operand, ptr %shape_at)
   %number = call i64 @operand_number(ptr %operand, i64 %kind)
+  %is_leaf = icmp ult i64 %number, FIRST_ROW
+  br i1 %is_leaf, label %read, label %note
+read:
+  %leaf = call ptr @leaf(i64 %number)
+  call void @note_read(ptr %leaf)
   br label %note
 note:
   put i64 %number, @codes[%at]

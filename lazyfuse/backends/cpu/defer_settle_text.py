@@ -273,8 +273,15 @@ at_leaf:
   %leaf = call ptr @leaf(i64 %i)
   %host = get ptr %leaf[LEAF_HOST]
   %object = get ptr %leaf[LEAF_OBJECT]
+  %place = get i64 %leaf[LEAF_PLACE]
   put ptr %object, %references[%i]
   %i_after = add i64 %i, 1
+  %is_in_vain = icmp ne i64 %place, 0
+  br i1 %is_in_vain, label %cool, label %warm
+cool:
+  call void @cool(i64 %place)
+  br label %warm
+warm:
   %is_number = icmp eq ptr %host, null
   br i1 %is_number, label %kept, label %back
 back:

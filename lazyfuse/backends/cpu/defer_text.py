@@ -47,6 +47,7 @@ from lazyfuse.backends.cpu.defer_replay_text import REPLAY
 from lazyfuse.backends.cpu.defer_rows_text import ROWS
 from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
+from lazyfuse.backends.cpu.defer_views_text import VIEWS
 from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
@@ -69,7 +70,13 @@ _INDEX_BITS = 10
 NOVELTY = {
     "NOVEL_SHIFT": 64 - NOVEL_BITS, "GOLDEN": SPREAD, "ENOUGH": ENOUGH, "LIGHT": LIGHT
 }  # fmt: skip
-_LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_WORDS")
+#: A leaf: an array or a number; NumPy's array, null for a number; its kind; and the place where a
+#: view was made, as long as nothing on the tape reads it (0: it is none).
+_LEAF = numbered("LEAF_OBJECT", "LEAF_HOST", "LEAF_KIND", "LEAF_PLACE", "LEAF_WORDS")
+#: What a place has spent less where a view was put off in vain, in nanoseconds.
+IN_VAIN = 1_000_000
+#: Views that are not looked at after one in vain, at most: a power of two less one.
+MOST_GAP = 255
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
 #: NumPy's, with which singles become doubles; so is STRONG_INTEGER. SINGLE_NUMBER is a float32.
@@ -106,7 +113,7 @@ def text(places: Mapping[str, int]) -> str:
         "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
-        "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
+        "IN_VAIN": IN_VAIN, "MOST_GAP": MOST_GAP, "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
     }  # fmt: skip
     sizes = {
@@ -117,12 +124,10 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_ENTRIES": _INDEX["INDEX_WORDS"] << _INDEX_BITS,
         "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
     }
-    return expanded(
-        "\n".join(
-            (_HEAD, SHAPES, OPERANDS, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED, SETTLE, REPLAY)
-        ),
-        {**names, **sizes},
-    )
+    parts = (
+        _HEAD, SHAPES, OPERANDS, VIEWS, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED, SETTLE, REPLAY
+    )  # fmt: skip
+    return expanded("\n".join(parts), {**names, **sizes})
 
 
 _HEAD = """

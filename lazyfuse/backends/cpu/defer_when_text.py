@@ -93,10 +93,24 @@ define internal i64 @place_of(ptr %origin) {
   ret i64 %place
 }
 
-; adds to the time that the place of an origin has spent, for arrays of so many elements; whether
-; that was enough before. The tape begins there then
+; whether the place of an origin is hot, or at least not cold where views have been put off: the
+; first operation on the tape is there then
 define internal i1 @warmed(ptr %origin, i64 %size) {
   %place = call i64 @place_of(ptr %origin)
+  put i64 %place, @state[PLACE]
+  %heat = get i64 @state[%place]
+  %is_hot = call i1 @heated(i64 %place, i64 %size)
+  %leaves = get i64 @state[LEAF_COUNT]
+  %has_views = icmp ne i64 %leaves, 0
+  %is_not_cold = icmp sge i64 %heat, 0
+  %can_follow = and i1 %has_views, %is_not_cold
+  %begins = or i1 %is_hot, %can_follow
+  ret i1 %begins
+}
+
+; adds to the time that a place has spent, for arrays of so many elements; whether that was enough
+; before
+define internal i1 @heated(i64 %place, i64 %size) {
   %heat = get i64 @state[%place]
   %quarter = lshr i64 %size, 2
   %cost = add i64 %quarter, 500
@@ -106,7 +120,6 @@ define internal i1 @warmed(ptr %origin, i64 %size) {
   %spent = mul i64 %cost, %weight
   %more = add i64 %heat, %spent
   put i64 %more, @state[%place]
-  put i64 %place, @state[PLACE]
   %wanted = get i64 @state[HOT]
   %is_hot = icmp sge i64 %heat, %wanted
   br i1 %is_hot, label %mark, label %done

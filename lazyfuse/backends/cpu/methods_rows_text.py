@@ -264,7 +264,6 @@ no:
 ; an operator in the memory of its first operand, an array of NumPy's; whether that was done
 define internal i1 @rows_in_place(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs,
                                   i1 %is_last) {
-  %walk = alloca [WALK_WORDS x i64], align 32
   %array = call ptr @array_with_axes(ptr %a)
   %is_other = icmp eq ptr %array, null
   br i1 %is_other, label %no, label %open
@@ -277,10 +276,20 @@ compute:
   %made = call ptr @rows_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 0,
                                i1 %is_last)
   %is_none = icmp eq ptr %made, null
-  br i1 %is_none, label %no, label %compare
-compare:
+  br i1 %is_none, label %no, label %write
+write:
+  %is_written = call i1 @rows_write(ptr %a, ptr %made)
+  call void @Py_DecRef(ptr %made)
+  ret i1 %is_written
+no:
+  ret i1 false
+}
+
+; writes an array of NumPy's with the elements of a new one, of its dtype; whether that was done
+define internal i1 @rows_write(ptr %a, ptr %made) {
+  %walk = alloca [WALK_WORDS x i64], align 32
   %is_alike = call i1 @alike(ptr %made, ptr %a)
-  br i1 %is_alike, label %measure, label %drop
+  br i1 %is_alike, label %measure, label %no
 measure:
   %bytes = call i64 @quick_bytes(ptr %a)
   %total = call i64 @elements(ptr %a)
@@ -302,17 +311,13 @@ shape:
   %follow = icmp eq i64 %step, %bytes
   %can_all = and i1 %has_shape, %are_apart
   %can = and i1 %can_all, %follow
-  br i1 %can, label %begin, label %drop
+  br i1 %can, label %begin, label %no
 begin:
   %copy = get ptr @state[ROWS_COPY]
   call void %copy(ptr %data, ptr %results, i64 %bytes, ptr %walk)
   br label %done
 done:
-  call void @Py_DecRef(ptr %made)
   ret i1 true
-drop:
-  call void @Py_DecRef(ptr %made)
-  br label %no
 no:
   ret i1 false
 }

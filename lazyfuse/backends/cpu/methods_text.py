@@ -304,8 +304,20 @@ no:
 define ptr @lf_item(ptr %self, ptr %key) {{
   %host = call ptr @part(ptr %self, i64 {host})
   %large = icmp eq ptr %host, null
-  br i1 %large, label %engine, label %small
+  br i1 %large, label %on_tape, label %small
+on_tape:
+  %item = call ptr @item_of_leaf(ptr %self, ptr %key)
+  %is_no_leaf = icmp eq ptr %item, null
+  br i1 %is_no_leaf, label %engine, label %give_item
+give_item:
+  ret ptr %item
 engine:
+  %raised = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %raised, null
+  br i1 %has_raised, label %fail, label %at_engine
+fail:
+  ret ptr null
+at_engine:
   %view = call ptr @viewed(ptr %self, ptr %key)
   %other = icmp eq ptr %view, null
   br i1 %other, label %numpys, label %give
@@ -333,6 +345,17 @@ run:
   %is_own = icmp eq ptr %known, null
   %owner = select i1 %is_own, ptr %self, ptr %known
   %made = call ptr @wrapped(ptr %value, ptr %owner)
+  %is_failed = icmp eq ptr %made, null
+  br i1 %is_failed, label %give_made, label %put_off
+put_off:
+  %is_put_off = call i1 @put_off_view(ptr %self, ptr %made)
+  %put_off_error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %put_off_error, null
+  br i1 %is_fine, label %give_made, label %drop_made
+drop_made:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
+give_made:
   ret ptr %made
 slow:
   %is_in_engine = call i1 @is_engines(ptr %self)

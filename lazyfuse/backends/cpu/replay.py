@@ -38,7 +38,9 @@ from lazyfuse.backends.cpu.short_forms import expanded, numbered
 from lazyfuse.backends.cpu.tuples_text import TUPLES
 
 #: Words of objects: of all, of dicts, and of NumPy's arrays.
-_OBJECTS = {"TYPE": 1, "USED": 2, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "DESCR": 7, "FLAGS": 8}
+_OBJECTS = {
+    "TYPE": 1, "USED": 2, "DATA": 2, "ND": 3, "DIMENSIONS": 4, "STRIDES": 5, "DESCR": 7, "FLAGS": 8
+}  # fmt: skip
 
 #: The table. First where objects keep their parts, in bytes; then objects and addresses; then the
 #: conditions that count among the CPU's flags, the workers there are, the dict of the recordings
@@ -80,11 +82,12 @@ STEP = numbered(
 #: A guard: what it looks at (the number of an argument; a name in the dict SPACE; a cell), how,
 #: and what passes. IS_FIXED: the very object does. Of arrays, EXPECTED is the dtype or the form,
 #: and EXTENTS and SHAPE are the axes and the address of their extents, or the device and the
-#: layout; of attributes, the list of their names and the dict; of a mark, EXTENTS is what makes
-#: it, 0 for what does so by default. KIND is the class of what was seen.
+#: layout; GUARD_STRIDES is the address of their strides, 0 where they are C-contiguous. Of
+#: attributes, EXTENTS and SHAPE are the list of their names and the dict; of a mark, EXTENTS is
+#: what makes it, 0 for what does so by default. KIND is the class of what was seen.
 GUARD = numbered(
     "SOURCE", "WHERE", "SPACE", "CHECK", "EXPECTED", "IS_FIXED", "EXTENTS", "SHAPE", "KIND",
-    "GUARD_WORDS",
+    "GUARD_STRIDES", "GUARD_WORDS",
 )  # fmt: skip
 OF_ARGUMENT, OF_NAME, OF_CELL = range(3)
 #: A float of the same bits; an equal object of the same type; one that is marked alike; NumPy's

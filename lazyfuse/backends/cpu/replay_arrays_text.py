@@ -25,11 +25,15 @@ no:
   ret ptr null
 }
 
-; whether an array has the dtype and the shape of a guard, C-contiguous and aligned
+; whether an array has the dtype, the shape and the strides of a guard, and is aligned; without
+; strides, whether it is C-contiguous
 define internal i1 @is_like(ptr %array, ptr %guard) {
   %flags = get i32 %array[FLAGS]
-  %plain = and i32 %flags, 257
-  %is_plain = icmp eq i32 %plain, 257
+  %strides = get ptr %guard[GUARD_STRIDES]
+  %is_dense = icmp eq ptr %strides, null
+  %wanted_flags = select i1 %is_dense, i32 257, i32 256
+  %plain = and i32 %flags, %wanted_flags
+  %is_plain = icmp eq i32 %plain, %wanted_flags
   %nd = get i32 %array[ND]
   %known_axes = get i64 %guard[EXTENTS]
   %known_nd = trunc i64 %known_axes to i32
@@ -49,16 +53,32 @@ start:
   %wide = sext i32 %nd to i64
   %extents = get ptr %array[DIMENSIONS]
   %known = get ptr %guard[SHAPE]
+  %has_shape = call i1 @are_words(ptr %extents, ptr %known, i64 %wide)
+  br i1 %has_shape, label %steps, label %no
+steps:
+  br i1 %is_dense, label %yes, label %compare
+compare:
+  %own_strides = get ptr %array[STRIDES]
+  %has_strides = call i1 @are_words(ptr %own_strides, ptr %strides, i64 %wide)
+  ret i1 %has_strides
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether so many words are the same in two places
+define internal i1 @are_words(ptr %a, ptr %b, i64 %count) alwaysinline {
   br label %next
 next:
-  %i = phi i64 [ 0, %start ], [ %after, %compare ]
-  %is_over = icmp sge i64 %i, %wide
+  %i = phi i64 [ 0, %0 ], [ %after, %compare ]
+  %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %compare
 compare:
-  %extent = get i64 %extents[%i]
-  %wanted = get i64 %known[%i]
+  %one = get i64 %a[%i]
+  %other = get i64 %b[%i]
   %after = add i64 %i, 1
-  %same = icmp eq i64 %extent, %wanted
+  %same = icmp eq i64 %one, %other
   br i1 %same, label %next, label %no
 yes:
   ret i1 true

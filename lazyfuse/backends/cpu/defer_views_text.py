@@ -1,0 +1,394 @@
+"""Views as operands of what is put off, as LLVM text; see `defer_text.py`.
+
+A view is a leaf, as NumPy's view of memory that nobody else can reach: the array that it is of has
+its own taken away, too. So no view of other memory is looked for, and who asks for either settles
+the tape.
+"""
+
+from __future__ import annotations
+
+VIEWS = """
+; the kind of NumPy's view: of memory that lies behind its first element, in whole elements
+define internal i64 @kind_of_view(ptr %host) {
+  %references = get i32 %host[REFERENCES]
+  %is_own = icmp eq i32 %references, 1
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %aligned = and i32 %flags, 256
+  %is_aligned = icmp ne i32 %aligned, 0
+  %nd = get i32 %host[ND]
+  %has_axes = icmp sgt i32 %nd, 0
+  %is_plain = and i1 %is_own, %is_aligned
+  %can = and i1 %is_plain, %has_axes
+  br i1 %can, label %start, label %no
+start:
+  %axes = sext i32 %nd to i64
+  %strides = get ptr %host[STRIDES]
+  br label %next
+next:
+  %i = phi i64 [ 0, %start ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %axes
+  br i1 %is_over, label %dtype, label %look
+look:
+  %stride = get i64 %strides[%i]
+  %after = add i64 %i, 1
+  %is_forward = icmp sge i64 %stride, 0
+  br i1 %is_forward, label %next, label %no
+dtype:
+  %kind = call i64 @kind_by_dtype(ptr %host)
+  ret i64 %kind
+no:
+  ret i64 OTHER
+}
+
+; what NumPy's array of a leaf is, where an array is one; null for others
+define internal ptr @leaf_of(ptr %array) {
+  %at = call ptr @host_at(ptr %array)
+  %host = load ptr, ptr %at
+  %is_taken = icmp eq ptr %host, null
+  br i1 %is_taken, label %look, label %no
+look:
+  %number = call i64 @number_of(ptr %array)
+  %is_leaf = icmp ult i64 %number, FIRST_ROW
+  br i1 %is_leaf, label %give, label %no
+give:
+  %leaf = call ptr @leaf(i64 %number)
+  ret ptr %leaf
+no:
+  ret ptr null
+}
+
+; the kind of the memory of an array, of which one view has been made that is not on the tape, and
+; that is; OTHER where somebody else may reach it
+define internal i64 @kind_below(ptr %parent, ptr %view) {
+  %base = get ptr %view[BASE]
+  %at = call ptr @host_at(ptr %parent)
+  %own = load ptr, ptr %at
+  %is_taken = icmp eq ptr %own, null
+  br i1 %is_taken, label %taken, label %look
+look:
+  %is_ours = icmp eq ptr %base, %own
+  br i1 %is_ours, label %alone, label %no
+alone:
+  %kind = call i64 @kind_with(ptr %own, i32 2)
+  ret i64 %kind
+taken:
+  %leaf = call ptr @leaf_of(ptr %parent)
+  %is_none = icmp eq ptr %leaf, null
+  br i1 %is_none, label %no, label %compare
+compare:
+  %host = get ptr %leaf[LEAF_HOST]
+  %root = get ptr %host[BASE]
+  %is_view_of = icmp eq ptr %base, %host
+  %is_beside = icmp eq ptr %base, %root
+  %is_there = icmp ne ptr %base, null
+  %is_either = or i1 %is_view_of, %is_beside
+  %is_on_tape = and i1 %is_either, %is_there
+  %leaf_kind = get i64 %leaf[LEAF_KIND]
+  %found = select i1 %is_on_tape, i64 %leaf_kind, i64 OTHER
+  ret i64 %found
+no:
+  ret i64 OTHER
+}
+
+; whether what is put off is this thread's, or nothing is; it is then
+define internal i1 @is_own_tape() {
+  %rows = get i64 @state[ROW_COUNT]
+  %leaves = get i64 @state[LEAF_COUNT]
+  %here = call i64 @PyThread_get_thread_ident()
+  %all = or i64 %rows, %leaves
+  %is_empty = icmp eq i64 %all, 0
+  br i1 %is_empty, label %begin, label %look
+begin:
+  put i64 %here, @state[OWN_THREAD]
+  ret i1 true
+look:
+  %owner = get i64 @state[OWN_THREAD]
+  %is_own = icmp eq i64 %owner, %here
+  %has_room = icmp slt i64 %leaves, MOST_LEAVES_BEFORE
+  %can = and i1 %is_own, %has_room
+  ret i1 %can
+}
+
+; the place where a view of so many elements is made, where operations are put off at it; 0 for
+; others. May leave an exception
+define internal i64 @hot_place(i64 %elements) {
+  %is_turn = call i1 @is_looked_at()
+  br i1 %is_turn, label %filters, label %no
+filters:
+  %is_outermost = call i1 @is_outermost()
+  br i1 %is_outermost, label %ask, label %no
+ask:
+  %is_allowed = call i1 @is_allowed()
+  br i1 %is_allowed, label %where, label %no
+where:
+  %origin = call ptr @origin()
+  %nowhere = icmp eq ptr %origin, null
+  br i1 %nowhere, label %lost, label %heat
+lost:
+  call void @count_lost()
+  br label %no
+heat:
+  %place = call i64 @place_of(ptr %origin)
+  call void @Py_DecRef(ptr %origin)
+  %is_hot = call i1 @heated(i64 %place, i64 %elements)
+  %found = select i1 %is_hot, i64 %place, i64 0
+  ret i64 %found
+no:
+  ret i64 0
+}
+
+; whether a view that has just been made of an array is on the tape now: where it is large, and
+; that array is there, or its place is hot. May leave an exception
+define internal i1 @put_off_view(ptr %parent, ptr %view) {
+  %is_ours = call i1 @is(ptr %view, i64 T_CLASS)
+  br i1 %is_ours, label %size, label %no
+size:
+  %at = call ptr @host_at(ptr %view)
+  %host = load ptr, ptr %at
+  %elements = call i64 @elements(ptr %host)
+  %least = get i64 @state[SMALLEST]
+  %is_large = icmp sge i64 %elements, %least
+  br i1 %is_large, label %when, label %no
+when:
+  %leaf_below = call ptr @leaf_of(ptr %parent)
+  %is_below = icmp ne ptr %leaf_below, null
+  br i1 %is_below, label %look, label %ask
+ask:
+  %left = get i64 @state[VIEWS_LEFT]
+  %is_left = icmp ne i64 %left, 0
+  br i1 %is_left, label %pass, label %place
+pass:
+  %less = sub i64 %left, 1
+  put i64 %less, @state[VIEWS_LEFT]
+  br label %no
+place:
+  %gap = get i64 @state[VIEWS_GAP]
+  %weight = add i64 %gap, 1
+  %weighed = mul i64 %elements, %weight
+  %hot = call i64 @hot_place(i64 %weighed)
+  %is_hot = icmp ne i64 %hot, 0
+  br i1 %is_hot, label %look, label %no
+look:
+  %own_place = phi i64 [ 0, %when ], [ %hot, %place ]
+  %kind = call i64 @kind_of_view(ptr %host)
+  %kind_below = call i64 @kind_below(ptr %parent, ptr %host)
+  %is_known = icmp ne i64 %kind, OTHER
+  %is_known_below = icmp ne i64 %kind_below, OTHER
+  %busy = get i64 @state[IS_BUSY]
+  %is_idle = icmp eq i64 %busy, 0
+  %are_known = and i1 %is_known, %is_known_below
+  %is_possible = and i1 %are_known, %is_idle
+  br i1 %is_possible, label %own, label %vain
+own:
+  %is_own = call i1 @is_own_tape()
+  br i1 %is_own, label %note, label %vain
+vain:
+  call void @look_less()
+  br label %no
+note:
+  %parent_number = call i64 @operand_number(ptr %parent, i64 %kind_below)
+  %number = call i64 @operand_number(ptr %view, i64 %kind)
+  %leaf = call ptr @leaf(i64 %number)
+  put i64 %own_place, %leaf[LEAF_PLACE]
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; the item of an array that others on the tape read, for a basic key: nothing has to be computed
+; for that. Null where it is no leaf, and for an exception
+define internal ptr @item_of_leaf(ptr %array, ptr %key) {
+  %leaf = call ptr @leaf_of(ptr %array)
+  %is_none = icmp eq ptr %leaf, null
+  br i1 %is_none, label %no, label %look
+look:
+  %is_basic = call i1 @is_basic_key(ptr %key)
+  br i1 %is_basic, label %take, label %no
+take:
+  %host = get ptr %leaf[LEAF_HOST]
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
+  call void @Py_DecRef(ptr %host)
+  %known = call ptr @part(ptr %array, i64 T_OWNER)
+  %is_own = icmp eq ptr %known, null
+  %owner = select i1 %is_own, ptr %array, ptr %known
+  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %view
+view:
+  %is_view = call i1 @is(ptr %made, i64 T_CLASS)
+  br i1 %is_view, label %put_off, label %give
+put_off:
+  %is_put_off = call i1 @put_off_view(ptr %array, ptr %made)
+  br i1 %is_put_off, label %give, label %settle
+settle:
+  call void @settle_unless_raised()
+  %error = call ptr @PyErr_Occurred()
+  %is_settled = icmp eq ptr %error, null
+  br i1 %is_settled, label %give, label %drop
+drop:
+  call void @Py_DecRef(ptr %made)
+  br label %no
+give:
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+define internal void @settle_unless_raised() {
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %settle, label %done
+settle:
+  call void @settle_here()
+  br label %done
+done:
+  ret void
+}
+
+; the leaf that an array is, where others on the tape have its memory, too; null for others
+define internal ptr @shared_leaf(ptr %array) {
+  %is_ours = call i1 @is(ptr %array, i64 T_CLASS)
+  br i1 %is_ours, label %look, label %no
+look:
+  %leaf = call ptr @leaf_of(ptr %array)
+  %is_none = icmp eq ptr %leaf, null
+  br i1 %is_none, label %no, label %ask
+ask:
+  %is_alone = call i1 @is_alone(ptr %leaf)
+  br i1 %is_alone, label %no, label %give
+give:
+  ret ptr %leaf
+no:
+  ret ptr null
+}
+
+; an operator that writes its first operand, a leaf that others read: its result is put off, what
+; is put off is computed, and then it is written, also where conditions raise. As `defer_in_place`
+define internal ptr @write_leaf(i64 %code, ptr %operands, ptr %leaf) {
+  %shape_at = alloca ptr
+  %target = get ptr %operands[0]
+  call void @note_read(ptr %leaf)
+  %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 2, ptr %shape_at)
+  %own_kind = get i64 %leaf[LEAF_KIND]
+  %is_kind = icmp eq i64 %kind, %own_kind
+  br i1 %is_kind, label %look, label %settle
+look:
+  %host = get ptr %leaf[LEAF_HOST]
+  %shape = load ptr, ptr %shape_at
+  %is_alike = call i1 @alike(ptr %shape, ptr %host)
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %flag = and i32 %flags, 1024
+  %is_writeable = icmp ne i32 %flag, 0
+  %can = and i1 %is_alike, %is_writeable
+  br i1 %can, label %compute, label %settle
+compute:
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 2, ptr null)
+  %has_raised = icmp eq ptr %made, inttoptr (i64 1 to ptr)
+  br i1 %has_raised, label %fail, label %settle
+settle:
+  %result = phi ptr [ null, %0 ], [ null, %look ], [ %made, %compute ]
+  call void @settle_here()
+  %is_at_once = icmp eq ptr %result, null
+  br i1 %is_at_once, label %end, label %hosts
+hosts:
+  %own = call ptr @part(ptr %target, i64 T_HOST)
+  %values = call ptr @part(ptr %result, i64 T_HOST)
+  %no_own = icmp eq ptr %own, null
+  %no_values = icmp eq ptr %values, null
+  %is_lost = or i1 %no_own, %no_values
+  br i1 %is_lost, label %drop, label %write
+write:
+  %is_put = call i1 @rows_write(ptr %own, ptr %values)
+  br label %drop
+drop:
+  %is_written = phi i1 [ false, %hosts ], [ %is_put, %write ]
+  call void @Py_DecRef(ptr %result)
+  br label %end
+end:
+  %is_done = phi i1 [ false, %settle ], [ %is_written, %drop ]
+  %error = call ptr @PyErr_Occurred()
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %give, label %fail
+give:
+  br i1 %is_done, label %done, label %no
+done:
+  call void @Py_IncRef(ptr %target)
+  ret ptr %target
+no:
+  ret ptr null
+fail:
+  ret ptr inttoptr (i64 1 to ptr)
+}
+
+; whether a leaf is the only one that has its memory
+define internal i1 @is_alone(ptr %leaf) {
+  %host = get ptr %leaf[LEAF_HOST]
+  %references = get i32 %host[REFERENCES]
+  %is_single = icmp eq i32 %references, 1
+  %base = get ptr %host[BASE]
+  %is_root = icmp eq ptr %base, null
+  %is_alone = and i1 %is_single, %is_root
+  ret i1 %is_alone
+}
+
+; whether an array that is on the tape, or may come there, can be written; not where it has views
+define internal i1 @is_writeable(ptr %object) {
+  %at = call ptr @host_at(ptr %object)
+  %own = load ptr, ptr %at
+  %is_taken = icmp eq ptr %own, null
+  br i1 %is_taken, label %taken, label %look
+taken:
+  %number = call i64 @number_of(ptr %object)
+  %is_row = icmp sge i64 %number, FIRST_ROW
+  br i1 %is_row, label %yes, label %at_leaf
+yes:
+  ret i1 true
+at_leaf:
+  %leaf = call ptr @leaf(i64 %number)
+  %host_of_leaf = get ptr %leaf[LEAF_HOST]
+  %is_alone = call i1 @is_alone(ptr %leaf)
+  br i1 %is_alone, label %look, label %no
+no:
+  ret i1 false
+look:
+  %host = phi ptr [ %own, %0 ], [ %host_of_leaf, %at_leaf ]
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %flag = and i32 %flags, 1024
+  %is_writeable = icmp ne i32 %flag, 0
+  ret i1 %is_writeable
+}
+
+; notes that a leaf is read on the tape: a view that was put off at a hot place was so for good
+define internal void @note_read(ptr %leaf) alwaysinline {
+  %place = get i64 %leaf[LEAF_PLACE]
+  %is_plain = icmp eq i64 %place, 0
+  br i1 %is_plain, label %done, label %look
+look:
+  put i64 0, %leaf[LEAF_PLACE]
+  put i64 0, @state[VIEWS_GAP]
+  br label %done
+done:
+  ret void
+}
+
+; after a view that was looked at in vain: more of them, twice as many each time, are not
+define internal void @look_less() {
+  %gap = get i64 @state[VIEWS_GAP]
+  %twice = shl i64 %gap, 1
+  %more = or i64 %twice, 1
+  %next = and i64 %more, MOST_GAP
+  put i64 %next, @state[VIEWS_GAP]
+  put i64 %next, @state[VIEWS_LEFT]
+  ret void
+}
+
+; takes from the heat of a place what is put off there and not read
+define internal void @cool(i64 %place) {
+  call void @look_less()
+  %heat = get i64 @state[%place]
+  %less = sub i64 %heat, IN_VAIN
+  put i64 %less, @state[%place]
+  ret void
+}
+"""
