@@ -23,8 +23,7 @@ choose:
   br i1 %has_rows, label %look, label %empty
 look:
   %first = call ptr @row(i64 0)
-  %origin = get ptr %first[ROW_ORIGIN]
-  %modes_then = call ptr @tuple_item(ptr %origin, i64 2)
+  %modes_then = get ptr %first[ROW_MODES]
   %modes = call ptr @modes()
   %same_modes = icmp eq ptr %modes, %modes_then
   %options = call ptr @options_now()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 ROWS = """
-; a new row for a result, whose reference it shares, and an origin, whose reference it takes; false
+; a new row for a result, whose reference it shares, and a spot, whose reference it takes; false
 ; where that is not possible any more: making both may have run anything
-define internal i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, ptr %origin,
+define internal i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, ptr %spot,
                            ptr %result) {
   %shape_at = alloca ptr
   %busy = get i64 @state[IS_BUSY]
@@ -20,7 +20,7 @@ define internal i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, pt
 look:
   %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
   %is_fit = icmp ne i64 %kind, OTHER
-  %is_own = call i1 @is_in_force(ptr %origin)
+  %is_own = call i1 @is_in_force(ptr %spot)
   %is_possible = and i1 %is_fit, %is_own
   br i1 %is_possible, label %check, label %no
 check:
@@ -42,7 +42,13 @@ add:
   put i64 0, %row[ROW_IS_OLD]
   call void @Py_IncRef(ptr %result)
   put ptr %result, %row[ROW_RESULT]
-  put ptr %origin, %row[ROW_ORIGIN]
+  %code_object = get ptr %spot[SPOT_CODE]
+  %instruction = get i64 %spot[SPOT_INSTRUCTION]
+  %own_modes = get ptr %spot[SPOT_MODES]
+  call void @Py_IncRef(ptr %own_modes)
+  put ptr %code_object, %row[ROW_CODE]
+  put i64 %instruction, %row[ROW_INSTRUCTION]
+  put ptr %own_modes, %row[ROW_MODES]
   %number = add i64 %rows, FIRST_ROW
   call void @note_number(ptr %result, i64 %number)
   %more = add i64 %rows, 1
@@ -59,8 +65,7 @@ begins:
   %is_first = icmp eq i64 %rows, 0
   br i1 %is_first, label %begin, label %yes
 begin:
-  %modes = call ptr @tuple_item(ptr %origin, i64 2)
-  put ptr %modes, @state[MODES]
+  put ptr %own_modes, @state[MODES]
   %thread = call i64 @PyThread_get_thread_ident()
   put i64 %thread, @state[OWN_THREAD]
   %options = get ptr @state[ALLOWED]
@@ -103,8 +108,15 @@ next:
   br i1 %is_over, label %rest, label %look
 look:
   %operand = get ptr %operands[%i]
+  %known = call i64 @number_of(ptr %operand)
+  %is_known = icmp sge i64 %known, 0
+  br i1 %is_known, label %numbered, label %new
+new:
   %kind = call i64 @seen(ptr %operand, ptr %shape_at)
-  %number = call i64 @operand_number(ptr %operand, i64 %kind)
+  %added = call i64 @operand_number(ptr %operand, i64 %kind)
+  br label %numbered
+numbered:
+  %number = phi i64 [ %known, %look ], [ %added, %new ]
   %is_leaf = icmp ult i64 %number, FIRST_ROW
   br i1 %is_leaf, label %read, label %note
 read:

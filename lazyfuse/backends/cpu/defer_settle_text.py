@@ -26,12 +26,19 @@ make:
   %failed = icmp eq ptr %found, null
   br i1 %failed, label %done, label %fill
 fill:
-  call void @fill_deferred(ptr %operands, ptr %origins)
+  %is_filled = call i1 @fill_deferred(ptr %operands, ptr %origins)
+  br i1 %is_filled, label %busy, label %drop
+drop:
+  call void @Py_DecRef(ptr %found)
+  %no_room = call ptr @PyErr_NoMemory()
+  br label %done
+busy:
   put i64 1, @state[IS_BUSY]
   br label %done
 done:
+  %given = phi ptr [ %found, %make ], [ null, %drop ], [ %found, %busy ]
   call void @resume()
-  ret ptr %found
+  ret ptr %given
 }
 
 ; a tuple of objects, whose references it takes; null for an exception, also where one is null
@@ -84,7 +91,8 @@ define internal ptr @held_operand(i64 %number) {
   ret ptr %operand
 }
 
-define internal void @fill_deferred(ptr %operands, ptr %origins) {
+; fills both tuples; false where there is no room
+define internal i1 @fill_deferred(ptr %operands, ptr %origins) {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
   br label %next_leaf
@@ -98,18 +106,23 @@ at_leaf:
   %i_after = add i64 %i, 1
   br label %next_leaf
 next_row:
-  %j = phi i64 [ 0, %next_leaf ], [ %j_after, %at_row ]
+  %j = phi i64 [ 0, %next_leaf ], [ %j_after, %put ]
   %is_over = icmp sge i64 %j, %rows
   br i1 %is_over, label %done, label %at_row
 at_row:
   %row = call ptr @row(i64 %j)
-  %origin = get ptr %row[ROW_ORIGIN]
-  call void @Py_IncRef(ptr %origin)
-  %put = call i32 @PyTuple_SetItem(ptr %origins, i64 %j, ptr %origin)
+  %spot = getelementptr i64, ptr %row, i64 ROW_CODE
+  %origin = call ptr @origin_of(ptr %spot)
+  %failed = icmp eq ptr %origin, null
+  br i1 %failed, label %no, label %put
+put:
+  %status = call i32 @PyTuple_SetItem(ptr %origins, i64 %j, ptr %origin)
   %j_after = add i64 %j, 1
   br label %next_row
 done:
-  ret void
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; which results somebody else can reach, a byte each
@@ -305,11 +318,14 @@ next_row:
 at_row:
   %row = call ptr @row(i64 %j)
   %result = get ptr %row[ROW_RESULT]
-  %origin = get ptr %row[ROW_ORIGIN]
+  %code = get ptr %row[ROW_CODE]
+  %modes = get ptr %row[ROW_MODES]
   put ptr %result, %references[%count]
   %second = add i64 %count, 1
-  put ptr %origin, %references[%second]
-  %count_after = add i64 %count, 2
+  put ptr %code, %references[%second]
+  %third = add i64 %count, 2
+  put ptr %modes, %references[%third]
+  %count_after = add i64 %count, 3
   %j_after = add i64 %j, 1
   br label %next_row
 reset:

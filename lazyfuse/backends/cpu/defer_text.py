@@ -49,20 +49,25 @@ from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
 from lazyfuse.backends.cpu.defer_views_text import VIEWS
 from lazyfuse.backends.cpu.defer_when_text import WHEN
+from lazyfuse.backends.cpu.defer_writes_text import WRITES
+from lazyfuse.backends.cpu.selection import hot
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 
 #: Rows of a tape that is settled where a loop begins again.
 LONG = 96
-#: A row: its kind, what has its shape, the result, where it was recorded; whether somebody can
-#: reach the result, how many references the tape has to it, and whether that array is written in
-#: place by a later row. What has its shape is an array, or of a reduction the row itself: then
-#: words of it lie as those of an array do (`ROW_SHAPE_BASE` is where that would begin).
+#: A row: its kind, what has its shape, the result, where it was recorded (three words); how many
+#: references the tape has to the result, and whether that array is written in place by a later
+#: row. What has its shape is an array, or of a reduction the row itself: then words of it lie as
+#: those of an array do (`ROW_SHAPE_BASE` is where that would begin).
 _ROW = numbered(
-    "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_ORIGIN", "ROW_REFERENCES",
+    "ROW_KIND", "ROW_SHAPE", "ROW_RESULT", "ROW_CODE", "ROW_INSTRUCTION", "ROW_MODES",
+    "ROW_REFERENCES",
     "ROW_IS_OLD", "ROW_ND", "ROW_DIMENSIONS", "ROW_EXTENTS",
     *(f"ROW_EXTENT_{axis}" for axis in "BCDEFGH"), "ROW_WORDS",
 )  # fmt: skip
+#: Where an operation is recorded: the user's code and the instruction, and what errors do there.
+_SPOT = numbered("SPOT_CODE", "SPOT_INSTRUCTION", "SPOT_MODES", "SPOT_WORDS")
 #: An entry of the index: what is on the tape by its address; of which tape it is.
 _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
 #: Entries are a power of two, many more than there is on the tape.
@@ -107,7 +112,7 @@ def text(places: Mapping[str, int]) -> str:
     names = {
         "ROW_SHAPE_BASE": _ROW["ROW_ND"] - ARRAY["ND"], "REDUCED_SHIFT": REDUCED_SHIFT,
         "REDUCTION": REDUCTION,
-        **STATE, **_ROW, **_LEAF, **_INDEX, **_KIND, **_KINDS, **ARRAY,
+        **STATE, **_ROW, **_LEAF, **_INDEX, **_SPOT, **_KIND, **_KINDS, **ARRAY,
         **{f"T_{name}": place for name, place in places.items()},
         "MOST_ROWS": MOST_ROWS, "MOST_LEAVES": MOST_LEAVES, "LAST_PLACE": PLACES - 1,
         "FIRST_ROW": FIRST_ROW, "TO_BOOLS": TO_BOOLS,
@@ -122,12 +127,13 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_ROWS": _ROW["ROW_WORDS"] * MOST_ROWS,
         "ALL_LEAVES": _LEAF["LEAF_WORDS"] * MOST_LEAVES,
         "ALL_ENTRIES": _INDEX["INDEX_WORDS"] << _INDEX_BITS,
-        "ALL_REFERENCES": 2 * (MOST_ROWS + MOST_LEAVES),
+        "ALL_REFERENCES": 3 * (MOST_ROWS + MOST_LEAVES),
     }
     parts = (
-        _HEAD, SHAPES, OPERANDS, VIEWS, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED, SETTLE, REPLAY
+        _HEAD, SHAPES, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED,
+        SETTLE, REPLAY,
     )  # fmt: skip
-    return expanded("\n".join(parts), {**names, **sizes})
+    return hot(expanded("\n".join(parts), {**names, **sizes}))
 
 
 _HEAD = """
@@ -169,16 +175,18 @@ _DEFER = """
 ; to the result, null where it is to be computed at once, and 1 for an exception
 define internal ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr %target) {
   %shape_at = alloca ptr
+  %spot = alloca [SPOT_WORDS x i64]
   %busy = get i64 @state[IS_BUSY]
   %is_busy = icmp ne i64 %busy, 0
-  br i1 %is_busy, label %no, label %look
+  br i1 %is_busy, label %no, label %begun
+begun:
+  %continues = call i1 @continues_tape(ptr %operands, i64 %count)
+  br i1 %continues, label %room, label %look
 look:
   %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
   %is_other = icmp eq i64 %kind, OTHER
   br i1 %is_other, label %no, label %room
 room:
-  %shape = load ptr, ptr %shape_at
-  %size = call i64 @elements(ptr %shape)
   %has_room = call i1 @make_room()
   br i1 %has_room, label %options, label %raised
 options:
@@ -191,17 +199,16 @@ turn:
   %is_turn = call i1 @is_looked_at()
   br i1 %is_turn, label %place, label %no
 place:
-  %origin = call ptr @origin()
-  %nowhere = icmp eq ptr %origin, null
-  br i1 %nowhere, label %lost, label %modes
+  %is_somewhere = call i1 @spot(ptr %spot)
+  br i1 %is_somewhere, label %modes, label %lost
 lost:
   call void @count_lost()
   br label %raised
 modes:
-  %same_modes = call i1 @is_in_force(ptr %origin)
+  %same_modes = call i1 @is_in_force(ptr %spot)
   br i1 %same_modes, label %begins, label %drop
 begins:
-  call void @cut(ptr %origin)
+  call void @cut(ptr %spot)
   %error = call ptr @PyErr_Occurred()
   %is_cut = icmp eq ptr %error, null
   br i1 %is_cut, label %start, label %drop
@@ -210,7 +217,13 @@ start:
   %is_first = icmp eq i64 %rows_before, 0
   br i1 %is_first, label %heat, label %make
 heat:
-  %is_hot = call i1 @warmed(ptr %origin, i64 %size)
+  %kind_now = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
+  %is_other_now = icmp eq i64 %kind_now, OTHER
+  br i1 %is_other_now, label %drop, label %measure
+measure:
+  %shape = load ptr, ptr %shape_at
+  %size = call i64 @elements(ptr %shape)
+  %is_hot = call i1 @warmed(ptr %spot, i64 %size)
   br i1 %is_hot, label %make, label %drop
 make:
   %is_new = icmp eq ptr %target, null
@@ -228,7 +241,7 @@ old:
   br label %again
 again:
   %result = phi ptr [ %made, %new ], [ %target, %old ]
-  %done = call i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, ptr %origin,
+  %done = call i1 @append(i64 %code, ptr %operands, i64 %count, ptr %target, ptr %spot,
                           ptr %result)
   br i1 %done, label %give, label %undo
 give:
@@ -237,7 +250,8 @@ undo:
   call void @Py_DecRef(ptr %result)
   br label %drop
 drop:
-  call void @Py_DecRef(ptr %origin)
+  %code_object = get ptr %spot[SPOT_CODE]
+  call void @Py_DecRef(ptr %code_object)
   br label %raised
 raised:
   %any = call ptr @PyErr_Occurred()
@@ -247,6 +261,27 @@ fail:
   ret ptr inttoptr (i64 1 to ptr)
 no:
   ret ptr null
+}
+
+; whether an operation reads what is on a tape that has operations: then it is looked at once, when
+; it comes there
+define internal i1 @continues_tape(ptr %operands, i64 %count) {
+  %rows = get i64 @state[ROW_COUNT]
+  %is_new = icmp eq i64 %rows, 0
+  br i1 %is_new, label %no, label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %no, label %look
+look:
+  %operand = get ptr %operands[%i]
+  %after = add i64 %i, 1
+  %is_taken = call i1 @is_on_tape(ptr %operand)
+  br i1 %is_taken, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; where the caller is not known, or what errors do: finds out now and then
@@ -267,12 +302,12 @@ done:
 
 ; settles a long tape where it comes back to the place where it began, so that a loop makes the
 ; same tape each time
-define internal void @cut(ptr %origin) {
+define internal void @cut(ptr %spot) {
   %rows = get i64 @state[ROW_COUNT]
   %is_short = icmp slt i64 %rows, LONG
   br i1 %is_short, label %done, label %look
 look:
-  %place = call i64 @place_of(ptr %origin)
+  %place = call i64 @place_of(ptr %spot)
   %begin = get i64 @state[PLACE]
   %is_begin = icmp eq i64 %place, %begin
   br i1 %is_begin, label %settle, label %done

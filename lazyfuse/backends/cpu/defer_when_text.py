@@ -57,7 +57,7 @@ yes:
 look:
   %warnings = call ptr @object(i64 T_WARNINGS)
   %name = call ptr @object(i64 T_FILTERS_NAME)
-  %filters = call ptr @PyDict_GetItem(ptr %warnings, ptr %name)
+  %filters = call ptr @PyDict_GetItemWithError(ptr %warnings, ptr %name)
   %is_known = icmp eq ptr %filters, %known
   ret i1 %is_known
 }
@@ -79,24 +79,23 @@ count:
   ret i1 %is_turn
 }
 
-; the word of the state that is the heat of an origin's place
-define internal i64 @place_of(ptr %origin) {
-  %code = call ptr @tuple_item(ptr %origin, i64 0)
-  %instruction_object = call ptr @tuple_item(ptr %origin, i64 1)
-  %instruction = call i64 @PyLong_AsLong(ptr %instruction_object)
+; the word of the state that is the heat of a spot's place
+define internal i64 @place_of(ptr %spot) {
+  %code = get ptr %spot[SPOT_CODE]
+  %instruction = get i64 %spot[SPOT_INSTRUCTION]
   %address = ptrtoint ptr %code to i64
   %short = lshr i64 %address, 4
   %spread = mul i64 %instruction, 7
   %sum = add i64 %short, %spread
-  %spot = and i64 %sum, LAST_PLACE
-  %place = add i64 %spot, HEAT
+  %entry = and i64 %sum, LAST_PLACE
+  %place = add i64 %entry, HEAT
   ret i64 %place
 }
 
-; whether the place of an origin is hot, or at least not cold where views have been put off: the
+; whether the place of a spot is hot, or at least not cold where views have been put off: the
 ; first operation on the tape is there then
-define internal i1 @warmed(ptr %origin, i64 %size) {
-  %place = call i64 @place_of(ptr %origin)
+define internal i1 @warmed(ptr %spot, i64 %size) {
+  %place = call i64 @place_of(ptr %spot)
   put i64 %place, @state[PLACE]
   %heat = get i64 @state[%place]
   %is_hot = call i1 @heated(i64 %place, i64 %size)
@@ -167,15 +166,15 @@ no:
   ret i1 false
 }
 
-; whether the tape is empty, or an operation of this origin belongs on it
-define internal i1 @is_in_force(ptr %origin) {
+; whether the tape is empty, or an operation of this spot belongs on it
+define internal i1 @is_in_force(ptr %spot) {
   %rows = get i64 @state[ROW_COUNT]
   %is_new = icmp eq i64 %rows, 0
   br i1 %is_new, label %yes, label %look
 yes:
   ret i1 true
 look:
-  %modes = call ptr @tuple_item(ptr %origin, i64 2)
+  %modes = get ptr %spot[SPOT_MODES]
   %modes_before = get ptr @state[MODES]
   %same_modes = icmp eq ptr %modes, %modes_before
   %owner = get i64 @state[OWN_THREAD]

@@ -302,7 +302,7 @@ no:
 }}
 
 define ptr @lf_item(ptr %self, ptr %key) {{
-  %host = call ptr @part(ptr %self, i64 {host})
+  %host = call ptr @settled_host(ptr %self)
   %large = icmp eq ptr %host, null
   br i1 %large, label %on_tape, label %small
 on_tape:

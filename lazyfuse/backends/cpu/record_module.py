@@ -12,6 +12,7 @@ from lazyfuse.backends.cpu import (
     record_nodes_text,
     record_operators_text,
     record_perform_text,
+    record_place_text,
     record_results_text,
     record_rows_text,
     record_taking_text,
@@ -25,7 +26,7 @@ from lazyfuse.backends.cpu.tuples_text import TUPLES
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM: places of attributes, and entries of the table."""
     parts = (
-        record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_text.PLACE,
+        record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_place_text.PLACE,
         record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_cuts_text.CUTS, record_rows_text.ROWS,
