@@ -197,6 +197,62 @@ def test_programs(program: Callable[..., Any], dtype: str) -> None:
     check(program, host.arange(72.0).reshape(9, 8).astype(dtype) / 7)
 
 
+def _distances(u: Any) -> Any:
+    points, centres = u[:, None, :], u[None, :5, :]
+    difference = points - centres
+    return (difference * difference).sum(axis=2), (points + centres).max(axis=0)
+
+
+def _outer(u: Any) -> Any:
+    left, top = u[:, :1], u[:1]
+    table = left * top - 0.5
+    table += left
+    return table, (left - top) * (top + left), table[1:] * top
+
+
+def _growing(u: Any) -> Any:
+    line, page = u[0], u[:, None, :]
+    column = u[:, :1] * 1.0
+    return column + line, page + column[:3], (column * line)[:, None] - page
+
+
+@pytest.mark.parametrize("program", (_distances, _outer, _growing))
+def test_shapes_that_no_operand_has(program: Callable[..., Any]) -> None:
+    check(program, host.arange(72.0).reshape(9, 8) / 7)
+    u = grid()
+    assert is_deferred(u[:, :1] * u[:1]) and is_deferred(u[:, None] - u[None, :2])
+
+
+def test_shapes_that_no_operand_has_are_small_or_computed_at_once() -> None:
+    a, b = np.asarray(host.arange(40.0)), np.asarray(host.arange(30.0))
+    large = a[:, None] - b[None, :]  # 1,200 elements
+    assert not is_deferred(large)
+    plain = host.arange(40.0)[:, None] - host.arange(30.0)
+    host.testing.assert_array_equal(values(large), plain)
+    small = a[:30, None] * b[None] + 1.0
+    assert is_deferred(small)
+    with pytest.raises(ValueError, match="could not be broadcast together"):
+        a[:, None, None] * 1.0 + b[:7, None] + b[None, :3, None]
+    host.testing.assert_array_equal(
+        values(small), host.arange(30.0)[:, None] * host.arange(30.0) + 1
+    )
+
+
+def test_choices_of_shapes_that_none_has() -> None:
+    for _ in range(4):
+        u = grid()
+        mask = u[:, :1] > 3.0
+        found = np.where(mask, u[:1], 0.5)
+        plain = values(u)
+        host.testing.assert_array_equal(
+            values(found), host.where(plain[:, :1] > 3.0, plain[:1], 0.5)
+        )
+        three = np.where(mask, u[0] * 2.0, u[None, 3:4, :] - 1.0)
+        wanted = host.where(plain[:, :1] > 3.0, plain[0] * 2.0, plain[None, 3:4] - 1.0)
+        assert three.shape == wanted.shape
+        host.testing.assert_array_equal(values(three), wanted)
+
+
 def test_choices_of_masks() -> None:
     for _ in range(4):
         u = grid()

@@ -120,13 +120,27 @@ no:
   ret i64 -1
 }
 
-; what has the shape of a row: of a reduction, the row itself, which gets it
+; what has the shape of a row: of a reduction, and where no operand has it, the row itself, which
+; gets it
 define internal ptr @shape_of_row(ptr %row, i64 %code, ptr %shape) {
   %what = lshr i64 %code, REDUCED_SHIFT
   %is_plain = icmp eq i64 %what, 0
   br i1 %is_plain, label %same, label %reduced
 same:
+  %is_joint = icmp eq ptr %shape, @joint
+  br i1 %is_joint, label %copy, label %give
+give:
   ret ptr %shape
+copy:
+  %kept_at = getelementptr i64, ptr %row, i64 ROW_EXTENTS
+  %joint_axes = get i64 @joint[ND]
+  %joint_extents = get ptr @joint[DIMENSIONS]
+  %bytes = mul i64 %joint_axes, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %kept_at, ptr %joint_extents, i64 %bytes, i1 false)
+  put i64 %joint_axes, %row[ROW_ND]
+  put ptr %kept_at, %row[ROW_DIMENSIONS]
+  %kept_base = getelementptr i64, ptr %row, i64 ROW_SHAPE_BASE
+  ret ptr %kept_base
 reduced:
   %less = sub i64 %what, 1
   %axis = lshr i64 %less, 1

@@ -22,8 +22,8 @@ done:
   ret i64 %size
 }
 
-; what has the shape to which two are broadcast, one of both; null where neither has. A number has
-; none, and is null
+; what has the shape to which two are broadcast: one of both, or `@joint`; null where that is none
+; of a small array. A number has none, and is null
 define internal ptr @wider(ptr %a, ptr %b) {
   %no_a = icmp eq ptr %a, null
   br i1 %no_a, label %second, label %look
@@ -39,8 +39,65 @@ first:
   ret ptr %a
 other:
   %b_covers = call i1 @covers(ptr %b, ptr %a)
-  %found = select i1 %b_covers, ptr %b, ptr null
-  ret ptr %found
+  br i1 %b_covers, label %second, label %neither
+neither:
+  %joint = call ptr @joined_shape(ptr %a, ptr %b)
+  ret ptr %joint
+}
+
+; what has the shape to which the operands of one operation are broadcast, where none has it: words
+; of it lie as those of an array do
+@joint = internal global [JOINT_WORDS x i64] zeroinitializer
+
+; writes that shape of two; null where they do not fit, or it is none of a small array
+define internal ptr @joined_shape(ptr %a, ptr %b) {
+  %extents = alloca [MOST_JOINT x i64]
+  %a_nd = get i32 %a[ND]
+  %b_nd = get i32 %b[ND]
+  %a_is_longer = icmp sgt i32 %a_nd, %b_nd
+  %nd = select i1 %a_is_longer, i32 %a_nd, i32 %b_nd
+  %are_few = icmp sle i32 %nd, MOST_JOINT
+  br i1 %are_few, label %next, label %no
+next:
+  %i = phi i32 [ 0, %0 ], [ %after, %write ]
+  %size = phi i64 [ 1, %0 ], [ %product, %write ]
+  %is_over = icmp sge i32 %i, %nd
+  br i1 %is_over, label %limit, label %compare
+compare:
+  %a_extent = call i64 @extent(ptr %a, i32 %i)
+  %b_extent = call i64 @extent(ptr %b, i32 %i)
+  %a_is_one = icmp eq i64 %a_extent, 1
+  %b_is_one = icmp eq i64 %b_extent, 1
+  %same = icmp eq i64 %a_extent, %b_extent
+  %is_one = or i1 %a_is_one, %b_is_one
+  %fits = or i1 %is_one, %same
+  br i1 %fits, label %write, label %no
+write:
+  %extent = select i1 %a_is_one, i64 %b_extent, i64 %a_extent
+  %after = add i32 %i, 1
+  %place = sub i32 %nd, %after
+  %at = sext i32 %place to i64
+  put i64 %extent, %extents[%at]
+  %product = mul i64 %size, %extent
+  br label %next
+limit:
+  %sized = get ptr @state[SIZE_OPTIONS]
+  %allowed = get ptr @state[ALLOWED]
+  %is_known = icmp eq ptr %sized, %allowed
+  %most = get i64 @state[EAGER_SIZE]
+  %is_small = icmp sle i64 %size, %most
+  %can = and i1 %is_known, %is_small
+  br i1 %can, label %give, label %no
+give:
+  %axes = sext i32 %nd to i64
+  %own = getelementptr i64, ptr @joint, i64 JOINT_EXTENTS
+  put i64 %axes, @joint[ND]
+  put ptr %own, @joint[DIMENSIONS]
+  %bytes = mul i64 %axes, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %extents, i64 %bytes, i1 false)
+  ret ptr @joint
+no:
+  ret ptr null
 }
 
 ; whether an array is broadcast to the shape of another one

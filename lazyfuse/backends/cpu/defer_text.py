@@ -68,6 +68,8 @@ _ROW = numbered(
 )  # fmt: skip
 #: Where an operation is recorded: the user's code and the instruction, and what errors do there.
 _SPOT = numbered("SPOT_CODE", "SPOT_INSTRUCTION", "SPOT_MODES", "SPOT_WORDS")
+#: Axes of a shape that a row has by itself.
+MOST_JOINT = 8
 #: An entry of the index: what is on the tape by its address; of which tape it is.
 _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
 #: Entries are a power of two, many more than there is on the tape.
@@ -119,6 +121,8 @@ def text(places: Mapping[str, int]) -> str:
         "OF_BOOLS": OF_BOOLS, "CHOICE": CHOICE, "LONG": LONG, "CODE_WORDS": CODE_WORDS,
         "MOST_LEAVES_BEFORE": MOST_LEAVES - 3, "CODE_BYTES": 8 * CODE_WORDS,
         "IN_VAIN": IN_VAIN, "MOST_GAP": MOST_GAP, "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
+        "JOINT_EXTENTS": ARRAY["DIMENSIONS"] + 1, "MOST_JOINT": MOST_JOINT,
+        "JOINT_WORDS": ARRAY["DIMENSIONS"] + 1 + MOST_JOINT,
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
     }  # fmt: skip
     sizes = {

@@ -138,6 +138,29 @@ no:
   ret i64 0
 }
 
+; whether what reads NumPy's view may have as many elements as what is put off: with new axes, any
+define internal i1 @may_be_worth(ptr %host, i64 %elements) {
+  %least = get i64 @state[SMALLEST]
+  %is_large = icmp sge i64 %elements, %least
+  br i1 %is_large, label %yes, label %look
+look:
+  %base = get ptr %host[BASE]
+  %is_none = icmp eq ptr %base, null
+  br i1 %is_none, label %no, label %array
+array:
+  %is_array = call i1 @is(ptr %base, i64 T_NDARRAY)
+  br i1 %is_array, label %compare, label %no
+compare:
+  %nd = get i32 %host[ND]
+  %base_nd = get i32 %base[ND]
+  %has_more = icmp sgt i32 %nd, %base_nd
+  ret i1 %has_more
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; whether a view that has just been made of an array is on the tape now: where it is large, and
 ; that array is there, or its place is hot. May leave an exception
 define internal i1 @put_off_view(ptr %parent, ptr %view) {
@@ -147,8 +170,7 @@ size:
   %at = call ptr @host_at(ptr %view)
   %host = load ptr, ptr %at
   %elements = call i64 @elements(ptr %host)
-  %least = get i64 @state[SMALLEST]
-  %is_large = icmp sge i64 %elements, %least
+  %is_large = call i1 @may_be_worth(ptr %host, i64 %elements)
   br i1 %is_large, label %when, label %no
 when:
   %leaf_below = call ptr @leaf_of(ptr %parent)
