@@ -15,10 +15,9 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.ir.origin import Origin
 from lazyfuse.runtime.caller import call_from
 
-#: Operations of a tape that are worth a kernel, of which that of few more costs as much; of two,
-#: if one is a reduction: NumPy takes some 30 ns for each row or column. As one kernel,
-#: `(x - 0.5).mean(axis=0)` of a thousand numbers takes half of the time.
-WORTH, WORTH_REDUCED = 3, 2
+#: Operations of a tape that are worth a kernel: `a * b + c` of a thousand numbers takes two thirds
+#: of the time as one, of ten thousand half of it.
+WORTH = 2
 #: Shapes that a tape has a kernel for at most.
 _SHAPES = 64
 #: The globals of all functions: frames are known for ours by the address of theirs.
@@ -68,9 +67,7 @@ class Program:
         self._leaves = leaves
         self._needed = self._ancestors()
         self.fused: Any = None
-        has_reduction = any(steps[place].options for place in self._needed)
-        enough = min(WORTH_REDUCED, WORTH) if has_reduction else WORTH  # WORTH is 1 in tests
-        self.is_worth = len(self._needed) >= enough
+        self.is_worth = len(self._needed) >= WORTH
 
     @property
     def replays(self) -> int:
