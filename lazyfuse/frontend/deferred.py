@@ -68,6 +68,7 @@ def use(code: Code) -> None:
     _refer("ASK", allow)
     _refer("FULL", settle)
     _refer("LOST", look_around)
+    _refer("WHOLE", reduced)
     _refer("KNOWN", KNOWN)
     _refer("HOST_NAME", sys.intern("_host"))
     for name, number in code.codes.items():
@@ -102,6 +103,8 @@ def tune(smallest: int, hot: int) -> None:
     _put("HOT", hot)
     _put("VIEWS_GAP", 0)
     _put("VIEWS_LEFT", 0)
+    _put("WHOLE_GAP", 0)
+    _put("WHOLE_LEFT", 0)
     np.frombuffer(_code[0].state, np.int64)[_code[0].places["HEAT"] :] = 0
 
 
@@ -236,6 +239,30 @@ def settle() -> None:
         each.tell()
 
 
+def reduced(extra: bytes) -> Any:
+    """The value of a reduction over all axes, an array of one element: `extra` is its code, after
+    those of the tape, which stays as it is. False where it is computed by itself for now, None
+    where that has been so for long."""
+    functions = _code[0].functions
+    with session.flush_lock:
+        number = _word("GENERATION")
+        try:  # whatever interrupt comes when
+            found = functions["deferred"]()
+            if found is None:
+                return None
+            number, codes, live, leaves, _ = found
+            key = codes + extra, bytes(len(live)) + b"\1", len(leaves)
+            program = _program(*key)
+            values = program.at_once(leaves)
+            if values is None:
+                program.misses += 1
+                return None if program.misses > PATIENCE else False
+            _known(program, *key)
+            return values[0]
+        finally:
+            functions["release"](number)
+
+
 def _under(options: config.Options, function: Callable[..., Done], *given: Any) -> Done:
     """The result of a function under such options. Where they are others, in a copy of the
     context: a finalizer may settle in the middle of a change of the caller's own, and CPython 3.11
@@ -276,11 +303,7 @@ def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Seque
     if 1 not in live:
         return Done(())
     key = codes, live, len(leaves)
-    program = _programs.get(key)
-    if program is None:
-        if len(_programs) >= _MOST:
-            forget()
-        program = _programs[key] = Program(list(_steps(codes)), live, len(leaves))
+    program = _program(*key)
     place = _word("PLACE")
     if program.is_worth and origins[0][2] is current_modes():
         recordings = program.recordings
@@ -289,13 +312,29 @@ def _computed(codes: bytes, live: bytes, leaves: tuple[Any, ...], origins: Seque
             _patience.pop(place, None)  # for another shape: machine code will know it
         if values is not None:
             _patience.pop(place, None)
-            KNOWN[codes + live + bytes([len(leaves)])] = program.fused
+            _known(program, *key)
             return Done(values)
     met = _patience[place] = _patience.get(place, 0) + (1 if program.is_worth else 8)
     if met > PATIENCE:
         del _patience[place]
     values, told = program.one_by_one(leaves, origins)
     return Done(values, COLD if met > PATIENCE else None, told)
+
+
+def _program(codes: bytes, live: bytes, leaves: int) -> Program:
+    """What is done for a tape with so many leaves."""
+    key = codes, live, leaves
+    program = _programs.get(key)
+    if program is None:
+        if len(_programs) >= _MOST:
+            forget()
+        program = _programs[key] = Program(list(_steps(codes)), live, leaves)
+    return program
+
+
+def _known(program: Program, codes: bytes, live: bytes, leaves: int) -> None:
+    """Machine code knows what is done for a tape."""
+    KNOWN[codes + live + bytes([leaves])] = program.fused
 
 
 def _steps(codes: bytes) -> Iterator[Step]:
@@ -311,7 +350,8 @@ def _steps(codes: bytes) -> Iterator[Step]:
             if each >= 0
         ]
         what = -2 - min(operands)  # of a reduction: twice the axis, and whether it is kept
-        options = {} if what < 0 else {"axis": what >> 1, "keepdims": bool(what & 1)}
+        axis = None if what >> 1 == code.all_axes else what >> 1
+        options = {} if what < 0 else {"axis": axis, "keepdims": bool(what & 1)}
         yield Step(names[number], tuple(rows), options)
 
 

@@ -58,7 +58,7 @@ class Program:
     """What is done for one tape: its steps, which of the results are alive, the number of leaves.
 
     `is_worth`: whether it is worth a kernel. `fused`: a function under `fuse` that does it, once
-    it has come.
+    it has come. `misses`: calls that were in vain, of a reduction to a number.
     """
 
     def __init__(self, steps: Sequence[Step], live: bytes, leaves: int) -> None:
@@ -67,6 +67,7 @@ class Program:
         self._leaves = leaves
         self._needed = self._ancestors()
         self.fused: Any = None
+        self.misses = 0
         self.is_worth = len(self._needed) >= WORTH
 
     @property

@@ -103,8 +103,8 @@ class Code(NamedTuple):
     """Where its methods belong, and the classes whose objects are called by a word of theirs; the
     functions of `backends/cpu/record.py` and `defer_text.py` by name; and of the latter the words
     of its state and their places, the codes of operations, the number of the first row as an
-    operand, and the words of an operation; where the functions of `rows_text.py` are, and its
-    table of loops."""
+    operand, the words of an operation, and what stands for all axes; where the functions of
+    `rows_text.py` are, and its table of loops."""
 
     methods: Sequence[Place]
     wrappers: Sequence[Wrapper]
@@ -117,6 +117,7 @@ class Code(NamedTuple):
     codes: Mapping[str, int]
     first_row: int
     code_words: int
+    all_axes: int
     launch: int
     flag_mask: int
     helpers: Callable[[int], int]
@@ -195,7 +196,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         methods_of(code, owners, specials), wrappers_of(code, owners, specials),
         [owners[name] for name in methods.CALLS], parts,
         slots_of(code, type(wrapper), sample.slots, recorder.offset), made, state,
-        defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS,
+        defer.STATE, defer.CODES, defer.FIRST_ROW, defer.CODE_WORDS, defer.ALL_AXES,
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS), _address(rows, "lf_loops"),
     )  # fmt: skip

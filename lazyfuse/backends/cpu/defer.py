@@ -19,20 +19,23 @@ MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
 #: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
 #: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
-#: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it is
-#: being computed, how often it has been emptied, what all of it was recorded under and by which
-#: thread, and where it began; and what is counted: after views that were looked at in vain so many
-#: (VIEWS_GAP) are not, of which so many are left. The last are of small arrays: the options under
-#: which the largest has EAGER_SIZE elements and HELPERS threads may help, and what tells both;
-#: what has these threads there (HIRE), and how many are; of kernels, what runs a job (LAUNCH), and
-#: the flags of the processor that mean a condition, and what tells whether one is to be heard of
-#: (ASK_FLAGS); of arrays that do not lie in one piece, what walks over their rows, and along one
-#: axis; the table of loops. From HEAT on, the heat of places.
+#: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it
+#: is being computed, how often it has been emptied, what all of it was recorded under and by
+#: which thread, and where it began; and what is counted: after views that were looked at in vain
+#: so many (VIEWS_GAP) are not, of which so many are left; likewise of reductions to numbers,
+#: which Python is asked for (WHOLE) where no call is known; IS_LEFT after one that was computed.
+#: The last are of small arrays: the options under which the largest has EAGER_SIZE elements and
+#: HELPERS threads may help, and what tells both; what has these threads there (HIRE), and how
+#: many are; of kernels, what runs a job (LAUNCH), and the flags of the processor that mean a
+#: condition, and what tells whether one is to be heard of (ASK_FLAGS); of arrays that do not lie
+#: in one piece, what walks over their rows, and along one axis; the table of loops. From HEAT
+#: on, the heat of places.
 _STATE = (
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
     "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "VIEWS_GAP", "VIEWS_LEFT",
+    "WHOLE_GAP", "WHOLE_LEFT", "WHOLE", "IS_LEFT",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
     "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
 )  # fmt: skip
@@ -50,6 +53,8 @@ CODE_STEP = 16
 CODE_WORDS = 4
 #: The number of the first row as an operand.
 FIRST_ROW = MOST_LEAVES
+#: In place of the axis of a reduction: all of them.
+ALL_AXES = 15
 FUNCTIONS = ("deferred", "settle", "release")
 
 _CLASSES = (
@@ -83,3 +88,14 @@ _KINDS = [(name, kind) for names, kind in _CLASSES for name in names.split()]
 CODES: Mapping[str, int] = {
     name: number * CODE_STEP + kind for number, (name, kind) in enumerate(_KINDS)
 }
+#: Operations that take about as long as reading their operands: the bits of their numbers.
+CHEAP = sum(
+    1 << CODES[name] // CODE_STEP
+    for name in (
+        "__add__ __sub__ __mul__ __truediv__ __neg__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ "
+        "__and__ __or__ __xor__ __invert__ add subtract multiply divide maximum minimum fmax "
+        "fmin copysign negative absolute fabs sqrt square reciprocal floor ceil trunc rint sign "
+        "deg2rad rad2deg degrees radians less less_equal equal not_equal greater greater_equal "
+        "isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not where clip"
+    ).split()
+)

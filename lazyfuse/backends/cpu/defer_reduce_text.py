@@ -14,6 +14,7 @@ define internal ptr @defer_reduction(i64 %code, ptr %a, ptr %args, i64 %count, p
   store i64 0, ptr %keeps_at
   %is_ours = call i1 @is(ptr %a, i64 T_CLASS)
   %is_short = icmp sle i64 %count, 1
+  %name_count = call i64 @count_of(ptr %names)
   %can = and i1 %is_ours, %is_short
   br i1 %can, label %parse, label %no
 parse:
@@ -27,6 +28,13 @@ axes:
   %shape = load ptr, ptr %shape_at
   %axis_object = load ptr, ptr %axis_at
   %keeps = load i64, ptr %keeps_at
+  %all = add i64 %count, %name_count
+  %is_bare = icmp eq i64 %all, 0
+  br i1 %is_bare, label %to_number, label %one_axis
+to_number:
+  %value = call ptr @reduce_whole(i64 %code, ptr %a)
+  ret ptr %value
+one_axis:
   %axis = call i64 @axis_in(ptr %axis_object, ptr %shape, i64 %keeps)
   %is_axis = icmp sge i64 %axis, 0
   br i1 %is_axis, label %run, label %no

@@ -34,6 +34,9 @@ look:
 ask:
   %live = alloca i8, i64 MOST_ROWS
   call void @write_live(i64 %rows, ptr %live)
+  %has_live = call i1 @has_live(i64 %rows, ptr %live)
+  br i1 %has_live, label %look_up, label %empty
+look_up:
   %key = call ptr @tape_key(i64 %rows, ptr %live)
   %failed = icmp eq ptr %key, null
   br i1 %failed, label %no, label %find
@@ -44,20 +47,13 @@ find:
   %is_unknown = icmp eq ptr %fused, null
   br i1 %is_unknown, label %no, label %run
 run:
-  %operands = alloca ptr, i64 %leaves
-  call void @hold_operands(ptr %operands, i64 %leaves)
-  put i64 1, @state[IS_BUSY]
   %generation = get i64 @state[GENERATION]
-  call void @Py_IncRef(ptr %fused)
-  %found = call ptr @PyObject_Vectorcall(ptr %fused, ptr %operands, i64 %leaves, ptr null)
-  call void @drop_all(ptr %operands, i64 %leaves)
-  call void @Py_DecRef(ptr %fused)
+  %found = call ptr @called(ptr %fused)
   %values = call ptr @as_tuple(ptr %found)
   %generation_now = get i64 @state[GENERATION]
   %is_current = icmp eq i64 %generation, %generation_now
   br i1 %is_current, label %idle, label %late
 idle:
-  put i64 0, @state[IS_BUSY]
   %is_none = icmp eq ptr %values, null
   br i1 %is_none, label %no, label %give
 give:

@@ -27,8 +27,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lazyfuse.backends.cpu.defer import (
+    ALL_AXES,
     ARITY,
+    CHEAP,
     CHOICE,
+    CODE_STEP,
     CODE_WORDS,
     FIRST_ROW,
     MOST_LEAVES,
@@ -49,6 +52,7 @@ from lazyfuse.backends.cpu.defer_settle_text import DEFERRED, SETTLE
 from lazyfuse.backends.cpu.defer_shapes_text import SHAPES
 from lazyfuse.backends.cpu.defer_views_text import VIEWS
 from lazyfuse.backends.cpu.defer_when_text import WHEN
+from lazyfuse.backends.cpu.defer_whole_text import WHOLE
 from lazyfuse.backends.cpu.defer_writes_text import WRITES
 from lazyfuse.backends.cpu.selection import hot
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
@@ -68,6 +72,9 @@ _ROW = numbered(
 )  # fmt: skip
 #: Where an operation is recorded: the user's code and the instruction, and what errors do there.
 _SPOT = numbered("SPOT_CODE", "SPOT_INSTRUCTION", "SPOT_MODES", "SPOT_WORDS")
+#: Operations on a tape whose last one is reduced to a number: they may be computed twice.
+MOST_WHOLE = 12
+_WORD = (1 << 64) - 1
 #: Axes of a shape that a row has by itself.
 MOST_JOINT = 8
 #: An entry of the index: what is on the tape by its address; of which tape it is.
@@ -109,6 +116,11 @@ ARRAY = {
 }
 
 
+def _signed(word: int) -> int:
+    """A word as LLVM's text has it."""
+    return word - (1 << 64) if word >> 63 else word
+
+
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM; `places` are entries of the table of `methods.py`."""
     names = {
@@ -123,6 +135,9 @@ def text(places: Mapping[str, int]) -> str:
         "IN_VAIN": IN_VAIN, "MOST_GAP": MOST_GAP, "KEY_BYTES": 8 * CODE_WORDS + 1, "ARITY": ARITY,
         "JOINT_EXTENTS": ARRAY["DIMENSIONS"] + 1, "MOST_JOINT": MOST_JOINT,
         "JOINT_WORDS": ARRAY["DIMENSIONS"] + 1 + MOST_JOINT,
+        "MOST_WHOLE": MOST_WHOLE, "WHOLE_WORD": -2 - (2 * ALL_AXES + 1),
+        "CODE_SHIFT": CODE_STEP.bit_length() - 1,
+        "CHEAP_LOW": _signed(CHEAP & _WORD), "CHEAP_HIGH": _signed(CHEAP >> 64),
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
     }  # fmt: skip
     sizes = {
@@ -134,8 +149,8 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_REFERENCES": 3 * (MOST_ROWS + MOST_LEAVES),
     }
     parts = (
-        _HEAD, SHAPES, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, CALLS, DEFERRED,
-        SETTLE, REPLAY,
+        _HEAD, SHAPES, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, WHOLE, CALLS,
+        DEFERRED, SETTLE, REPLAY,
     )  # fmt: skip
     return hot(expanded("\n".join(parts), {**names, **sizes}))
 
@@ -184,6 +199,7 @@ define internal ptr @defer_all(i64 %code, ptr %operands, i64 %count, ptr %target
   %is_busy = icmp ne i64 %busy, 0
   br i1 %is_busy, label %no, label %begun
 begun:
+  call void @tidy()
   %continues = call i1 @continues_tape(ptr %operands, i64 %count)
   br i1 %continues, label %room, label %look
 look:

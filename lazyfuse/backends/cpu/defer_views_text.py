@@ -164,6 +164,7 @@ no:
 ; whether a view that has just been made of an array is on the tape now: where it is large, and
 ; that array is there, or its place is hot. May leave an exception
 define internal i1 @put_off_view(ptr %parent, ptr %view) {
+  call void @tidy()
   %is_ours = call i1 @is(ptr %view, i64 T_CLASS)
   br i1 %is_ours, label %size, label %no
 size:
@@ -225,6 +226,7 @@ no:
 ; NumPy's array of an array for whose item somebody asks. Where it is a result on the tape, that is
 ; settled; null for others without one, and for an exception
 define internal ptr @settled_host(ptr %array) {
+  call void @tidy()
   %host = call ptr @part(ptr %array, i64 T_HOST)
   %is_there = icmp ne ptr %host, null
   br i1 %is_there, label %give, label %look

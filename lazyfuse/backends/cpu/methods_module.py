@@ -85,7 +85,7 @@ _DEFERRING = {
     "TUPLE": TUPLE, "CODE": CODE,
     "STRONG": FLOAT64,
 }  # fmt: skip
-_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS".split()
+_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS NEW_SCALAR".split()
 
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
