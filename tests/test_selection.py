@@ -11,7 +11,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no machine code", allow_module_level=True)
 
 from lazyfuse.backends.cpu import methods_module, record  # noqa: E402
-from lazyfuse.backends.cpu.selection import selected_quickly  # noqa: E402
+from lazyfuse.backends.cpu.selection import hot, selected_quickly  # noqa: E402
 from lazyfuse.frontend import native_methods  # noqa: E402
 from lazyfuse.runtime import recorder, session  # noqa: E402
 
@@ -35,6 +35,10 @@ define internal void @numbered(ptr %a) prefix i64 7 {
 define internal i1 @inlined(ptr %a) alwaysinline {
   ret i1 true
 }
+
+define internal i1 @works(ptr %a) hot {
+  ret i1 true
+}
 """
 
 
@@ -44,7 +48,16 @@ def test_functions_are_marked() -> None:
     assert found.count(" noinline optnone {") == 2
     assert "@numbered(ptr %a) noinline optnone prefix i64 7 {" in found
     assert "@inlined(ptr %a) alwaysinline {" in found
+    assert "@works(ptr %a) hot {" in found
     session.backend("cpu").compiler.compile(found, level=1)  # LLVM takes it
+
+
+def test_what_works_by_itself_is_hot() -> None:
+    found = hot(TEXT)
+    assert found.replace(" hot", "") == TEXT.replace(" hot", "")
+    assert found.count(" hot {") == 3 and "@inlined(ptr %a) alwaysinline {" in found
+    assert selected_quickly(found) == found
+    session.backend("cpu").compiler.compile(found, level=1)
 
 
 def test_all_of_the_methods_are() -> None:
@@ -53,4 +66,7 @@ def test_all_of_the_methods_are() -> None:
     text = methods_module.text(places, session.backend("cpu").compiler.triple)
     heads = [part.partition("{")[0] for part in text.split("\ndefine ")[1:]]
     assert len(heads) > 500
-    assert all("alwaysinline" in head or "optnone" in head for head in heads)
+    marks = ("alwaysinline", "optnone", "hot")
+    assert all(any(mark in head for mark in marks) for head in heads)
+    slow = [head for head in heads if " hot" in head]
+    assert 50 < len(slow) < 150  # what puts operations off
