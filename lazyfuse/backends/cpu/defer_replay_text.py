@@ -7,6 +7,33 @@ declare ptr @PyBytes_AsString(ptr)
 declare i64 @PyBytes_Size(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
+; whether what the tape was recorded under is in force
+define internal i1 @has_its_settings() {
+  %first = call ptr @row(i64 0)
+  %modes_then = get ptr %first[ROW_MODES]
+  %modes = call ptr @modes()
+  %same_modes = icmp eq ptr %modes, %modes_then
+  %options = call ptr @options_now()
+  %own_options = get ptr @state[OWN_OPTIONS]
+  %same_options = icmp eq ptr %options, %own_options
+  %same = and i1 %same_modes, %same_options
+  ret i1 %same
+}
+
+; the call that does so many operations for the results that are alive; null where none is known
+define internal ptr @known_call(i64 %rows, ptr %live) {
+  %key = call ptr @tape_key(i64 %rows, ptr %live)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %no, label %find
+find:
+  %calls = get ptr @state[KNOWN]
+  %fused = call ptr @PyDict_GetItem(ptr %calls, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  ret ptr %fused
+no:
+  ret ptr null
+}
+
 ; settles the tape by one call that does what it does; false where there is none, or somebody else
 ; has settled it meanwhile, and with an exception where it raised
 define internal i1 @replay_tape() {
@@ -22,14 +49,7 @@ choose:
   %has_rows = icmp ne i64 %rows, 0
   br i1 %has_rows, label %look, label %empty
 look:
-  %first = call ptr @row(i64 0)
-  %modes_then = get ptr %first[ROW_MODES]
-  %modes = call ptr @modes()
-  %same_modes = icmp eq ptr %modes, %modes_then
-  %options = call ptr @options_now()
-  %own_options = get ptr @state[OWN_OPTIONS]
-  %same_options = icmp eq ptr %options, %own_options
-  %can_replay = and i1 %same_modes, %same_options
+  %can_replay = call i1 @has_its_settings()
   br i1 %can_replay, label %ask, label %no
 ask:
   %live = alloca i8, i64 MOST_ROWS
@@ -37,13 +57,7 @@ ask:
   %has_live = call i1 @has_live(i64 %rows, ptr %live)
   br i1 %has_live, label %look_up, label %empty
 look_up:
-  %key = call ptr @tape_key(i64 %rows, ptr %live)
-  %failed = icmp eq ptr %key, null
-  br i1 %failed, label %no, label %find
-find:
-  %known = get ptr @state[KNOWN]
-  %fused = call ptr @PyDict_GetItem(ptr %known, ptr %key)
-  call void @Py_DecRef(ptr %key)
+  %fused = call ptr @known_call(i64 %rows, ptr %live)
   %is_unknown = icmp eq ptr %fused, null
   br i1 %is_unknown, label %no, label %run
 run:

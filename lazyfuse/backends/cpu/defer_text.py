@@ -208,22 +208,10 @@ look:
   br i1 %is_other, label %no, label %room
 room:
   %has_room = call i1 @make_room()
-  br i1 %has_room, label %options, label %raised
-options:
-  %is_outermost = call i1 @is_outermost()
-  br i1 %is_outermost, label %ask, label %no
-ask:
-  %is_allowed = call i1 @is_allowed()
-  br i1 %is_allowed, label %turn, label %raised
-turn:
-  %is_turn = call i1 @is_looked_at()
-  br i1 %is_turn, label %place, label %no
+  br i1 %has_room, label %place, label %raised
 place:
-  %is_somewhere = call i1 @spot(ptr %spot)
-  br i1 %is_somewhere, label %modes, label %lost
-lost:
-  call void @count_lost()
-  br label %raised
+  %is_looked_at = call i1 @spot_to_look_at(ptr %spot)
+  br i1 %is_looked_at, label %modes, label %raised
 modes:
   %same_modes = call i1 @is_in_force(ptr %spot)
   br i1 %same_modes, label %begins, label %drop

@@ -112,21 +112,9 @@ look:
 ; the place where a view of so many elements is made, where operations are put off at it; 0 for
 ; others. May leave an exception
 define internal i64 @hot_place(i64 %elements) {
-  %is_turn = call i1 @is_looked_at()
-  br i1 %is_turn, label %filters, label %no
-filters:
-  %is_outermost = call i1 @is_outermost()
-  br i1 %is_outermost, label %ask, label %no
-ask:
-  %is_allowed = call i1 @is_allowed()
-  br i1 %is_allowed, label %where, label %no
-where:
   %spot = alloca [SPOT_WORDS x i64]
-  %is_somewhere = call i1 @spot(ptr %spot)
-  br i1 %is_somewhere, label %heat, label %lost
-lost:
-  call void @count_lost()
-  br label %no
+  %is_looked_at = call i1 @spot_to_look_at(ptr %spot)
+  br i1 %is_looked_at, label %heat, label %no
 heat:
   %place = call i64 @place_of(ptr %spot)
   %code = get ptr %spot[SPOT_CODE]
@@ -315,12 +303,18 @@ done:
   ret void
 }
 
-; after a view that was looked at in vain: more of them, twice as many each time, are not
-define internal void @look_less() {
-  %gap = get i64 @state[VIEWS_GAP]
+; what is passed over after one more in vain: twice as many as before
+define internal i64 @longer_gap(i64 %gap) alwaysinline {
   %twice = shl i64 %gap, 1
   %more = or i64 %twice, 1
   %next = and i64 %more, MOST_GAP
+  ret i64 %next
+}
+
+; after a view that was looked at in vain: more of them, twice as many each time, are not
+define internal void @look_less() {
+  %gap = get i64 @state[VIEWS_GAP]
+  %next = call i64 @longer_gap(i64 %gap)
   put i64 %next, @state[VIEWS_GAP]
   put i64 %next, @state[VIEWS_LEFT]
   ret void

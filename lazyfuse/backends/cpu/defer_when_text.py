@@ -79,6 +79,29 @@ count:
   ret i1 %is_turn
 }
 
+; stores where the user is, with a reference, where something may be put off; false where not, or
+; for this turn. May leave an exception
+define internal i1 @spot_to_look_at(ptr %spot) {
+  %is_turn = call i1 @is_looked_at()
+  br i1 %is_turn, label %filters, label %no
+filters:
+  %is_outermost = call i1 @is_outermost()
+  br i1 %is_outermost, label %ask, label %no
+ask:
+  %is_allowed = call i1 @is_allowed()
+  br i1 %is_allowed, label %where, label %no
+where:
+  %is_somewhere = call i1 @spot(ptr %spot)
+  br i1 %is_somewhere, label %yes, label %lost
+lost:
+  call void @count_lost()
+  br label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; the word of the state that is the heat of a spot's place
 define internal i64 @place_of(ptr %spot) {
   %code = get ptr %spot[SPOT_CODE]

@@ -83,17 +83,10 @@ no:
 
 ; whether what the tape was recorded under is in force, for this thread
 define internal i1 @is_tape_in_force() {
-  %first = call ptr @row(i64 0)
-  %modes_then = get ptr %first[ROW_MODES]
-  %modes = call ptr @modes()
-  %same_modes = icmp eq ptr %modes, %modes_then
-  %options = call ptr @options_now()
-  %own_options = get ptr @state[OWN_OPTIONS]
-  %same_options = icmp eq ptr %options, %own_options
+  %same = call i1 @has_its_settings()
   %owner = get i64 @state[OWN_THREAD]
   %here = call i64 @PyThread_get_thread_ident()
   %is_own = icmp eq i64 %owner, %here
-  %same = and i1 %same_modes, %same_options
   %is_in_force = and i1 %same, %is_own
   ret i1 %is_in_force
 }
@@ -184,13 +177,7 @@ define internal void @write_whole(i64 %rows, i64 %code, i64 %number, ptr %live) 
 ; an array of the value of what comes after so many rows; null where one call does not give it
 define internal ptr @value_of_last(i64 %rows, ptr %live) {
   %more = add i64 %rows, 1
-  %key = call ptr @tape_key(i64 %more, ptr %live)
-  %failed = icmp eq ptr %key, null
-  br i1 %failed, label %no, label %find
-find:
-  %calls = get ptr @state[KNOWN]
-  %fused = call ptr @PyDict_GetItem(ptr %calls, ptr %key)
-  call void @Py_DecRef(ptr %key)
+  %fused = call ptr @known_call(i64 %more, ptr %live)
   %is_unknown = icmp eq ptr %fused, null
   br i1 %is_unknown, label %ask, label %run
 run:
@@ -229,9 +216,7 @@ known:
   br label %give
 vain:
   %gap = get i64 @state[WHOLE_GAP]
-  %twice = shl i64 %gap, 1
-  %longer = or i64 %twice, 1
-  %next = and i64 %longer, MOST_GAP
+  %next = call i64 @longer_gap(i64 %gap)
   put i64 %next, @state[WHOLE_GAP]
   put i64 %next, @state[WHOLE_LEFT]
   call void @Py_DecRef(ptr %answer)
