@@ -8,7 +8,8 @@ the tape.
 from __future__ import annotations
 
 VIEWS = """
-; the kind of NumPy's view: of memory that lies behind its first element, in whole elements
+; the kind of NumPy's view: of memory that lies behind its first element, in whole elements, if it
+; has any: reductions of none raise
 define internal i64 @kind_of_view(ptr %host) {
   %references = get i32 %host[REFERENCES]
   %is_own = icmp eq i32 %references, 1
@@ -23,6 +24,7 @@ define internal i64 @kind_of_view(ptr %host) {
 start:
   %axes = sext i32 %nd to i64
   %strides = get ptr %host[STRIDES]
+  %extents = get ptr %host[DIMENSIONS]
   br label %next
 next:
   %i = phi i64 [ 0, %start ], [ %after, %look ]
@@ -31,8 +33,11 @@ next:
 look:
   %stride = get i64 %strides[%i]
   %after = add i64 %i, 1
+  %extent = get i64 %extents[%i]
   %is_forward = icmp sge i64 %stride, 0
-  br i1 %is_forward, label %next, label %no
+  %has_any = icmp sgt i64 %extent, 0
+  %can_go_on = and i1 %is_forward, %has_any
+  br i1 %can_go_on, label %next, label %no
 dtype:
   %kind = call i64 @kind_by_dtype(ptr %host)
   ret i64 %kind

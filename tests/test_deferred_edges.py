@@ -1,0 +1,43 @@
+"""Views that are put off at the edge of what can be: of nothing, and where others come between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+import lazyfuse as np
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
+
+from lazyfuse.frontend import deferred  # noqa: E402 - when there is an engine
+from tests.deferring import deferring, is_deferred  # noqa: E402 - likewise
+
+pytestmark = pytest.mark.cpu("small arrays that are put off")
+
+
+@pytest.fixture(autouse=True)
+def putting_off() -> Iterator[None]:
+    with np.options(eager_size=1000), deferring():
+        deferred.allow()
+        deferred.look_around()
+        yield
+
+
+def grid() -> Any:
+    return np.asarray(host.arange(72.0).reshape(9, 8) / 7)
+
+
+def test_views_of_nothing_are_computed_at_once() -> None:
+    u = grid()
+    other, view = u * 2.0, u[3:3, None]
+    assert not is_deferred(view) and view.shape == (0, 1, 8)
+    with pytest.raises(ValueError, match="no identity"):
+        view.max(axis=0)
+    with pytest.raises(ValueError, match="no identity"):
+        (view * 2.0).min(axis=0)
+    assert other[0, 1] == 2 / 7
