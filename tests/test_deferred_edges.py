@@ -14,7 +14,8 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
-from lazyfuse.frontend import deferred  # noqa: E402 - when there is an engine
+from lazyfuse.backends.cpu.defer import MOST_LEAVES  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import deferred  # noqa: E402 - likewise
 from tests.deferring import deferring, is_deferred  # noqa: E402 - likewise
 
 pytestmark = pytest.mark.cpu("small arrays that are put off")
@@ -41,3 +42,21 @@ def test_views_of_nothing_are_computed_at_once() -> None:
     with pytest.raises(ValueError, match="no identity"):
         (view * 2.0).min(axis=0)
     assert other[0, 1] == 2 / 7
+
+
+def test_views_that_nobody_reads_do_not_fill_the_tape() -> None:
+    arrays = [grid() for _ in range(MOST_LEAVES)]
+    for array in arrays:
+        array[1:]
+    assert not any(map(is_deferred, arrays))
+    own = grid()
+    assert is_deferred(own * 2.0)
+
+
+def test_operations_make_room_where_views_have_taken_it() -> None:
+    arrays = [grid() for _ in range(MOST_LEAVES // 2 - 1)]
+    views = [array[1:] for array in arrays]
+    assert all(map(is_deferred, views))
+    own = grid()
+    own * 2.0
+    assert not any(map(is_deferred, views)) and is_deferred(own * 2.0)

@@ -95,7 +95,9 @@ no:
   ret i64 OTHER
 }
 
-; whether what is put off is this thread's, or nothing is; it is then
+; whether what is put off is this thread's, or nothing is; it is then. Where there is no room it is
+; settled: else what fills it with views that nobody reads would be the end of putting off. May
+; leave an exception
 define internal i1 @is_own_tape() {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
@@ -109,9 +111,17 @@ begin:
 look:
   %owner = get i64 @state[OWN_THREAD]
   %is_own = icmp eq i64 %owner, %here
+  br i1 %is_own, label %room, label %no
+room:
   %has_room = icmp slt i64 %leaves, MOST_LEAVES_BEFORE
-  %can = and i1 %is_own, %has_room
-  ret i1 %can
+  br i1 %has_room, label %yes, label %settle
+settle:
+  call void @settle_here()
+  br label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; the place where a view of so many elements is made, where operations are put off at it; 0 for
