@@ -8,7 +8,8 @@ the tape.
 from __future__ import annotations
 
 VIEWS = """
-; the kind of NumPy's view: of memory that lies behind its first element, in whole elements
+; the kind of NumPy's view: of memory that lies behind its first element, in whole elements, if it
+; has any: reductions of none raise
 define internal i64 @kind_of_view(ptr %host) {
   %references = get i32 %host[REFERENCES]
   %is_own = icmp eq i32 %references, 1
@@ -23,6 +24,7 @@ define internal i64 @kind_of_view(ptr %host) {
 start:
   %axes = sext i32 %nd to i64
   %strides = get ptr %host[STRIDES]
+  %extents = get ptr %host[DIMENSIONS]
   br label %next
 next:
   %i = phi i64 [ 0, %start ], [ %after, %look ]
@@ -31,8 +33,11 @@ next:
 look:
   %stride = get i64 %strides[%i]
   %after = add i64 %i, 1
+  %extent = get i64 %extents[%i]
   %is_forward = icmp sge i64 %stride, 0
-  br i1 %is_forward, label %next, label %no
+  %has_any = icmp sgt i64 %extent, 0
+  %can_go_on = and i1 %is_forward, %has_any
+  br i1 %can_go_on, label %next, label %no
 dtype:
   %kind = call i64 @kind_by_dtype(ptr %host)
   ret i64 %kind
@@ -90,7 +95,9 @@ no:
   ret i64 OTHER
 }
 
-; whether what is put off is this thread's, or nothing is; it is then
+; whether what is put off is this thread's, or nothing is; it is then. Where there is no room it is
+; settled: else what fills it with views that nobody reads would be the end of putting off. May
+; leave an exception
 define internal i1 @is_own_tape() {
   %rows = get i64 @state[ROW_COUNT]
   %leaves = get i64 @state[LEAF_COUNT]
@@ -104,9 +111,17 @@ begin:
 look:
   %owner = get i64 @state[OWN_THREAD]
   %is_own = icmp eq i64 %owner, %here
+  br i1 %is_own, label %room, label %no
+room:
   %has_room = icmp slt i64 %leaves, MOST_LEAVES_BEFORE
-  %can = and i1 %is_own, %has_room
-  ret i1 %can
+  br i1 %has_room, label %yes, label %settle
+settle:
+  call void @settle_here()
+  br label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; the place where a view of so many elements is made, where operations are put off at it; 0 for

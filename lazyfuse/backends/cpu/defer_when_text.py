@@ -157,7 +157,7 @@ done:
 define internal i1 @make_room() {
   %rows = get i64 @state[ROW_COUNT]
   %is_new = icmp eq i64 %rows, 0
-  br i1 %is_new, label %yes, label %thread
+  br i1 %is_new, label %room, label %thread
 yes:
   ret i1 true
 thread:
