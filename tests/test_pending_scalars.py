@@ -88,3 +88,39 @@ def test_scalars_that_are_not_made_yet() -> None:
     blank = object.__new__(type(lf.ones(3).sum() * lf.exp(lf.ones(9)).sum()))
     assert not isinstance(blank, str)
     assert not hasattr(blank, "is_integer")
+
+
+FROM_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "asarray": host.asarray,
+    "asanyarray": host.asanyarray,
+    "dtype": lambda s: host.asarray(s, dtype=s.dtype),
+    "cast": lambda s: host.asarray(s, dtype="f4"),
+    "contiguous": host.ascontiguousarray,
+    "maybe copied": lambda s: host.array(s, copy=None),
+    "in a list": lambda s: host.asarray([s, s]),
+    "memory": host.frombuffer,
+    "view of memory": lambda s: memoryview(s),
+    "protocol": lambda s: s.__array__(),
+}
+
+
+def _written(function: Callable[[Any], Any], scalar: Any) -> Any:
+    """What becomes of the array and of the scalar when that is written into, or the error."""
+    try:
+        array = function(scalar)
+        array[...] = 7
+    except Exception as error:
+        return type(error), float(scalar)
+    return array.shape, array.dtype, array.tolist(), float(scalar)
+
+
+@pytest.mark.parametrize("name", FROM_SCALARS)
+@pytest.mark.parametrize("is_computed", (False, True))
+def test_arrays_of_scalars_are_written(name: str, is_computed: bool) -> None:
+    """`numpy.asarray(x.mean())` is an array of its own: it was read-only."""
+    x = host.arange(40_000.0)
+    pending = lf.asarray(x).mean()
+    assert isinstance(pending, lf.LazyScalar)
+    if is_computed:
+        lf.materialize(pending)
+    assert _written(FROM_SCALARS[name], pending) == _written(FROM_SCALARS[name], x.mean())

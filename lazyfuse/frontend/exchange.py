@@ -147,6 +147,8 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
     is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
     if is_numpys and not _is_told_by_buffer(values):
         raise BufferError("use numpy.asarray(x)")  # which NumPy does
+    if is_numpys and self._is_scalar:
+        return values.copy()  # what NumPy makes of a scalar is written
     if flags & _WRITABLE and not values.flags.writeable:
         raise ValueError("buffer source array is read-only: use numpy.array(x)")
     return values

@@ -58,7 +58,8 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
 
     Aliasing: the memory of the array, in which both write (`lending.py` says how and of which). Of
     other arrays, those on a GPU among them: as `to_array`. Masked arrays, matrices and pandas,
-    known by the module that asks, get private memory. Raises: as `to_array`.
+    known by the module that asks, get private memory, and so does who asks for that of a scalar,
+    unless `copy` is False. Raises: as `to_array`.
     """
     asking = sys._getframe(1)
     if FORGOTTEN:
@@ -68,6 +69,8 @@ def array_protocol(self: Any, dtype: Any = None, copy: bool | None = None) -> np
                 raise error
         finally:
             del error  # it would be in a cycle with this frame
+    if self._is_scalar and copy is None:
+        copy = True
     return numpys_for(asking, self, dtype, copy)
 
 
