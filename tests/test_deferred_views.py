@@ -389,3 +389,32 @@ def test_a_place_whose_views_nobody_reads_is_left_alone() -> None:
             float(view.sum())
             del view
         assert 1 <= put_off <= 3
+
+
+def test_views_of_nothing_are_computed_at_once() -> None:
+    u = grid()
+    other, view = u * 2.0, u[3:3, None]
+    assert not is_deferred(view) and view.shape == (0, 1, 8)
+    with pytest.raises(ValueError, match="no identity"):
+        view.max(axis=0)
+    with pytest.raises(ValueError, match="no identity"):
+        (view * 2.0).min(axis=0)
+    assert other[0, 1] == 2 / 7
+
+
+def test_views_that_nobody_reads_do_not_fill_the_tape() -> None:
+    arrays = [grid() for _ in range(MOST_LEAVES)]
+    for array in arrays:
+        array[1:]
+    assert not any(map(is_deferred, arrays))
+    own = grid()
+    assert is_deferred(own * 2.0)
+
+
+def test_operations_make_room_where_views_have_taken_it() -> None:
+    arrays = [grid() for _ in range(MOST_LEAVES // 2 - 1)]
+    views = [array[1:] for array in arrays]
+    assert all(map(is_deferred, views))
+    own = grid()
+    own * 2.0
+    assert not any(map(is_deferred, views)) and is_deferred(own * 2.0)

@@ -20,8 +20,10 @@ def layout_in_span(array: np.ndarray) -> Layout | None:
 
 
 def span(array: np.ndarray) -> np.ndarray:
-    """All elements in memory from the first of an array to its last, read-only, of shape (n,).
+    """All elements in memory from the first of an array to its last, to be read, of shape (n,).
     It shares the array's memory."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
     pairs = zip(array.shape, array.strides, strict=True)
     last = sum((extent - 1) * stride for extent, stride in pairs)
     length = last // array.itemsize + 1

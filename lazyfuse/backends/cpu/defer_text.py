@@ -205,8 +205,13 @@ begun:
 look:
   %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
   %is_other = icmp eq i64 %kind, OTHER
-  br i1 %is_other, label %no, label %room
+  br i1 %is_other, label %no, label %sized
+sized:
+  %looked_shape = load ptr, ptr %shape_at
+  %looked_size = call i64 @elements(ptr %looked_shape)
+  br label %room
 room:
+  %known_size = phi i64 [ 0, %begun ], [ %looked_size, %sized ]
   %has_room = call i1 @make_room()
   br i1 %has_room, label %place, label %raised
 place:
@@ -225,12 +230,17 @@ start:
   %is_first = icmp eq i64 %rows_before, 0
   br i1 %is_first, label %heat, label %make
 heat:
+  br i1 %continues, label %survey, label %warm
+survey:
   %kind_now = call i64 @surveyed(i64 %code, ptr %operands, i64 %count, ptr %shape_at)
   %is_other_now = icmp eq i64 %kind_now, OTHER
   br i1 %is_other_now, label %drop, label %measure
 measure:
   %shape = load ptr, ptr %shape_at
-  %size = call i64 @elements(ptr %shape)
+  %size_now = call i64 @elements(ptr %shape)
+  br label %warm
+warm:
+  %size = phi i64 [ %known_size, %heat ], [ %size_now, %measure ]
   %is_hot = call i1 @warmed(ptr %spot, i64 %size)
   br i1 %is_hot, label %make, label %drop
 make:

@@ -45,7 +45,7 @@ no:
   ret i64 OTHER
 }
 
-; what NumPy's array of a leaf is, where an array is one; null for others
+; the leaf that an array is; null for others
 define internal ptr @leaf_of(ptr %array) {
   %at = call ptr @host_at(ptr %array)
   %host = load ptr, ptr %at
@@ -167,7 +167,6 @@ no:
 ; whether a view that has just been made of an array is on the tape now: where it is large, and
 ; that array is there, or its place is hot. May leave an exception
 define internal i1 @put_off_view(ptr %parent, ptr %view) {
-  call void @tidy()
   %is_ours = call i1 @is(ptr %view, i64 T_CLASS)
   br i1 %is_ours, label %size, label %no
 size:
@@ -177,6 +176,7 @@ size:
   %is_large = call i1 @may_be_worth(ptr %host, i64 %elements)
   br i1 %is_large, label %when, label %no
 when:
+  call void @tidy()
   %leaf_below = call ptr @leaf_of(ptr %parent)
   %is_below = icmp ne ptr %leaf_below, null
   br i1 %is_below, label %look, label %fit
@@ -188,13 +188,8 @@ fit:
   %may_be = and i1 %is_fit, %is_fit_below
   br i1 %may_be, label %ask, label %no
 ask:
-  %left = get i64 @state[VIEWS_LEFT]
-  %is_left = icmp ne i64 %left, 0
-  br i1 %is_left, label %pass, label %place
-pass:
-  %less = sub i64 %left, 1
-  put i64 %less, @state[VIEWS_LEFT]
-  br label %no
+  %is_passed_over = call i1 @is_passed_over(i64 VIEWS_GAP)
+  br i1 %is_passed_over, label %no, label %place
 place:
   %gap = get i64 @state[VIEWS_GAP]
   %weight = add i64 %gap, 1
@@ -229,15 +224,15 @@ no:
 ; NumPy's array of an array for whose item somebody asks. Where it is a result on the tape, that is
 ; settled; null for others without one, and for an exception
 define internal ptr @settled_host(ptr %array) {
-  call void @tidy()
   %host = call ptr @part(ptr %array, i64 T_HOST)
   %is_there = icmp ne ptr %host, null
   br i1 %is_there, label %give, label %look
 give:
   ret ptr %host
 look:
+  call void @tidy()
   %is_taken = call i1 @is_on_tape(ptr %array)
-  br i1 %is_taken, label %ask, label %no
+  br i1 %is_taken, label %ask, label %again
 ask:
   %number = call i64 @number_of(ptr %array)
   %is_row = icmp sge i64 %number, FIRST_ROW
@@ -254,6 +249,18 @@ no:
   ret ptr null
 }
 
+; the item of an array, of which NumPy's is given
+define internal ptr @item_of_host(ptr %array, ptr %host, ptr %key) {
+  call void @Py_IncRef(ptr %host)
+  %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
+  call void @Py_DecRef(ptr %host)
+  %known = call ptr @part(ptr %array, i64 T_OWNER)
+  %is_own = icmp eq ptr %known, null
+  %owner = select i1 %is_own, ptr %array, ptr %known
+  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  ret ptr %made
+}
+
 ; the item of an array that others on the tape read, for a basic key: nothing has to be computed
 ; for that. Null where it is no leaf, and for an exception
 define internal ptr @item_of_leaf(ptr %array, ptr %key) {
@@ -265,13 +272,7 @@ look:
   br i1 %is_basic, label %take, label %no
 take:
   %host = get ptr %leaf[LEAF_HOST]
-  call void @Py_IncRef(ptr %host)
-  %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
-  call void @Py_DecRef(ptr %host)
-  %known = call ptr @part(ptr %array, i64 T_OWNER)
-  %is_own = icmp eq ptr %known, null
-  %owner = select i1 %is_own, ptr %array, ptr %known
-  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  %made = call ptr @item_of_host(ptr %array, ptr %host, ptr %key)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %no, label %view
 view:
@@ -318,26 +319,36 @@ done:
   ret void
 }
 
-; what is passed over after one more in vain: twice as many as before
-define internal i64 @longer_gap(i64 %gap) alwaysinline {
+; whether one more is passed over; a gap is two words of the state: how many are after one in vain,
+; and how many of them are left
+define internal i1 @is_passed_over(i64 %gap_at) {
+  %left_at = add i64 %gap_at, 1
+  %left = get i64 @state[%left_at]
+  %is_left = icmp ne i64 %left, 0
+  br i1 %is_left, label %pass, label %no
+pass:
+  %less = sub i64 %left, 1
+  put i64 %less, @state[%left_at]
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; after one in vain: twice as many as the last time are passed over
+define internal void @widen_gap(i64 %gap_at) {
+  %left_at = add i64 %gap_at, 1
+  %gap = get i64 @state[%gap_at]
   %twice = shl i64 %gap, 1
   %more = or i64 %twice, 1
   %next = and i64 %more, MOST_GAP
-  ret i64 %next
-}
-
-; after a view that was looked at in vain: more of them, twice as many each time, are not
-define internal void @look_less() {
-  %gap = get i64 @state[VIEWS_GAP]
-  %next = call i64 @longer_gap(i64 %gap)
-  put i64 %next, @state[VIEWS_GAP]
-  put i64 %next, @state[VIEWS_LEFT]
+  put i64 %next, @state[%gap_at]
+  put i64 %next, @state[%left_at]
   ret void
 }
 
 ; takes from the heat of a place what is put off there and not read
 define internal void @cool(i64 %place) {
-  call void @look_less()
+  call void @widen_gap(i64 VIEWS_GAP)
   %heat = get i64 @state[%place]
   %less = sub i64 %heat, IN_VAIN
   put i64 %less, @state[%place]

@@ -188,13 +188,8 @@ drop:
   call void @Py_DecRef(ptr %found)
   br label %no
 ask:
-  %left = get i64 @state[WHOLE_LEFT]
-  %is_left = icmp ne i64 %left, 0
-  br i1 %is_left, label %pass, label %python
-pass:
-  %fewer = sub i64 %left, 1
-  put i64 %fewer, @state[WHOLE_LEFT]
-  br label %no
+  %is_passed_over = call i1 @is_passed_over(i64 WHOLE_GAP)
+  br i1 %is_passed_over, label %no, label %python
 python:
   %place = mul i64 %rows, CODE_WORDS
   %words = getelementptr i64, ptr @codes, i64 %place
@@ -215,10 +210,7 @@ known:
   put i64 0, @state[WHOLE_GAP]
   br label %give
 vain:
-  %gap = get i64 @state[WHOLE_GAP]
-  %next = call i64 @longer_gap(i64 %gap)
-  put i64 %next, @state[WHOLE_GAP]
-  put i64 %next, @state[WHOLE_LEFT]
+  call void @widen_gap(i64 WHOLE_GAP)
   call void @Py_DecRef(ptr %answer)
   br label %no
 give:

@@ -338,13 +338,7 @@ small:
   %basic = call i1 @is_basic_key(ptr %key)
   br i1 %basic, label %run, label %slow
 run:
-  call void @Py_IncRef(ptr %host)
-  %value = call ptr @PyObject_GetItem(ptr %host, ptr %key)
-  call void @Py_DecRef(ptr %host)
-  %known = call ptr @part(ptr %self, i64 {owner})
-  %is_own = icmp eq ptr %known, null
-  %owner = select i1 %is_own, ptr %self, ptr %known
-  %made = call ptr @wrapped(ptr %value, ptr %owner)
+  %made = call ptr @item_of_host(ptr %self, ptr %host, ptr %key)
   %is_failed = icmp eq ptr %made, null
   br i1 %is_failed, label %give_made, label %put_off
 put_off:
