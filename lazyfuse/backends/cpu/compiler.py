@@ -31,6 +31,8 @@ _R = TypeVar("_R")
 #: An attribute of functions whose instructions stand in the order in which they shall run, with as
 #: many values at once as there are registers: constants are better read where they are used.
 IN_ORDER = '"lazyfuse-in-order"'
+#: And where LLVM's own scheduler is to leave them in it.
+KEEPS_ORDER = '"lazyfuse-keeps-order"'
 #: This folder of the package.
 FOLDER = "backends/cpu"
 #: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.

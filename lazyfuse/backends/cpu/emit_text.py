@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from lazyfuse.backends.cpu.compiler import KEEPS_ORDER
 from lazyfuse.backends.cpu.scheduling import scheduled
 from lazyfuse.backends.cpu.vector import Operand, VectorWriter, literal, part_dtype, scalar_type
 from lazyfuse.ops.body import Literal
@@ -33,6 +34,7 @@ class FunctionWriter(VectorWriter):
         super().__init__(lanes, features=features)
         self.declarations = declarations
         self.registers, self.pipelined, self.brief = registers, pipelined, brief
+        self.keeps_order = False  # whether LLVM is to leave instructions in this order
         self.head: list[str] = []
         self._carried: list[list[tuple[str, str, str, str]]] = []  # by loops around
         self._loaded: dict[tuple[int, str], str] = {}
@@ -43,7 +45,8 @@ class FunctionWriter(VectorWriter):
         if self.registers and not self.pipelined:
             body = scheduled(body, self.registers)
         lines = "\n".join(("entry:", *self.head, *body, "ret void"))
-        return f"define {signature} #0 {{\n{lines}\n}}"
+        order = f" {KEEPS_ORDER}" if self.keeps_order else ""
+        return f"define {signature} #0{order} {{\n{lines}\n}}"
 
     def line(self, text: str) -> None:
         self.lines.append(text)

@@ -24,7 +24,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from lazyfuse.backends.cpu.compiler import IN_ORDER
+from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER
 from lazyfuse.backends.cpu.host import Host
 from lazyfuse.forks import Turn, guarded, renewed
 from lazyfuse.interrupts import leave_python
@@ -32,12 +32,20 @@ from lazyfuse.interrupts import leave_python
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
 #: addresses as they are written take as long to run, within 2 %. Hoisting of constants finds
 #: nothing in vectors.
-_OF_LOOPS = ("lsr", "constant-hoisting")
+_OF_LOOPS = ("-disable-lsr", "-disable-constant-hoisting")
 #: Constants were loaded before a loop, where deep bodies have no register for them, and
 #: instructions put in order once more: a fifth of the time of compiling such bodies, which run as
 #: fast without, or faster. What is there twice has been looked for in the kernel (`ops/body.py`),
 #: so that is not done again: 4 %, for the same instructions.
-_OF_ORDER = (*_OF_LOOPS, "machine-licm", "post-ra", "copyprop", "machine-cse")
+_OF_ORDER = (
+    *_OF_LOOPS,
+    "-disable-machine-licm",
+    "-disable-post-ra",
+    "-disable-copyprop",
+    "-disable-machine-cse",
+)
+#: LLVM's scheduler, which undoes an order for fewer registers.
+_SCHEDULER = "-enable-misched"
 _MATH_LIBRARIES = ("libm.so.6", "libSystem.dylib", "ucrtbase.dll")
 
 
@@ -169,6 +177,8 @@ def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
 
 def _costly(source: str) -> tuple[str, ...]:
     """The passes that cost a text more than they give."""
+    if KEEPS_ORDER in source:
+        return (*_OF_ORDER, _SCHEDULER)
     return _OF_ORDER if IN_ORDER in source else _OF_LOOPS
 
 
@@ -198,7 +208,7 @@ class _Passes:
             for name in names:
                 self._counts[name] += 1
                 if self._counts[name] == 1:
-                    self._set(name, "")
+                    self._set(name, is_left_out=True)
         try:
             yield
         finally:
@@ -207,11 +217,12 @@ class _Passes:
                 for name in names:
                     self._counts[name] -= 1
                     if not self._counts[name]:
-                        self._set(name, "=false")
+                        self._set(name, is_left_out=False)
                 self._turn.notify_all()
 
-    def _set(self, name: str, value: str) -> None:
-        llvm.set_option("lazyfuse", f"-disable-{name}{value}")
+    def _set(self, name: str, *, is_left_out: bool) -> None:
+        value = is_left_out == name.startswith("-disable")
+        llvm.set_option("lazyfuse", f"{name}={str(value).lower()}")
 
 
 _PASSES = _Passes()

@@ -71,9 +71,14 @@ class Pipeline:
         #: The stage of each line, 0 for what is repeated.
         self.stages = self._stages(choice)
         self.count = max(self.stages) + 1
+        #: Its instructions but the repeated ones.
+        self.length = sum(latency(self.lines[place]) > 0 for place in self._places())
+
+    def _places(self) -> list[int]:
+        return [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
 
     def _stages(self, choice: Choice) -> list[int]:
-        places = [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
+        places = self._places()
         steps = [self.lines[place] for place in places]
         numbers = {line.name: number for number, line in enumerate(steps) if line.name}
         before = [[numbers[name] for name in line.reads if name in numbers] for line in steps]
