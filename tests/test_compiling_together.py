@@ -155,10 +155,10 @@ def test_passes_are_left_out_for_all_or_none() -> None:
     from lazyfuse.backends.cpu.jit import _Passes
 
     class Written(_Passes):
-        def _set(self, name: str, value: str) -> None:
-            written.append((name, value))
+        def _set(self, name: str, *, is_left_out: bool) -> None:
+            written.append((name, is_left_out))
 
-    written: list[tuple[str, str]] = []
+    written: list[tuple[str, bool]] = []
     passes = Written()
     go, order = threading.Event(), []
 
@@ -175,11 +175,11 @@ def test_passes_are_left_out_for_all_or_none() -> None:
         assert order == ["same"]
     waiting.join(10)
     assert order == ["same", "other"]
-    assert written == [("a", ""), ("a", "=false"), ("b", ""), ("b", "=false")]
+    assert written == [("a", True), ("a", False), ("b", True), ("b", False)]
     written.clear()
     with passes.left_out(("a", "c"), is_aside=True), passes.left_out(("a", "b")):
-        assert written == [("a", ""), ("c", ""), ("b", "")]  # it has not waited
-    assert written[3:] == [("b", "=false"), ("a", "=false"), ("c", "=false")]
+        assert written == [("a", True), ("c", True), ("b", True)]  # it has not waited
+    assert written[3:] == [("b", False), ("a", False), ("c", False)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -196,7 +196,7 @@ def stay():
         inside.set()
         threading.Event().wait()
 with lf.options(disk_cache=False):
-    jit._PASSES._set = lambda name, value: None
+    jit._PASSES._set = lambda name, **known: None
     threading.Thread(target=stay, daemon=True).start()
     inside.wait()
     del jit._PASSES._set
