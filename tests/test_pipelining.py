@@ -17,7 +17,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
-from lazyfuse.backends.cpu import CpuBackend, emit_rounds  # noqa: E402
+from lazyfuse.backends.cpu import CpuBackend, emit_rounds, jit  # noqa: E402
 from lazyfuse.backends.cpu.emit import emit  # noqa: E402
 from lazyfuse.backends.cpu.pipelining import Pipeline  # noqa: E402
 from lazyfuse.backends.cpu.stages import OF_16, OF_32, Choice, staged  # noqa: E402
@@ -275,6 +275,29 @@ def test_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     counts.clear()
     outcome(lambda xp, x, y: steps(xp, (x * 99).astype("i8") // (y * 99).astype("i8"), y), x, y)
     assert not counts
+
+
+@pytest.mark.cpu("bodies in stages")
+def test_long_bodies_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM's scheduler is left out for those, and for nothing else."""
+    if "avx512f" not in lf.runtime.session.backend("cpu").compiler.features:
+        pytest.skip("of processors with AVX-512")
+    seen: list[bool] = []
+
+    def noted(source: str) -> tuple[str, ...]:
+        passes = costly(source)
+        if "@lf_kernel" in source:
+            seen.append("-enable-misched" in passes)
+        return passes
+
+    costly = jit._costly
+    monkeypatch.setattr(jit, "_costly", noted)
+    x, y = values(1, 20_000, special=False), values(2, 20_000, special=False)
+    for program, is_long in ((functions, True), (lambda xp, x, y: xp.log1p(abs(x)) + y, False)):
+        seen.clear()
+        lf.cache_clear()
+        outcome(program, x, y)
+        assert seen and any(seen) == is_long
 
 
 @needs_avx2

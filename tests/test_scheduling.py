@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from itertools import pairwise
 
 import numpy as host
 import pytest
@@ -143,6 +144,26 @@ def test_chains_run_side_by_side_in_few_registers() -> None:
     assert most_alive(many) >= 8
     starts = [place for place, line in enumerate(many) if ".0 = " in line]
     assert max(starts) < 40
+
+
+@pytest.mark.parametrize("name", ("fdiv", "call"))
+def test_divisions_are_apart(name: str) -> None:
+    """Four that could all be first, beside long chains that wait for nobody; and where there is
+    nothing else to do, they are taken as they come."""
+    root = f"call {KIND} @llvm.sqrt.v16f64({KIND} %x)"
+    divided = {"fdiv": f"fdiv {KIND} %x, %x", "call": root}[name]
+    lines = [f"%x = load {KIND}, ptr %in0", *(f"%d{k} = {divided}" for k in range(4))]
+    stores = [f"store {KIND} %d{k}, ptr %out{k}" for k in range(4)]
+    for chain in range(8):
+        lines.append(f"%v{chain}.0 = fmul {KIND} %x, splat (double 2.0)")
+        lines += [f"%v{chain}.{k} = fadd {KIND} %v{chain}.{k - 1}, %x" for k in range(1, 30)]
+        stores.append(f"store {KIND} %v{chain}.29, ptr %other{chain}")
+    found = scheduled([*lines, *stores], 20)
+    places = [place for place, line in enumerate(found) if line.startswith("%d")]
+    assert min(b - a for a, b in pairwise(places)) >= 20
+    alone = [*lines[:5], *(f"%e{k} = {divided}" for k in range(120))]
+    alone += [f"store {KIND} %e{k}, ptr %out{k}" for k in range(120)] + stores[:4]
+    assert sorted(scheduled(alone, 20)) == sorted(alone)
 
 
 @pytest.mark.cpu("an order of instructions to choose")

@@ -275,6 +275,19 @@ def test_remainders_of_inverses_are_exact(
             assert abs(remainder) <= unit * 2**24
 
 
+def test_scaled_powers_are_nearly_doubles() -> None:
+    """So exp needs no rests; and what is left of 1 once it is divided by the scale is exact."""
+    scale = Fraction(TABLES["SCALED_POWERS"][0])
+    assert 1 < scale < 1 + Fraction(1, 10**6)
+    with mpmath.workdps(60):
+        for j, power in enumerate(TABLES["SCALED_POWERS"]):
+            exact = mpmath.mpf(2) ** (mpmath.mpf(j) / 16) * TABLES["SCALED_POWERS"][0]
+            assert abs(exact - power) < 0.13 * 2**-52
+    for name in ("exp", "exp2"):
+        for function in (compiled(name, "f8"), without_avx512(name, "f8")):
+            assert function(np.array([0.0, -0.0, 1e-300, -1e-300, 1e-17])).tolist() == [1.0] * 5
+
+
 def test_exp2_of_integers_is_exact() -> None:
     """exp2 gives powers of two, down to the last denormal."""
     x = np.arange(-1074.0, 1024.0)

@@ -5,12 +5,24 @@ x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite's reduction), a minimax polyn
 e_exp.c, s_expm1.c; SLEEF's rounding by bits.
 
 Where a table of 16 numbers is looked into by one instruction, n counts sixteenths: the polynomials
-have half the terms, and what 2**(j/16) loses by rounding is added to them (Tang 1989, too).
+have half the terms, and what 2**(j/16) loses by rounding is added to them (Tang 1989, too). For a
+single number, the table has s * 2**(j/16) for an s that makes all of them nearly doubles, and the
+polynomials are those of exp(r)/s: no rests to look up (after Gal, An accurate elementary
+mathematical library for the IEEE floating point standard, 1991).
 """
 
 from __future__ import annotations
 
-from lazyfuse.backends.cpu.vecmath.coefficients import EXP, EXP2_SHORT, EXP_SHORT, EXPM1
+from collections.abc import Sequence
+from fractions import Fraction
+
+from lazyfuse.backends.cpu.vecmath.coefficients import (
+    EXP,
+    EXP2_SCALED,
+    EXP_SCALED,
+    EXP_SHORT,
+    EXPM1,
+)
 from lazyfuse.backends.cpu.vecmath.doubles import (
     Pair,
     absolute,
@@ -23,7 +35,11 @@ from lazyfuse.backends.cpu.vecmath.doubles import (
     two_product,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format
+from lazyfuse.backends.cpu.vecmath.tables import TABLES
 from lazyfuse.ops.body import Operand, Value, bitcast, fma, select
+
+#: What the inverse of the table's scale has more than 1.
+_INVERSE_LESS_ONE = float(1 / Fraction(TABLES["SCALED_POWERS"][0]) - 1)
 
 
 def round_by_shift(x: Value, scale: Operand, ahead: int = 0) -> tuple[Value, Value]:
@@ -86,17 +102,17 @@ def exp_by_table(x: Value) -> Value:
     """float64."""
     form = FORMATS[x.dtype]
     x = clamp(x, form.exp_low, form.exp_high)
-    return _exp_of_sixteenths(x, None)
+    n, bits = _sixteenths(x, form.log2_e[0])
+    r = fma(n, -form.ln2[1], fma_exact(n, -form.ln2[0], x))
+    return _times_powers(r, EXP_SCALED["f8"], n, bits)
 
 
 def exp_pair_by_table(x: Pair) -> Value:
     """exp(hi + lo) for a pair of any size, float64."""
-    return _exp_of_sixteenths(x.hi, x.lo)
-
-
-def _exp_of_sixteenths(x: Value, low: Value | None) -> Value:
-    n, bits = _sixteenths(x, FORMATS[x.dtype].log2_e[0])
-    return _scaled_by_table(_tail_of_sixteenths(x, low, n, bits), n, bits)
+    n, bits = _sixteenths(x.hi, FORMATS[x.hi.dtype].log2_e[0])
+    head = lookup(bits, "EXP2_HEADS")
+    tail = _tail_of_sixteenths(x.hi, x.lo, n, bits)
+    return scale_by_power(fma(head, tail, head), n, bits >> 4)
 
 
 def _tail_of_sixteenths(x: Value, low: Value | None, n: Value, bits: Value) -> Value:
@@ -113,9 +129,7 @@ def exp2_by_table(x: Value) -> Value:
     form = FORMATS[x.dtype]
     x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
     n, bits = _sixteenths(x, 1.0)
-    r = x - n
-    rest = lookup(bits, "EXP2_RESTS")
-    return _scaled_by_table(fma(polynomial(r, EXP2_SHORT["f8"]), r, rest), n, bits)
+    return _times_powers(x - n, EXP2_SCALED["f8"], n, bits)
 
 
 def _sixteenths(x: Value, scale: float) -> tuple[Value, Value]:
@@ -125,10 +139,12 @@ def _sixteenths(x: Value, scale: float) -> tuple[Value, Value]:
     return shifted - form.shift / 16, bitcast(shifted, form.unsigned)
 
 
-def _scaled_by_table(tail: Value, n: Value, bits: Value) -> Value:
-    """2**n * (1 + tail) from `_sixteenths`; the tail has the table's rests."""
-    head = lookup(bits, "EXP2_HEADS")
-    return scale_by_power(fma(head, tail, head), n, bits >> 4)
+def _times_powers(r: Value, coefficients: Sequence[float], n: Value, bits: Value) -> Value:
+    """2**n times 1 + r * the polynomial; n from `_sixteenths`, and both divided by the table's
+    scale."""
+    power = lookup(bits, "SCALED_POWERS")
+    tail = fma(r, polynomial(r, coefficients), _INVERSE_LESS_ONE)
+    return scale_by_power(fma(power, tail, power), n, bits >> 4)
 
 
 def quarter_exp(x: Value) -> Pair:

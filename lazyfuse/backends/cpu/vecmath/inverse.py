@@ -44,10 +44,16 @@ def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
     return is_large, a, rest
 
 
+def _less_twice(number: float, a: Value) -> Pair:
+    """number - 2a exactly; number >= 2a >= 0."""
+    total = fma(a, -2.0, number)
+    return Pair(total, fma(a, -2.0, number - total))
+
+
 def asin(x: Value) -> Value:
     half_pi = FORMATS[x.dtype].half_pi
     is_large, a, rest = _asin_parts(x)
-    total = fast_two_sum(half_pi[0], -2.0 * a)
+    total = _less_twice(half_pi[0], a)
     large = total.hi + (total.lo + fma(rest, -2.0, half_pi[1]))
     return copysign(select(is_large, large, a + rest), x)
 
@@ -59,7 +65,7 @@ def acos(x: Value) -> Value:
     is_negative = x < 0.0
     small = fast_two_sum(form.half_pi[0], copysign(a, -x))
     small_value = small.hi + (small.lo + (copysign(rest, -x) + form.half_pi[1]))
-    flipped = fast_two_sum(form.pi[0], -2.0 * a)
+    flipped = _less_twice(form.pi[0], a)
     negative = flipped.hi + (flipped.lo + fma(rest, -2.0, form.pi[1]))
     large = select(is_negative, negative, 2.0 * (a + rest))
     return select(is_large, large, small_value)

@@ -50,24 +50,17 @@ def reduce(x: Value, ahead: int = 0) -> Reduced:
     return Reduced(quadrant, Pair(high, fma(q, -third, lost - middle_low)), high * high)
 
 
-class Halved(NamedTuple):
-    """z/2 - 1 rounded, and z/2 less than what that has of it, exactly."""
-
-    less_one: Value
-    rest: Value
-
-
-def _halved(z: Value) -> Halved:
-    half = z * 0.5
-    less_one = half - 1.0
-    return Halved(less_one, half - (less_one + 1.0))
+def _halved(z: Value) -> Pair:
+    """z/2 - 1 rounded, and what it is less than that, exactly."""
+    less_one = fma(z, 0.5, -1.0)
+    return Pair(less_one, fma(z, 0.5, -1.0 - less_one))
 
 
 def sin_rest(reduced: Reduced) -> Value:
     """r.hi - sin(r). It is 0, not -0, for -0, which hi less it keeps."""
     (hi, lo), z = reduced.r, reduced.z
     negative = [-each for each in SIN[z.dtype]]
-    return fma(hi * z, polynomial(z, negative), fma(_halved(z).less_one, lo, 0.0))
+    return fma(hi * z, polynomial(z, negative), fma(_halved(z).hi, lo, 0.0))
 
 
 def cos_pair(reduced: Reduced) -> Pair:
@@ -75,8 +68,8 @@ def cos_pair(reduced: Reduced) -> Pair:
     (hi, lo), z = reduced.r, reduced.z
     halved = _halved(z)
     negative = [-each for each in COS[z.dtype]]
-    rest = fma(z * z, polynomial(z, negative), fma(hi, lo, halved.rest))
-    return Pair(-halved.less_one, rest)
+    rest = fma(z * z, polynomial(z, negative), fma(hi, lo, halved.lo))
+    return Pair(-halved.hi, rest)
 
 
 def _from_quadrant(x: Value, reduced: Reduced) -> Value:
@@ -88,17 +81,18 @@ def _from_quadrant(x: Value, reduced: Reduced) -> Value:
     return _with_sign_of(x, result, reduced.quadrant)
 
 
-def _from_quadrant_blended(x: Value, reduced: Reduced) -> Value:
-    """`_from_quadrant`, bit for bit, with one polynomial whose coefficients are chosen lane by
-    lane."""
+def _from_next_quadrant_blended(x: Value, reduced: Reduced) -> Value:
+    """sin(r + (quadrant - 1) * pi/2), the bits of `_from_quadrant`, with one polynomial whose
+    coefficients are chosen lane by lane. In odd quadrants it is -cos(r) that is computed, so the
+    sign changes with the second bit of the next quadrant."""
     (hi, lo), z = reduced.r, reduced.z
-    is_odd = (reduced.quadrant & 1).ne(0)
+    is_cos = (reduced.quadrant & 1).eq(0)
     halved = _halved(z)
     pairs = zip(COS[x.dtype], SIN[x.dtype], strict=True)
-    chosen = polynomial(z, [select(is_odd, x.lift(-c), -s) for c, s in pairs])
-    low = fma(select(is_odd, hi, halved.less_one), lo, select(is_odd, halved.rest, 0.0))
-    rest = fma(select(is_odd, z, hi) * z, chosen, low)
-    return _with_sign_of(x, select(is_odd, -halved.less_one, hi) - rest, reduced.quadrant)
+    chosen = polynomial(z, [select(is_cos, x.lift(c), -s) for c, s in pairs])
+    low = select(is_cos, fma(-hi, lo, -halved.lo), fma(halved.hi, lo, 0.0))
+    rest = fma(select(is_cos, z, hi) * z, chosen, low)
+    return _with_sign_of(x, select(is_cos, halved.hi, hi) - rest, reduced.quadrant)
 
 
 def _with_sign_of(x: Value, result: Value, quadrant: Value) -> Value:
@@ -120,7 +114,7 @@ def sin(x: Value) -> Value:
 
 
 def sin_blended(x: Value) -> Value:
-    return _or_libm(x, _from_quadrant_blended(x, reduce(x)), "sin")
+    return _or_libm(x, _from_next_quadrant_blended(x, reduce(x, ahead=1)), "sin")
 
 
 def cos(x: Value) -> Value:
@@ -128,7 +122,7 @@ def cos(x: Value) -> Value:
 
 
 def cos_blended(x: Value) -> Value:
-    return _or_libm(x, _from_quadrant_blended(x, reduce(x, ahead=1)), "cos")
+    return _or_libm(x, _from_next_quadrant_blended(x, reduce(x, ahead=2)), "cos")
 
 
 def tan(x: Value) -> Value:
