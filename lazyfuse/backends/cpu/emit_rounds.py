@@ -37,7 +37,7 @@ DEEP = 32
 #: Values of a body that are alive at once, at the most, for stages: sums of many steps, each of
 #: which is alive until the end, take 1.2 times as long in stages with 100, and 0.7 to 0.9 with 60.
 ALIVE = 64
-#: Instructions from which LLVM leaves those of stages in their order. Measured on Sapphire Rapids
+#: Instructions from which LLVM leaves those of stages in their order. Measured on Emerald Rapids
 #: with 115 random bodies: from 110 on they take 0.95 of the time (mean; 0.66 to 1.15, one in
 #: ten above 1.02), Black-Scholes and haversine 0.9; `log1p` and `arctanh`, of 52 and 85, 1.05.
 KEPT = 128

@@ -39,7 +39,7 @@ _FREE = frozenset(("bitcast", "getelementptr", "shufflevector", "phi"))
 _LATENCY, _LOAD, _DIVISION = 4, 7, 26
 #: Instructions from one division or square root to the next: their unit takes 16 to 24 cycles for
 #: each, in which a core does two others a cycle. Side by side they wait for each other, and what
-#: waits for them fills what a core holds. Measured on Sapphire Rapids: Black-Scholes, which has
+#: waits for them fills what a core holds. Measured on Emerald Rapids: Black-Scholes, which has
 #: four and a root, takes 0.96 of the time with 20 to 40.
 _APART = 24
 #: Of what has the same in all lines; and what touches no memory.
