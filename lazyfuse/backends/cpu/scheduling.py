@@ -4,8 +4,8 @@ Vector math is written operation by operation, and each is a chain whose steps w
 A core reaches some hundred instructions ahead, so two independent functions of three hundred
 instructions each would run one after the other. Here a stretch without branches is written in the
 order in which a core with latencies could run it, while no more values are alive than there are
-registers for. LLVM's own scheduler would undo some of that for fewer registers, and is left out for
-long bodies (`jit.py`).
+registers for. LLVM's own scheduler would undo some of that for fewer registers, and is left out
+for long bodies (`jit.py`).
 
 Source: list scheduling by the longest path, e.g. Cooper and Torczon, Engineering a Compiler, 2nd
 edition, 12.3.
