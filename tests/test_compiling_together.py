@@ -80,16 +80,30 @@ def test_several_threads_compile(compiled: list[tuple[int, str]]) -> None:
         host.testing.assert_allclose(lf.asnumpy(own), expected, 1e-12)
 
 
-def test_code_does_not_depend_on_threads() -> None:
+def deep(xp: Any, x: Any) -> list[Any]:
+    """Bodies in stages, one of them so long that it keeps its order."""
+    tall = xp.reshape(x, (-1,))
+    total = start = tall[1:]
+    for _ in range(40):
+        total = total * total + start
+    return [xp.tanh(xp.sin(xp.exp(xp.log1p(tall)))) * xp.cos(tall), total]
+
+
+def test_code_does_not_depend_on_threads(compiled: list[tuple[int, str]]) -> None:
     """The same object code, whoever compiles beside: passes are left out by text."""
+    from lazyfuse.backends.cpu.jit import _costly
     from lazyfuse.runtime import session
 
     backend = session.backend("cpu")
     binaries = []
     for threads in (1, 3):
         lf.cache_clear()
+        compiled.clear()
         with lf.options(disk_cache=False, threads=threads):
-            lf.materialize(*several(lf, lf.array(X)))
+            x = lf.array(X)
+            lf.materialize(*several(lf, x), *deep(lf, x))
+        if "avx512f" in backend.compiler.features:
+            assert len({_costly(text) for _, text in compiled}) == 3
         kept = session.kernels
         binaries.append({key: kept.get(key).binary for key in list(kept._entries)})
     assert backend.device == "cpu" and len(binaries[0]) >= 5

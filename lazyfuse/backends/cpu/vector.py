@@ -290,8 +290,8 @@ class VectorWriter:
             self._binary("fsub", dtype, z, moved),
         )
         fixed = self._binary("fadd", dtype, total, self._binary("fadd", dtype, lost, rest))
-        is_finite = self._binary("fcmp oeq", "b1", fixed, fixed)
-        return self.select(is_finite, fixed, total)
+        is_other = self._binary("fcmp one", "b1", fixed, total)  # no NaN, nor 0 for -0
+        return self.select(is_other, fixed, total)
 
     def _dekker(self, x: Operand, y: Operand) -> tuple[Operand, Operand]:
         """x*y as an unevaluated sum. Source: Dekker 1971; Veltkamp's splitting by 2^27 + 1."""
