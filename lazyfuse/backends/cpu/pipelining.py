@@ -69,16 +69,13 @@ class Pipeline:
             if line.operation in _REPEATED and self.repeated.issuperset(known):
                 self.repeated.add(line.name)
         #: The stage of each line, 0 for what is repeated.
-        self.stages = self._stages(choice)
+        places = [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
+        self.stages = self._stages(places, choice)
         self.count = max(self.stages) + 1
         #: Its instructions but the repeated ones.
-        self.length = sum(latency(self.lines[place]) > 0 for place in self._places())
+        self.length = sum(latency(self.lines[place]) > 0 for place in places)
 
-    def _places(self) -> list[int]:
-        return [k for k, line in enumerate(self.lines) if line.name not in self.repeated]
-
-    def _stages(self, choice: Choice) -> list[int]:
-        places = self._places()
+    def _stages(self, places: Sequence[int], choice: Choice) -> list[int]:
         steps = [self.lines[place] for place in places]
         numbers = {line.name: number for number, line in enumerate(steps) if line.name}
         before = [[numbers[name] for name in line.reads if name in numbers] for line in steps]

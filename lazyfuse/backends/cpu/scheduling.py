@@ -73,13 +73,11 @@ class Line(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An instruction: what it waits for; its latency; whether its result takes a register; whether
-    it divides."""
+    """An instruction: what it waits for; its latency; whether its result takes a register."""
 
     before: tuple[int, ...]
     latency: int
     is_vector: bool
-    divides: bool = False
 
 
 def scheduled(lines: Sequence[str], registers: int) -> list[str]:
@@ -142,9 +140,7 @@ def steps_of(lines: Sequence[Line]) -> list[Step]:
                 reads.append(place)
         if line.name:
             places[line.name] = place
-        taken = latency(line)
-        is_vector = bool(line.name) and " x " in line.text
-        steps.append(Step(tuple(before), taken, is_vector, taken == _DIVISION))
+        steps.append(Step(tuple(before), latency(line), bool(line.name) and " x " in line.text))
     return steps
 
 
@@ -180,7 +176,7 @@ def ordered(steps: Sequence[Step], registers: int) -> list[int]:
     paths = _paths(steps, after)
     waits = [len(step.before) for step in steps]
     registers_of = _Registers(steps, after)
-    divides = frozenset(place for place, step in enumerate(steps) if step.divides)
+    divides = {place for place, step in enumerate(steps) if step.latency == _DIVISION}
     starts, order, now, alive, divided = [0] * len(steps), [], 0, 0, 0
     ready = [(-paths[place], place) for place, count in enumerate(waits) if not count]
     ready.sort()

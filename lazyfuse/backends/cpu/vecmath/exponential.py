@@ -103,8 +103,7 @@ def exp_by_table(x: Value) -> Value:
     form = FORMATS[x.dtype]
     x = clamp(x, form.exp_low, form.exp_high)
     n, bits = _sixteenths(x, form.log2_e[0])
-    r = fma(n, -form.ln2[1], fma_exact(n, -form.ln2[0], x))
-    return _times_powers(r, EXP_SCALED["f8"], n, bits)
+    return _times_powers(_less_sixteenths(x, None, n), EXP_SCALED["f8"], n, bits)
 
 
 def exp_pair_by_table(x: Pair) -> Value:
@@ -116,12 +115,16 @@ def exp_pair_by_table(x: Pair) -> Value:
 
 
 def _tail_of_sixteenths(x: Value, low: Value | None, n: Value, bits: Value) -> Value:
-    """exp(x + low) = 2**n (1 + tail), with the table's rests. x + low = n ln 2 + r; n*ln2[0] loses
-    nothing, and |r| <= ln(2)/32."""
+    """exp(x + low) = 2**n (1 + tail), with the table's rests."""
+    r = _less_sixteenths(x, low, n)
+    return fma(polynomial(r, EXP_SHORT["f8"]), r * r, r + lookup(bits, "EXP2_RESTS"))
+
+
+def _less_sixteenths(x: Value, low: Value | None, n: Value) -> Value:
+    """r in x + low = n ln 2 + r: n*ln2[0] loses nothing, and |r| <= ln(2)/32."""
     form = FORMATS[x.dtype]
     head = fma_exact(n, -form.ln2[0], x)
-    r = fma(n, -form.ln2[1], head if low is None else head + low)
-    return fma(polynomial(r, EXP_SHORT["f8"]), r * r, r + lookup(bits, "EXP2_RESTS"))
+    return fma(n, -form.ln2[1], head if low is None else head + low)
 
 
 def exp2_by_table(x: Value) -> Value:
