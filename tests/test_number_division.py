@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lazyfuse.backends.cpu import CpuBackend
+from lazyfuse.ops.body import Body
+from lazyfuse.ops.reciprocal import floor_divide_by_number
+from tests import oracle
+from tests.kernel_runner import KernelRunner, elementwise, load
 from tests.oracle import check
 from tests.test_error_modes import check_warnings
 
@@ -61,3 +66,27 @@ def test_conditions(dtype: str) -> None:
             check_warnings(lambda np, a, y=number: a // y, given)
             check_warnings(lambda np, a, y=number: a % y, given)
             check_warnings(lambda np, a, b: a // b, given, np.array(y, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+def test_all_short_divisors(dtype: str) -> None:
+    """The smallest and largest multiples of every number and some between, and what is one less:
+    quotients never fall, so only there can they be wrong."""
+    most, body = int(np.iinfo(dtype).max), Body()
+    pair = load(body, dtype, 0), load(body, dtype, 1)
+    args = [("in", dtype, "1"), ("in", dtype, "1"), ("out", dtype, "1")]
+    kernel = elementwise(body, args, {2: floor_divide_by_number(*pair)})
+    y = np.arange(1, most + 1)
+    run = KernelRunner(CpuBackend())
+    drawn = np.random.default_rng(3).integers(1, most // y + 1, (20, most))
+    for times in (np.ones_like(y), most // y, *drawn):
+        for x in (times * y, times * y - 1, np.full_like(y, most)):
+            given = [x.astype(dtype), y.astype(dtype), np.empty(most, dtype)]
+            assert np.array_equal(run(kernel, (most,), given)[-1], x // y)
+
+
+def test_short_numbers_are_divided_here() -> None:
+    """Not by NumPy, which the other tests would not tell."""
+    x = oracle.lf.asarray(np.arange(40_000).astype(np.uint16))
+    with oracle.lf.options(cold_size=0):
+        assert "1 kernel" in oracle.lf.explain(x // np.uint16(7) + x % np.uint16(5))

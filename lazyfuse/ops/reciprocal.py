@@ -1,9 +1,10 @@
 """Integers divided by one number: a product with its reciprocal instead of a division for each.
 
-Unsigned ones of N = 8 or 16 bits, in integers: with 2^(l-1) < y <= 2^l, the reciprocal 2^(N+l)/y,
-rounded down and one added, has N + 1 bits, of which the first is 1: x is added for that one.
-Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
-figure 4.1.
+Unsigned ones of 8 or 16 bits, in integers of 16: with 2^p <= y < 2^(p+1), the reciprocal
+2^(16+p)/y has 16 bits. Rounded up, it gives the quotient where it is larger by at most 2^p/y;
+else rounded down, of x + 1, which stays at the largest x for that one. Source: Robison, N-bit
+unsigned division via N-bit multiply-add, 2005. For 8 bits (2^16 - 1)/y, rounded down, and x + 1
+do for all y.
 
 Others up to 32 bits, in floats of p bits: 24 for 16, 53 for 32. Signed ones: floor(x / y) is
 floor((x + 1/2) / y) for positive y, which lies at least 1/(2y) away from every integer, and
@@ -31,8 +32,9 @@ _MOST = float((1 << 63) - (1 << 10))
 def floor_divide_by_number(x: Value, y: Value) -> Value:
     """As `composite.int_floor_divide`, where y is the same for all x: what depends on y alone is
     computed once."""
-    divisor = _number(y)
-    quotient = quotient_by_number(x, divisor)
+    if x.kind == "u" and x.bits <= 16:
+        return _of_short(x, flag(y, y.eq(0), DIVIDE))
+    quotient = quotient_by_number(x, _number(y))
     if x.kind == "u":
         return select(y.eq(0), x.lift(0), quotient)
     wraps = y.eq(-1) & x.eq(-(1 << (x.bits - 1)))
@@ -66,16 +68,21 @@ def quotient_by_number(x: Value, y: Value) -> Value:
 
 
 def _of_short(x: Value, y: Value) -> Value:
-    divisor = cast(y, "u4")
-    is_one, zero, one = divisor.eq(1), divisor.lift(0), divisor.lift(1)
-    exponent = bitcast(cast(divisor - 1, "f4"), "u4") >> 23
-    length = select(is_one, zero, exponent - 126)  # the l of above
-    fraction = (((one << length) - divisor) << x.bits) / divisor
-    before = select(is_one, zero, one)  # how far is shifted before the sum, which has room then
-    factor, before, after = (cast(v, "u2") for v in (fraction + 1, before, length - before))
-    value = cast(x, "u2")
-    upper = value * factor >> 8 if x.bits == 8 else value.binary("mulhi", factor)
-    return cast((upper + ((value - upper) >> before)) >> after, x.dtype)
+    """The quotient by 0 is 0."""
+    divisor, value = cast(select(y.eq(0), y.lift(1), y), "u4"), cast(x, "u2")
+    if x.bits == 8:
+        factor = select(y.eq(0), divisor.lift(0), divisor.lift(0xFFFF) / divisor)
+        return cast((value + 1).binary("mulhi", cast(factor, "u2")), x.dtype)
+    shift = (bitcast(cast(divisor, "f4"), "u4") >> 23) - 127  # the p of above
+    power = divisor.lift(1) << shift
+    down = ((power << 16) - 1) / divisor
+    rest = (power << 16) - down * divisor  # 1 to y: y for powers of two
+    is_up = (rest < divisor) & (divisor - rest <= power)
+    factor = select(y.eq(0), divisor.lift(0), select(is_up, down + 1, down))
+    more = select(is_up, divisor.lift(0), divisor.lift(1))
+    one, factor, shift = (cast(v, "u2") for v in (more, factor, shift))
+    raised = select(value < ~one, value, ~one) + one  # saturates
+    return select(y.eq(1), x, cast(raised.binary("mulhi", factor) >> shift, x.dtype))
 
 
 def _of_signed(x: Value, y: Value) -> Value:

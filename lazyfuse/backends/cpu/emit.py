@@ -13,6 +13,7 @@ block has 16 bytes per accumulator. Each function costs some 0.3 ms to compile, 
 from __future__ import annotations
 
 from lazyfuse.backends.base import Unsupported
+from lazyfuse.backends.cpu.byte_picks import picks_bytes
 from lazyfuse.backends.cpu.chains import has_functions, has_long_chains
 from lazyfuse.backends.cpu.compiler import IN_ORDER
 from lazyfuse.backends.cpu.emit_blocks import has_blocks
@@ -82,7 +83,7 @@ class _Module:
         self.params: Params = params(kernel)
         self.plans = plan_phases(kernel)
         self.declarations: dict[str, str] = {}
-        self.lanes = lane_count(kernel)
+        self.lanes = lane_count(kernel, picks_bytes=picks_bytes(features))
         self.registers, self.pipelined = 0, False
         if "avx2" in features and self.lanes <= 16 and has_long_chains(kernel):
             self._keep_busy()

@@ -5,11 +5,18 @@ picked.
     lanes    r0 r1 r2 r3
 
 The last of the vectors ends where the last lane does, so nothing else is touched. A tail is
-collected one by one.
+collected one by one. Small elements are picked byte by byte where one instruction does that.
 """
 
 from __future__ import annotations
 
+from lazyfuse.backends.cpu.byte_picks import (
+    Collected,
+    has_room,
+    load_bytes,
+    picks_bytes,
+    taken,
+)
 from lazyfuse.backends.cpu.emit_memory import (
     Tail,
     load_scalar,
@@ -32,6 +39,8 @@ def load_near(
     size = int(dtype[1:])
     if writer.lanes == 1:
         return load_scalar(writer, dtype, pointer)
+    if tail is None and size <= 2 and picks_bytes(writer.features) and has_room(writer, size):
+        return _by_bytes(writer, dtype, pointer, step)
     room = writer.slot(memory_type(_MOVED_AS[size], writer.lanes))
     if tail is None:
         picked = _picked(writer, pointer, step, size)
@@ -39,6 +48,14 @@ def load_near(
     else:
         _collect(writer, dtype, pointer, step, tail, room)
     return load_vector(writer, dtype, room, stride=UNIT, tail=None)
+
+
+def _by_bytes(writer: FunctionWriter, dtype: str, pointer: str, step: int) -> Operand:
+    """All lanes, and where they come from, for what widens them."""
+    size = int(dtype[1:])
+    places = [lane * step * size for lane in range(writer.lanes)]
+    lanes = Collected(load_bytes(writer, pointer, places[-1] + size), places, size)
+    return taken(writer, lanes, dtype)
 
 
 def _picked(writer: FunctionWriter, pointer: str, step: int, size: int) -> str:

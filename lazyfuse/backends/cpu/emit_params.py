@@ -19,6 +19,9 @@ from lazyfuse.ir.kernel import FIXED, STRIDED, Arg, Kernel, Phase, Role
 
 #: Vectors of columns that a column reduction takes together at most, 4 KB of each row.
 BLOCK_VECTORS = 64
+#: Elements of a row up to which vectors of lanes are collected from all of memory's: a row of n
+#: takes n * (n - 1) shuffles, a square of 8 takes 24.
+COLLECTED = 4
 #: Lanes of a scan along memory: the step is written out for each.
 SCAN_LANES = 8
 #: Bytes of the widest values that there are.
@@ -67,12 +70,12 @@ def strided_axes(access: tuple[str, ...]) -> list[int]:
     return [axis for axis, kind in enumerate(access) if kind == STRIDED]
 
 
-def lane_count(kernel: Kernel) -> int:
+def lane_count(kernel: Kernel, *, picks_bytes: bool = False) -> int:
     """As many lanes as the widest value leaves in a 64-byte register; what is the same in all of
     them does not count.
 
     At most 16 where an argument is strided or indexed: its lanes are read one at a time, in code
-    for each.
+    for each. 32 where they are picked from bytes.
     """
     dtypes = {arg.dtype for arg in kernel.args if not _is_number(arg)}
     dtypes |= {acc.dtype for acc in kernel.accumulators}
@@ -81,8 +84,19 @@ def lane_count(kernel: Kernel) -> int:
     lanes = 64 // max(map(width, dtypes), default=_WIDEST)
     if kernel.scan is not None and kernel.folds_lanes:
         return min(lanes, SCAN_LANES)
-    one_by_one = is_strided(kernel) or kernel.gathered or kernel.scattered
-    return min(lanes, 16) if one_by_one else lanes
+    if not (is_strided(kernel) or kernel.gathered or kernel.scattered):
+        return lanes
+    return min(lanes, 32 if picks_bytes and _are_short_rows(kernel) else 16)
+
+
+def _are_short_rows(kernel: Kernel) -> bool:
+    """Whether lanes have short rows (ROWS), of which none lies apart from the others."""
+    axis = kernel.lane_axis
+    if axis is None or not 0 < kernel.row <= COLLECTED or kernel.gathered or kernel.scattered:
+        return False
+    args = enumerate(kernel.args)
+    moved = [(n, a) for n, a in args if a.role is not Role.SCRATCH and a.access[axis] == STRIDED]
+    return all(n in kernel.dense or arg.step for n, arg in moved)
 
 
 def _varying(kernel: Kernel, phase: Phase) -> Iterator[str]:

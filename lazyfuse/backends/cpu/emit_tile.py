@@ -12,14 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lazyfuse.backends.cpu.byte_picks import (
+    VECTOR,
+    Collected,
+    as_bytes,
+    has_room,
+    load_bytes,
+    pick,
+    picks_bytes,
+    store_bytes,
+    taken,
+)
 from lazyfuse.backends.cpu.emit_memory import load_vector, memory_type, store_vector
+from lazyfuse.backends.cpu.emit_params import COLLECTED
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand
 from lazyfuse.ir.kernel import UNIT
 
-#: Elements of a row up to which vectors are collected from all of memory's: a row of n takes
-#: n * (n - 1) shuffles, a square of 8 takes 24.
-COLLECTED = 4
 #: What elements of so many bytes are moved as, whatever they mean.
 _MOVED_AS = {1: "u1", 2: "u2", 4: "f4", 8: "f8"}
 
@@ -34,16 +43,26 @@ class Tile:
         self.bits = _MOVED_AS[self.size]
         # as one array: LLVM keeps it in registers where every index is a constant
         self.slot = writer.slot(f"[{row} x {memory_type(self.bits, self.lanes)}]")
+        is_short = row <= COLLECTED and self.size <= 2
+        self.by_bytes = is_short and picks_bytes(writer.features) and has_room(writer, self.size)
+        self.collected: dict[str, Collected] = {}
+        self.given: dict[str, Operand] = {}  # by index, where all are numbers
 
     def load(self, index: str) -> Operand:
         """Element `index` of every row."""
+        if index in self.collected:
+            return taken(self.writer, self.collected[index], self.dtype)
         return load_vector(self.writer, self.dtype, self._at(index), stride=UNIT, tail=None)
 
     def store(self, index: str, value: Operand) -> None:
         store_vector(self.writer, value, self._at(index), stride=UNIT, tail=None)
+        self.given[index] = value
 
     def read(self, pointer: str) -> None:
         """Take in `lanes` rows of memory."""
+        if self.by_bytes:
+            self._read_bytes(pointer)
+            return
         if self.row <= COLLECTED:
             vectors = self._collect(self._vectors(pointer), self._column)
             for index, vector in enumerate(vectors):
@@ -57,6 +76,13 @@ class Tile:
 
     def write(self, pointer: str) -> None:
         """Write `lanes` rows to memory."""
+        if (
+            self.by_bytes
+            and self.dtype != "b1"
+            and all(str(index) in self.given for index in range(self.row))
+        ):
+            self._write_bytes(pointer)
+            return
         kept = [self._fetch(index) for index in range(self.row)]
         if self.row <= COLLECTED:
             for index, vector in enumerate(self._collect(kept, self._run)):
@@ -69,6 +95,33 @@ class Tile:
             rows = self._turn(columns)
             for row in range(self.lanes):
                 self._store_part(pointer, row, first, width, rows[row % side])
+
+    def _read_bytes(self, pointer: str) -> None:
+        size, row = self.size, self.row
+        vectors = load_bytes(self.writer, pointer, row * self.lanes * size)
+        for index in range(row):
+            places = [(lane * row + index) * size for lane in range(self.lanes)]
+            self.collected[str(index)] = Collected(vectors, places, size)
+            value = taken(self.writer, self.collected[str(index)], self.bits)
+            self._keep(index, value.name)
+
+    def _write_bytes(self, pointer: str) -> None:
+        """From the values that have not been cut yet, if they fit."""
+        writer = self.writer
+        given = [self.given[str(index)] for index in range(self.row)]
+        whole = [writer.uncut.get(value.name, value) for value in given]
+        if all(has_room(writer, int(value.dtype[1:])) for value in whole):
+            given = whole
+        order = [
+            index * VECTOR + lane * int(value.dtype[1:]) + byte
+            for lane in range(self.lanes)
+            for index, value in enumerate(given)
+            for byte in range(self.size)
+        ]
+        vectors = [as_bytes(writer, value) for value in given]
+        for start in range(0, len(order), VECTOR):
+            part = order[start : start + VECTOR]
+            store_bytes(writer, pick(writer, vectors, part), pointer, start, len(part))
 
     def _squares(self) -> list[tuple[int, int]]:
         """The parts of a row that are turned together: first element and width."""

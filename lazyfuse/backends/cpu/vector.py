@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from lazyfuse.backends.cpu.byte_picks import Collected, has_room, widened
 from lazyfuse.backends.cpu.instructions import BY_INSTRUCTION, by_instruction
 from lazyfuse.backends.cpu.integer_division import divide, divides, multiply_high
 from lazyfuse.backends.cpu.lanes import IN_RARE_LANES, in_rare_lanes
@@ -120,6 +121,9 @@ class VectorWriter:
         #: Values whose instructions have raised the flags of their function.
         self.raising: list[Operand] = []
         self.sources = Sources()
+        #: Values that are picked from bytes, and what was cut off to give a value.
+        self.collected: dict[str, Collected] = {}
+        self.uncut: dict[str, Operand] = {}
         self.block = "entry"
         self._count = 0
 
@@ -341,7 +345,9 @@ class VectorWriter:
             return self._convert("fpext" if x.dtype == "f4" else "fptrunc", x, dtype)
         if source == "f":
             return self._convert("fptosi" if target == "i" else "fptoui", x, dtype)
-        return self._convert("sitofp" if source == "i" else "uitofp", x, dtype)
+        if x.name in self.collected and has_room(self, 4):
+            x = self._resize(x, "i4")
+        return self._convert("sitofp" if x.dtype[0] == "i" else "uitofp", x, dtype)
 
     def _cast_complex(self, x: Operand, dtype: str) -> Operand:
         parts = [Operand(part_dtype(x.dtype), (name,)) for name in x.names]
@@ -358,7 +364,11 @@ class VectorWriter:
         if width == new_width:
             return Operand(dtype, x.names)
         if new_width < width:
-            return self._convert("trunc", x, dtype)
+            found = self._convert("trunc", x, dtype)
+            self.uncut[found.name] = self.uncut.get(x.name, x)
+            return found
+        if x.name in self.collected and has_room(self, new_width // 8):
+            return widened(self, self.collected[x.name], dtype)
         return self._convert("sext" if x.dtype[0] == "i" else "zext", x, dtype)
 
     def _cast_half(self, x: Operand, dtype: str) -> Operand:
