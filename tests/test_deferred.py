@@ -195,7 +195,8 @@ def test_many_operations() -> None:
 @pytest.mark.parametrize(
     "make",
     (
-        lambda: np.asarray(host.arange(N)),
+        lambda: np.asarray(host.arange(N).astype("u8")),
+        lambda: np.asarray(host.arange(N) * 1j),
         lambda: operand().reshape(10, 5).T,
         lambda: np.broadcast_to(operand(1), N),
         lambda: operand(2000),

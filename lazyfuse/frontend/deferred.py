@@ -21,7 +21,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from threading import RLock
 from typing import Any, NamedTuple
@@ -48,6 +48,11 @@ SMALLEST, HOT = 1_000, 1_000_000
 PATIENCE, COLD = 60, -400_000_000
 #: Words of the state for the entries of `backends/cpu/rows_text.py`.
 _ROWS = ("ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL")
+#: Words of the state for dtypes of NumPy's.
+_DTYPES = {
+    "DOUBLE": "f8", "SINGLE": "f4", "BOOL": "?", "LONG": "i8", "BYTE": "i1", "UNSIGNED_BYTE": "u1",
+    "SHORT": "i2", "UNSIGNED_SHORT": "u2", "INT": "i4", "UNSIGNED_INT": "u4",
+}  # fmt: skip
 #: Tapes that are known at most.
 _MOST = 256
 
@@ -72,7 +77,8 @@ def use(code: Code) -> None:
     _refer("KNOWN", KNOWN)
     _refer("HOST_NAME", sys.intern("_host"))
     for name, number in code.codes.items():
-        function = None if name.startswith("_") else registry.find(name)
+        is_function = not name.startswith(("_", "astype_"))
+        function = registry.find(name) if is_function else None
         if isinstance(function, registry.AtOnce):
             function._code = number
     Handle._host_of = staticmethod(host_of)
@@ -91,9 +97,20 @@ def use(code: Code) -> None:
     _put("LOOPS", code.loops)
     tune(SMALLEST, HOT)
     novel.share(code.state, code.places["NOVEL"])
-    for name, dtype in (("LONG", "i8"), ("DOUBLE", "f8"), ("SINGLE", "f4"), ("BOOL", "?")):
+    _refer("CASTS", _casts(code.codes))
+    for name, dtype in reversed(_DTYPES.items()):
         _refer(f"DTYPE_{name}", np.dtype(dtype))  # last: other threads put off from here on
     atexit.register(_stop)
+
+
+def _casts(codes: Mapping[str, int]) -> dict[Any, int]:
+    """The codes of casts by what dtypes are called."""
+    found: dict[Any, int] = {bool: codes["astype_bool"]}
+    for name, code in codes.items():
+        if name.startswith("astype_"):
+            dtype = np.dtype(name.removeprefix("astype_"))
+            found |= dict.fromkeys((dtype.type, dtype.name, dtype.str[1:]), code)
+    return found | {float: codes["astype_float64"], int: codes["astype_int64"]}
 
 
 def tune(smallest: int, hot: int) -> None:

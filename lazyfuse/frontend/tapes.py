@@ -29,6 +29,8 @@ _SYMBOLS = {
     "__floordiv__": "//", "__mod__": "%", "__and__": "&",
     "__or__": "|", "__xor__": "^", "__neg__": "-", "__invert__": "~",
 }  # fmt: skip
+#: What casts begin with; their dtypes follow.
+_CAST = "astype_"
 
 
 class Step(NamedTuple):
@@ -103,7 +105,7 @@ class Program:
     def _function(self) -> Callable[..., Any]:
         """A Python function that does the same."""
         names = {step.name: registry.find(step.name) for step in self._steps
-                 if step.name not in _SYMBOLS}  # fmt: skip
+                 if step.name not in _SYMBOLS and not step.name.startswith(_CAST)}  # fmt: skip
         _SPACE.update(names)
         made: dict[str, Any] = {}
         exec(self.source(), _SPACE, made)  # noqa: S102  # our own text
@@ -153,6 +155,8 @@ def _small(value: Any) -> Any:
 
 
 def _function_of(name: str) -> Callable[..., Any]:
+    if name.startswith(_CAST):
+        return operator.methodcaller("astype", name.removeprefix(_CAST))
     if name in _SYMBOLS:
         return vars(operator)[name]  # type: ignore[no-any-return]  # a function
     function = registry.find(name)
@@ -162,6 +166,8 @@ def _function_of(name: str) -> Callable[..., Any]:
 def _written(step: Step) -> str:
     operands = [f"t{~each}" if each < 0 else f"a{each}" for each in step.operands]
     symbol = _SYMBOLS.get(step.name)
+    if step.name.startswith(_CAST):
+        return f"{operands[0]}.astype({step.name.removeprefix(_CAST)!r})"
     if symbol is None:
         words = [f"{name}={value}" for name, value in step.options.items()]
         return f"{step.name}({', '.join((*operands, *words))})"

@@ -275,7 +275,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray, "ARRAY": np.array,
         "ZEROS": np.zeros, "ONES": np.ones, "EMPTY_ARRAY": np.empty, "ARANGE": np.arange,
         "COPY": np.copy, "AS_ANY_ARRAY": np.asanyarray,
-        "DTYPE_NAME": sys.intern("dtype"),
+        "DTYPE_NAME": sys.intern("dtype"), "TYPE": type, "TEXT": str,
         "NUMPY_NAMES": sample.numpy_names,
         "VECTOR": _Place(vector_place(sample.function)),
         "DELETE_ITEM": type(sample.wrapper).__delitem__,

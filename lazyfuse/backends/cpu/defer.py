@@ -15,9 +15,10 @@ from lazyfuse.ops.rules import NOVEL_BITS
 MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: Words of the state. Python writes the options under which operations are put off (ALLOWED; the
 #: last ones under which they are not: REFUSED), how many elements that takes (SMALLEST) and how
-#: much heat (HOT), NumPy's dtypes, and functions: ASK tells what is allowed, FULL settles, LOST
-#: finds out who the user is and what errors do, now and then where that is not known. KNOWN is a
-#: dict of calls: by the codes of a tape, and which of its results are alive, a byte each. Under
+#: much heat (HOT), NumPy's dtypes, in the order of `CASTS`, a dict of the codes of these by what
+#: they may be called, and functions: ASK tells what is allowed, FULL settles, LOST finds out who
+#: the user is and what errors do, now and then where that is not known. KNOWN is a dict of
+#: calls: by the codes of a tape, and which of its results are alive, a byte each. Under
 #: other filters of warnings than OUTERMOST nothing is put off (0: under any): inside
 #: `catch_warnings` they come at the call. Then come the tape's own: how long it is, whether it
 #: is being computed, how often it has been emptied, what all of it was recorded under and by
@@ -32,7 +33,9 @@ MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
 #: on, the heat of places.
 _STATE = (
     "ALLOWED", "REFUSED", "SMALLEST", "HOT", "DTYPE_DOUBLE", "DTYPE_SINGLE", "DTYPE_BOOL",
-    "DTYPE_LONG", "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
+    "DTYPE_LONG", "DTYPE_BYTE", "DTYPE_UNSIGNED_BYTE", "DTYPE_SHORT", "DTYPE_UNSIGNED_SHORT",
+    "DTYPE_INT", "DTYPE_UNSIGNED_INT", "CASTS",
+    "ASK", "FULL", "LOST", "KNOWN", "HOST_NAME", "WEAK_OFFSET", "OUTERMOST",
     "ROW_COUNT", "LEAF_COUNT", "IS_BUSY", "GENERATION", "MODES", "OWN_OPTIONS", "OWN_THREAD",
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "VIEWS_GAP", "VIEWS_LEFT",
     "WHOLE_GAP", "WHOLE_LEFT", "WHOLE", "IS_LEFT",
@@ -47,6 +50,8 @@ STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
 #: operands less one.
 TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)
 BINARY, TERNARY, REDUCTION = 4, 8, 12
+#: A choice of one is a cast.
+CAST = CHOICE
 ARITY = 12
 CODE_STEP = 16
 #: Words of an operation: its code and three operands.
@@ -57,6 +62,11 @@ FIRST_ROW = MOST_LEAVES
 ALL_AXES = 15
 FUNCTIONS = ("deferred", "settle", "release")
 
+#: Casts, by the names of their dtypes and in the order of these in the state.
+CASTS: Mapping[str, str] = {
+    f"astype_{dtype}": dtype
+    for dtype in "float64 float32 bool int64 int8 uint8 int16 uint16 int32 uint32".split()
+}
 _CLASSES = (
     (
         "__add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ "
@@ -82,20 +92,35 @@ _CLASSES = (
     ("clip", TO_FLOATS + TERNARY),
     ("sum mean max min amax amin std var", TO_FLOATS + REDUCTION),
     ("any all", OF_BOOLS + REDUCTION),
+    (" ".join(CASTS), CAST),
 )  # fmt: skip
 
 _KINDS = [(name, kind) for names, kind in _CLASSES for name in names.split()]
 CODES: Mapping[str, int] = {
     name: number * CODE_STEP + kind for number, (name, kind) in enumerate(_KINDS)
 }
-#: Operations that take about as long as reading their operands: the bits of their numbers.
-CHEAP = sum(
-    1 << CODES[name] // CODE_STEP
-    for name in (
-        "__add__ __sub__ __mul__ __truediv__ __neg__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ "
-        "__and__ __or__ __xor__ __invert__ add subtract multiply divide maximum minimum fmax "
-        "fmin copysign negative absolute fabs sqrt square reciprocal floor ceil trunc rint sign "
-        "deg2rad rad2deg degrees radians less less_equal equal not_equal greater greater_equal "
-        "isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not where clip"
-    ).split()
+
+
+def _bits(names: str) -> int:
+    """A bit for the number of each operation."""
+    return sum(1 << CODES[name] // CODE_STEP for name in names.split())
+
+
+#: Operations that take about as long as reading their operands.
+CHEAP = _bits(
+    "__add__ __sub__ __mul__ __truediv__ __neg__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ "
+    "__and__ __or__ __xor__ __invert__ add subtract multiply divide maximum minimum fmax "
+    "fmin copysign negative absolute fabs sqrt square reciprocal floor ceil trunc rint sign "
+    "deg2rad rad2deg degrees radians less less_equal equal not_equal greater greater_equal "
+    "isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not where clip "
+    + " ".join(CASTS)
 )
+#: Of integers alone these give integers, as wide as the widest of them or wider; these doubles.
+WHOLES = _bits(
+    "__add__ __sub__ __mul__ __floordiv__ __mod__ add subtract multiply floor_divide remainder "
+    "maximum minimum fmax fmin __neg__ negative absolute square sign __and__ __or__ __xor__ "
+    "__invert__ where clip max min amax amin"
+)
+QUOTIENTS = _bits("__truediv__ divide")
+#: Reductions that count what is true, and that give doubles of integers, too.
+SUMS, MEANS = _bits("sum"), _bits("mean")

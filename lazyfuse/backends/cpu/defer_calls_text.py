@@ -97,6 +97,65 @@ no:
   ret ptr null
 }
 
+; `astype` of one argument, that is put off; null where it is to be computed at once
+define internal ptr @defer_cast(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %is_named = icmp ne ptr %names, null
+  %is_one = icmp eq i64 %count, 1
+  %is_plain = xor i1 %is_named, true
+  %can = and i1 %is_one, %is_plain
+  br i1 %can, label %look, label %no
+look:
+  %operands = alloca [1 x ptr]
+  %dtype = get ptr %args[0]
+  %code = call i64 @cast_to(ptr %dtype)
+  %is_known = icmp sge i64 %code, 0
+  br i1 %is_known, label %run, label %no
+run:
+  put ptr %self, %operands[0]
+  %made = call ptr @defer_all(i64 %code, ptr %operands, i64 1, ptr null)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; the code of a cast to a dtype, which may be given as its type or its name; -1 for others
+define internal i64 @cast_to(ptr %given) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, CAST_COUNT
+  br i1 %is_over, label %by_name, label %look
+look:
+  %place = add i64 %i, DTYPE_DOUBLE
+  %dtype = get ptr @state[%place]
+  %after = add i64 %i, 1
+  %is_same = icmp eq ptr %dtype, %given
+  br i1 %is_same, label %found, label %next
+found:
+  %number = add i64 %i, FIRST_CAST
+  %code = shl i64 %number, CODE_SHIFT
+  %cast = or i64 %code, CAST
+  ret i64 %cast
+by_name:
+  %is_name = call i1 @is(ptr %given, i64 T_TEXT)
+  %is_type = call i1 @is(ptr %given, i64 T_TYPE)
+  %can = or i1 %is_name, %is_type
+  br i1 %can, label %ask, label %no
+ask:
+  %names = get ptr @state[CASTS]
+  %known = call ptr @PyDict_GetItemWithError(ptr %names, ptr %given)
+  %is_unknown = icmp eq ptr %known, null
+  br i1 %is_unknown, label %clear, label %read
+clear:
+  call void @PyErr_Clear()
+  br label %no
+read:
+  %named = call i64 @PyLong_AsLongLong(ptr %known)
+  ret i64 %named
+no:
+  ret i64 -1
+}
+
 ; whether an operation has so many operands
 define internal i1 @takes(i64 %code, i64 %count) {
   %bits = and i64 %code, ARITY

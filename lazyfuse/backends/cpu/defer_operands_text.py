@@ -40,20 +40,6 @@ no:
   ret i64 OTHER
 }
 
-define internal i64 @kind_by_dtype(ptr %host) {
-  %descr = get ptr %host[DESCR]
-  %double = get ptr @state[DTYPE_DOUBLE]
-  %single = get ptr @state[DTYPE_SINGLE]
-  %bool = get ptr @state[DTYPE_BOOL]
-  %is_double = icmp eq ptr %descr, %double
-  %is_single = icmp eq ptr %descr, %single
-  %is_bool = icmp eq ptr %descr, %bool
-  %or_bool = select i1 %is_bool, i64 BOOLS, i64 OTHER
-  %or_single = select i1 %is_single, i64 SINGLES, i64 %or_bool
-  %kind = select i1 %is_double, i64 DOUBLES, i64 %or_single
-  ret i64 %kind
-}
-
 ; where an object on the tape is in the index, or where it would come. Entries of tapes before are
 ; free ones
 define internal ptr @index_at(ptr %object) {
@@ -186,7 +172,17 @@ value:
   %is_fine = call i1 @exact_integer(ptr %object, ptr %integer_at)
   br i1 %is_fine, label %fine, label %no
 fine:
-  ret i64 INTEGER
+  %exact = load i64, ptr %integer_at
+  %is_above_int8 = icmp ugt i64 %exact, 127
+  %is_above_byte = icmp ugt i64 %exact, 255
+  %is_above_short = icmp ugt i64 %exact, 32767
+  %of_int8 = select i1 %is_above_int8, i64 ABOVE_SIGNED, i64 0
+  %of_byte = select i1 %is_above_byte, i64 ABOVE_BYTE, i64 0
+  %of_short = select i1 %is_above_short, i64 ABOVE_SHORT, i64 0
+  %above_both = or i64 %of_int8, %of_byte
+  %above_all = or i64 %above_both, %of_short
+  %integer_kind = or i64 %above_all, INTEGER
+  ret i64 %integer_kind
 no:
   ret i64 OTHER
 }
@@ -218,7 +214,8 @@ new:
 full:
   ret i64 -1
 add:
-  %is_strong = icmp sge i64 %kind, STRONG_NUMBER
+  %strong = and i64 %kind, NUMPYS_BITS
+  %is_strong = icmp ne i64 %strong, 0
   br i1 %is_strong, label %plain, label %itself
 plain:
   %value = call double @PyFloat_AsDouble(ptr %object)
@@ -241,7 +238,8 @@ write:
   call void @note_number(ptr %held, i64 %count)
   %more = add i64 %count, 1
   put i64 %more, @state[LEAF_COUNT]
-  %is_number = icmp sge i64 %kind, NUMBER
+  %number = and i64 %kind, NUMBERS
+  %is_number = icmp ne i64 %number, 0
   br i1 %is_number, label %done, label %take
 take:
   %at = call ptr @host_at(ptr %object)
@@ -320,61 +318,5 @@ by_kind:
   ret i64 %result
 no:
   ret i64 OTHER
-}
-
-; the same from the kinds of the first operand and of the others together
-define internal i64 @kind_by(i64 %code, i64 %first, i64 %others) {
-  %class = and i64 %code, 3
-  %all = or i64 %first, %others
-  %narrow = and i64 %all, TOO_LARGE
-  %is_too_large = icmp eq i64 %narrow, TOO_LARGE
-  %promoted = and i64 %all, PROMOTED
-  %is_promoted = icmp eq i64 %promoted, PROMOTED
-  %is_refused = or i1 %is_too_large, %is_promoted
-  br i1 %is_refused, label %no, label %fine
-no:
-  ret i64 OTHER
-fine:
-  switch i64 %class, label %floats [ i64 OF_BOOLS, label %bools  i64 CHOICE, label %choice ]
-bools:
-  %is_bools = icmp eq i64 %all, BOOLS
-  %bools_kind = select i1 %is_bools, i64 BOOLS, i64 OTHER
-  ret i64 %bools_kind
-choice:
-  %has_mask = icmp eq i64 %first, BOOLS
-  %bad_choice = and i64 %others, BOOLS
-  %fine_choice = icmp eq i64 %bad_choice, 0
-  %not_whole = and i64 %others, CHOSEN
-  %has_floats = icmp ne i64 %not_whole, 0
-  %chosen_arrays = and i64 %others, ARRAYS
-  %has_array = icmp ne i64 %chosen_arrays, 0
-  %singles_bit = and i64 %others, SINGLE_BIT
-  %has_no_single = icmp eq i64 %singles_bit, 0
-  %is_clear = or i1 %has_array, %has_no_single
-  %is_float_choice = and i1 %has_floats, %is_clear
-  %can_choose = and i1 %has_mask, %fine_choice
-  %is_choice = and i1 %can_choose, %is_float_choice
-  %chosen_kind = call i64 @precision(i64 %others)
-  %choice_kind = select i1 %is_choice, i64 %chosen_kind, i64 OTHER
-  ret i64 %choice_kind
-floats:
-  %arrays = and i64 %all, ARRAYS
-  %has_arrays = icmp ne i64 %arrays, 0
-  %masks = and i64 %all, BOOLS
-  %no_masks = icmp eq i64 %masks, 0
-  %is_fit = and i1 %has_arrays, %no_masks
-  %is_to_bools = icmp eq i64 %class, TO_BOOLS
-  %float_kind = call i64 @precision(i64 %all)
-  %result_kind = select i1 %is_to_bools, i64 BOOLS, i64 %float_kind
-  %kind = select i1 %is_fit, i64 %result_kind, i64 OTHER
-  ret i64 %kind
-}
-
-; singles where there are singles and no doubles; numbers are weak
-define internal i64 @precision(i64 %kinds) {
-  %arrays = and i64 %kinds, ARRAYS
-  %is_single = icmp eq i64 %arrays, SINGLES
-  %kind = select i1 %is_single, i64 SINGLES, i64 DOUBLES
-  ret i64 %kind
 }
 """

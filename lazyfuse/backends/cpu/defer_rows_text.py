@@ -83,7 +83,7 @@ define internal i1 @can_take(ptr %target, i64 %kind, ptr %shape) {
   %own = call i64 @seen(ptr %target, ptr %shape_at)
   %own_shape = load ptr, ptr %shape_at
   %alike = call i1 @alike(ptr %own_shape, ptr %shape)
-  %is_kind = icmp eq i64 %own, %kind
+  %is_kind = call i1 @is_same_dtype(i64 %own, i64 %kind)
   %same = and i1 %is_kind, %alike
   br i1 %same, label %look, label %no
 look:

@@ -29,21 +29,31 @@ from collections.abc import Mapping
 from lazyfuse.backends.cpu.defer import (
     ALL_AXES,
     ARITY,
+    BINARY,
+    CAST,
+    CASTS,
     CHEAP,
     CHOICE,
     CODE_STEP,
     CODE_WORDS,
+    CODES,
     FIRST_ROW,
+    MEANS,
     MOST_LEAVES,
     MOST_ROWS,
     OF_BOOLS,
     PLACES,
+    QUOTIENTS,
     REDUCTION,
     STATE,
     STATE_SIZE,
+    SUMS,
     TO_BOOLS,
+    TO_FLOATS,
+    WHOLES,
 )
 from lazyfuse.backends.cpu.defer_calls_text import CALLS
+from lazyfuse.backends.cpu.defer_kinds_text import KINDS
 from lazyfuse.backends.cpu.defer_operands_text import OPERANDS
 from lazyfuse.backends.cpu.defer_reduce_text import REDUCE
 from lazyfuse.backends.cpu.defer_replay_text import REPLAY
@@ -94,13 +104,28 @@ MOST_GAP = 255
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
 #: NumPy's, with which singles become doubles; so is STRONG_INTEGER. SINGLE_NUMBER is a float32.
+#: BYTES, SIGNED_BYTES and INTEGERS are arrays of uint8, int8 and wider integers. Ints that do not
+#: fit each of these are ABOVE it; negative ones fit none.
 _KIND = {
     "OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16,
     "LARGE_NUMBER": 8 | 32, "STRONG_NUMBER": 8 | 64,
-    "STRONG_INTEGER": 16 | 64, "SINGLE_NUMBER": 8 | 128,
+    "STRONG_INTEGER": 16 | 64, "SINGLE_NUMBER": 8 | 128, "BYTES": 256, "SIGNED_BYTES": 512,
+    "INTEGERS": 1024,
 }  # fmt: skip
 _KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32, "PROMOTED": 2 | 64,
-          "SINGLE_BIT": 128}  # fmt: skip
+          "SINGLE_BIT": 128, "NUMBERS": 8 | 16, "NUMPYS_BITS": 64 | 128,
+          "ANY_INTEGERS": 256 | 512 | 1024, "ABOVE_SIGNED": 2048, "ABOVE_BYTE": 4096,
+          "ABOVE_SHORT": 8192}  # fmt: skip
+#: Of the dtypes of `CASTS`.
+_CAST_KINDS = [
+    "DOUBLES",
+    "SINGLES",
+    "BOOLS",
+    "INTEGERS",
+    "SIGNED_BYTES",
+    "BYTES",
+    *["INTEGERS"] * 4,
+]
 #: What a reduction does is above the code: one more than twice the axis, and whether it keeps it.
 REDUCED_SHIFT = 32
 #: Words of NumPy's arrays.
@@ -121,6 +146,15 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
+def _halves(**sets: int) -> dict[str, int]:
+    """The two words of each set of operations."""
+    return {
+        f"{name}_{half}": _signed(bits)
+        for name, both in sets.items()
+        for half, bits in (("LOW", both & _WORD), ("HIGH", both >> 64))
+    }
+
+
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM; `places` are entries of the table of `methods.py`."""
     names = {
@@ -137,7 +171,10 @@ def text(places: Mapping[str, int]) -> str:
         "JOINT_WORDS": ARRAY["DIMENSIONS"] + 1 + MOST_JOINT,
         "MOST_WHOLE": MOST_WHOLE, "WHOLE_WORD": -2 - (2 * ALL_AXES + 1),
         "CODE_SHIFT": CODE_STEP.bit_length() - 1,
-        "CHEAP_LOW": _signed(CHEAP & _WORD), "CHEAP_HIGH": _signed(CHEAP >> 64),
+        **_halves(CHEAP=CHEAP, WHOLES=WHOLES, QUOTIENTS=QUOTIENTS, SUMS=SUMS, MEANS=MEANS),
+        "CAST": CAST, "CAST_COUNT": len(CASTS), "LAST_OF_CODE": CODE_STEP - 1, "BINARY": BINARY,
+        "FIRST_CAST": CODES[next(iter(CASTS))] // CODE_STEP, "TO_FLOATS": TO_FLOATS,
+        "CAST_KINDS": ", ".join(f"i64 {_KIND[name]}" for name in _CAST_KINDS),
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
     }  # fmt: skip
     sizes = {
@@ -149,7 +186,7 @@ def text(places: Mapping[str, int]) -> str:
         "ALL_REFERENCES": 3 * (MOST_ROWS + MOST_LEAVES),
     }
     parts = (
-        _HEAD, SHAPES, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, WHOLE, CALLS,
+        _HEAD, SHAPES, KINDS, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, WHOLE, CALLS,
         DEFERRED, SETTLE, REPLAY,
     )  # fmt: skip
     return hot(expanded("\n".join(parts), {**names, **sizes}))

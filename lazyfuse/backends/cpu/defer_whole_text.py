@@ -148,13 +148,7 @@ define internal i64 @bit_of_row(i64 %number) alwaysinline {
 
 ; whether an operation takes about as long as reading its operands
 define internal i1 @is_cheap(i64 %code) {
-  %number = lshr i64 %code, CODE_SHIFT
-  %in_first = icmp ult i64 %number, 64
-  %word = select i1 %in_first, i64 CHEAP_LOW, i64 CHEAP_HIGH
-  %place = and i64 %number, 63
-  %shifted = lshr i64 %word, %place
-  %bit = and i64 %shifted, 1
-  %is_cheap = icmp ne i64 %bit, 0
+  %is_cheap = call i1 @is_in_set(i64 %code, i64 CHEAP_LOW, i64 CHEAP_HIGH)
   ret i1 %is_cheap
 }
 

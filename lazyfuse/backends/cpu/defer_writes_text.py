@@ -29,7 +29,7 @@ define internal ptr @write_leaf(i64 %code, ptr %operands, ptr %leaf) {
   call void @note_read(ptr %leaf)
   %kind = call i64 @surveyed(i64 %code, ptr %operands, i64 2, ptr %shape_at)
   %own_kind = get i64 %leaf[LEAF_KIND]
-  %is_kind = icmp eq i64 %kind, %own_kind
+  %is_kind = call i1 @is_same_dtype(i64 %kind, i64 %own_kind)
   br i1 %is_kind, label %look, label %settle
 look:
   %host = get ptr %leaf[LEAF_HOST]

@@ -85,7 +85,7 @@ _DEFERRING = {
     "TUPLE": TUPLE, "CODE": CODE,
     "STRONG": FLOAT64,
 }  # fmt: skip
-_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS NEW_SCALAR".split()
+_ASKED = "OPTIONS TRUE FALSE WARNINGS FILTERS_NAME AXIS KEEPDIMS NEW_SCALAR TYPE TEXT".split()
 
 #: Arguments that are looked at, and that go on the stack; operands large and small together.
 _MOST_ARGUMENTS, _MOST_MIXED = 64, 8
@@ -247,6 +247,8 @@ def _rule(name: str) -> int:
 
 def _deferred_method(name: str) -> str:
     """What puts a method off where that can be done."""
+    if name == "astype_method":
+        return _put_off("@defer_cast(ptr %self, ptr %args, i64 %count, ptr %names)")
     code = CODES.get(name.removesuffix("_method"))
     call = f"@defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)"
     return "" if code is None else _put_off(call)
