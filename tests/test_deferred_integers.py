@@ -170,6 +170,30 @@ def test_in_place(dtype: str) -> None:
         found += 0.5
 
 
+@pytest.mark.parametrize("dtype", ("f8", "f4", *INTEGERS))
+def test_masks_as_numbers(dtype: str) -> None:
+    x = floats(dtype) if dtype[0] == "f" else operand(dtype)
+    for program in (
+        lambda x: x * (x > 5),
+        lambda x: (x > 5) * x + (x < 3),
+        lambda x: (x > 5) / x,
+        lambda x: (1 - (x > 5)) * 2,
+        lambda x: (x > 5) * 0.5 + (x > 50) / 3,
+        lambda x: np.maximum(x > 5, 3) // ((x > 7) + 2),
+        lambda x: ((x > 5) == (x < 60)) | ((x > 3) < 1),
+    ):
+        check(program, x)
+    masks = x > 5, x < 60
+    for operation in (lambda a, b: a - b, lambda a, b: -a):
+        with pytest.raises(TypeError):
+            operation(*masks)
+    for operation in (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a**2):
+        wanted = operation(*(host.array(mask) for mask in masks))
+        found = operation(*masks)
+        assert found.dtype == wanted.dtype
+        host.testing.assert_array_equal(host.array(found), wanted)
+
+
 def test_counts() -> None:
     """What is true is counted as int64, along an axis and in all."""
     x = floats().reshape(12, 5) * 1.0
@@ -227,10 +251,12 @@ OPERATIONS: tuple[Callable[..., Any], ...] = (
     lambda a, b: a.astype(host.float32), lambda a, b: a.astype(int), lambda a, b: a.astype(bool),
     lambda a, b: np.clip(a, 2, 120), lambda a, b: np.square(a), lambda a, b: a[::2].repeat(2),
     lambda a, b: np.sqrt(a), lambda a, b: a * b.mean(), lambda a, b: a**2,
+    lambda a, b: (a > 3) * b, lambda a, b: 1 - (a > b), lambda a, b: (a > 3) + 0.5,
+    lambda a, b: (a < b) / 2, lambda a, b: (a < b).sum() + a, lambda a, b: (a > 5) - (b > 5),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(80))
 def test_random_programs(seed: int) -> None:
     """As operation by operation: the same dtypes, bits and types of errors."""
     draw = random.Random(seed)

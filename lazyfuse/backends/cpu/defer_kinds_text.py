@@ -69,12 +69,53 @@ floats:
   %has_arrays = icmp ne i64 %arrays, 0
   %masks = and i64 %all, BOOLS
   %no_masks = icmp eq i64 %masks, 0
-  %is_fit = and i1 %has_arrays, %no_masks
+  br i1 %no_masks, label %plain, label %with_masks
+with_masks:
+  %kind_of_masks = call i64 @kind_with_masks(i64 %code, i64 %all)
+  ret i64 %kind_of_masks
+plain:
   %is_to_bools = icmp eq i64 %class, TO_BOOLS
   %float_kind = call i64 @precision(i64 %all)
   %result_kind = select i1 %is_to_bools, i64 BOOLS, i64 %float_kind
-  %kind = select i1 %is_fit, i64 %result_kind, i64 OTHER
+  %kind = select i1 %has_arrays, i64 %result_kind, i64 OTHER
   ret i64 %kind
+}
+
+; as `kind_by`, where bools are beside floats or numbers
+define internal i64 @kind_with_masks(i64 %code, i64 %all) {
+  %form = and i64 %code, LAST_OF_CODE
+  switch i64 %form, label %no [ i64 BINARY, label %computed  i64 COMPARISON, label %bools ]
+bools:
+  ret i64 BOOLS
+computed:
+  %is_whole = call i1 @is_in_set(i64 %code, i64 WHOLES_LOW, i64 WHOLES_HIGH)
+  %is_quotient = call i1 @is_in_set(i64 %code, i64 QUOTIENTS_LOW, i64 QUOTIENTS_HIGH)
+  %is_known = or i1 %is_whole, %is_quotient
+  br i1 %is_known, label %others, label %no
+others:
+  %arrays = and i64 %all, ARRAYS
+  %has_arrays = icmp ne i64 %arrays, 0
+  br i1 %has_arrays, label %floats, label %numbers
+floats:
+  %precision = call i64 @precision(i64 %all)
+  ret i64 %precision
+numbers:
+  %number = and i64 %all, NUMBER
+  %is_float = icmp ne i64 %number, 0
+  br i1 %is_float, label %float, label %integer
+float:
+  %single = and i64 %all, SINGLE_BIT
+  %is_double = icmp eq i64 %single, 0
+  %float_kind = select i1 %is_double, i64 DOUBLES, i64 OTHER
+  ret i64 %float_kind
+integer:
+  %strong = and i64 %all, STRONG_INTEGER
+  %is_weak = icmp eq i64 %strong, INTEGER
+  %integer_kind = select i1 %is_quotient, i64 DOUBLES, i64 INTEGERS
+  %weak_kind = select i1 %is_weak, i64 %integer_kind, i64 OTHER
+  ret i64 %weak_kind
+no:
+  ret i64 OTHER
 }
 
 ; singles where there are singles and no doubles; numbers are weak
@@ -172,7 +213,10 @@ define internal i64 @kind_with_integers(i64 %code, i64 %first, i64 %others) {
   %all = or i64 %first, %others
   %values = select i1 %is_choice, i64 %others, i64 %all
   %masks = and i64 %values, BOOLS
-  %no_masks = icmp eq i64 %masks, 0
+  %has_no_masks = icmp eq i64 %masks, 0
+  %pair = and i64 %code, LAST_OF_CODE
+  %is_pair = icmp eq i64 %pair, BINARY
+  %no_masks = or i1 %has_no_masks, %is_pair
   %is_plain = xor i1 %is_choice, true
   %is_chosen = or i1 %is_plain, %is_mask
   %strong = and i64 %values, STRONG_INTEGER

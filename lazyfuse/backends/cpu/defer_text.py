@@ -173,6 +173,7 @@ def text(places: Mapping[str, int]) -> str:
         "CODE_SHIFT": CODE_STEP.bit_length() - 1,
         **_halves(CHEAP=CHEAP, WHOLES=WHOLES, QUOTIENTS=QUOTIENTS, SUMS=SUMS, MEANS=MEANS),
         "CAST": CAST, "CAST_COUNT": len(CASTS), "LAST_OF_CODE": CODE_STEP - 1, "BINARY": BINARY,
+        "COMPARISON": TO_BOOLS + BINARY,
         "FIRST_CAST": CODES[next(iter(CASTS))] // CODE_STEP, "TO_FLOATS": TO_FLOATS,
         "CAST_KINDS": ", ".join(f"i64 {_KIND[name]}" for name in _CAST_KINDS),
         "INDEX_SHIFT": 64 - _INDEX_BITS, "LAST_ENTRY": (1 << _INDEX_BITS) - 1, "GOLDEN": SPREAD,
