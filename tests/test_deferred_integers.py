@@ -208,8 +208,29 @@ def test_counts() -> None:
             and count == ((host.array(x) > 1) & (host.array(x) < 50)).sum()
         )
         assert type(mean) is host.float64 and mean == (host.array(x) > 1).mean()
-    sums = (operand("u1") * 1).sum()
-    assert type(sums) is host.uint64 and sums == host.array(operand("u1")).sum()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_sums(dtype: str) -> None:
+    """Along an axis and in all: int64, or uint64, which becomes float64 beside int64."""
+    x = np.asarray(host.array(operand(dtype)).reshape(12, 5))
+    check(lambda x: (x * 3).sum(axis=0), x)
+    check(lambda x: np.sum(x * 3, axis=1, keepdims=True).astype("f8") * 0.5, x)
+    signed = np.asarray(host.arange(5))
+    for program in (
+        lambda x: (x * 3).sum(axis=0) + signed,
+        lambda x: (x * 3).sum(axis=0) / 2,
+        lambda x: (x * 3).sum(axis=0) * np.asarray(host.ones(5, "f4")),
+        lambda x: -(x * 3).sum(axis=0),
+    ):
+        with np.options(defer=False):
+            wanted = program(x)
+        found = program(x)
+        assert found.dtype == wanted.dtype
+        host.testing.assert_array_equal(host.array(found), host.array(wanted))
+    for _ in range(4):
+        total, wanted = (x * 3).sum(), (host.array(x) * 3).sum()
+        assert type(total) is type(wanted) and total == wanted
 
 
 def test_views_of_integers() -> None:

@@ -122,5 +122,5 @@ WHOLES = _bits(
     "__invert__ where clip max min amax amin"
 )
 QUOTIENTS = _bits("__truediv__ divide")
-#: Reductions that count what is true, and that give doubles of integers, too.
+#: Reductions that give integers and doubles of integers and bools.
 SUMS, MEANS = _bits("sum"), _bits("mean")

@@ -19,11 +19,17 @@ cast:
   %cast_kind = call i64 @kind_cast(i64 %code, i64 %first)
   ret i64 %cast_kind
 computed:
+  %sums = and i64 %all, INTEGER_SUMS
+  %has_sums = icmp ne i64 %sums, 0
+  br i1 %has_sums, label %no, label %known
+known:
   %is_count = call i1 @is_counted(i64 %code, i64 %first)
   br i1 %is_count, label %counted, label %whole
 counted:
   %is_mean = call i1 @is_in_set(i64 %code, i64 MEANS_LOW, i64 MEANS_HIGH)
-  %counted_kind = select i1 %is_mean, i64 DOUBLES, i64 INTEGERS
+  %is_of_bools = icmp eq i64 %first, BOOLS
+  %sum_kind = select i1 %is_of_bools, i64 INTEGERS, i64 INTEGER_SUMS
+  %counted_kind = select i1 %is_mean, i64 DOUBLES, i64 %sum_kind
   ret i64 %counted_kind
 whole:
   %integers = and i64 %all, ANY_INTEGERS
@@ -171,7 +177,7 @@ define internal i64 @kind_cast(i64 %code, i64 %first) {
   ret i64 %found
 }
 
-; whether a reduction counts what is true, or is a mean of integers or bools
+; whether a reduction is a sum or a mean of integers or bools
 define internal i1 @is_counted(i64 %code, i64 %first) {
   %form = and i64 %code, LAST_OF_CODE
   %is_reduction = icmp eq i64 %form, REDUCTION
@@ -183,9 +189,8 @@ look:
   %integers = and i64 %first, ANY_INTEGERS
   %is_integers = icmp ne i64 %integers, 0
   %is_whole = or i1 %is_bools, %is_integers
-  %counts = and i1 %is_sum, %is_bools
-  %means = and i1 %is_mean, %is_whole
-  %is_counted = or i1 %counts, %means
+  %is_either = or i1 %is_sum, %is_mean
+  %is_counted = and i1 %is_either, %is_whole
   ret i1 %is_counted
 no:
   ret i1 false

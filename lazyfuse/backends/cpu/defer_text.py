@@ -104,13 +104,14 @@ MOST_GAP = 255
 #: What an operand is: none to put off, an array of doubles, singles or bools, a float, an int.
 #: LARGE_NUMBER is a float that singles do not hold, of which NumPy warns; STRONG_NUMBER is one of
 #: NumPy's, with which singles become doubles; so is STRONG_INTEGER. SINGLE_NUMBER is a float32.
-#: BYTES, SIGNED_BYTES and INTEGERS are arrays of uint8, int8 and wider integers. Ints that do not
-#: fit each of these are ABOVE it; negative ones fit none.
+#: BYTES, SIGNED_BYTES and INTEGERS are arrays of uint8, int8 and wider integers, but uint64. Ints
+#: that do not fit each of these are ABOVE it; negative ones fit none. INTEGER_SUMS are int64 or
+#: uint64: they are only cast.
 _KIND = {
     "OTHER": 0, "DOUBLES": 1, "SINGLES": 2, "BOOLS": 4, "NUMBER": 8, "INTEGER": 16,
     "LARGE_NUMBER": 8 | 32, "STRONG_NUMBER": 8 | 64,
     "STRONG_INTEGER": 16 | 64, "SINGLE_NUMBER": 8 | 128, "BYTES": 256, "SIGNED_BYTES": 512,
-    "INTEGERS": 1024,
+    "INTEGERS": 1024, "INTEGER_SUMS": 16384,
 }  # fmt: skip
 _KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32, "PROMOTED": 2 | 64,
           "SINGLE_BIT": 128, "NUMBERS": 8 | 16, "NUMPYS_BITS": 64 | 128,
