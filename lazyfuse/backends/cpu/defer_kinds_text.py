@@ -155,6 +155,19 @@ no:
   ret i64 OTHER
 }
 
+; how many elements are worth a place on the tape: of bytes NumPy computes eight times as many in
+; the time of doubles
+define internal i64 @least_of(i64 %kind) {
+  %least = get i64 @state[SMALLEST]
+  %bytes = and i64 %kind, ANY_BYTES
+  %are_bytes = icmp ne i64 %bytes, 0
+  %are_integers = icmp eq i64 %kind, INTEGERS
+  %whole = select i1 %are_integers, i64 1, i64 0
+  %power = select i1 %are_bytes, i64 5, i64 %whole
+  %wanted = shl i64 %least, %power
+  ret i64 %wanted
+}
+
 ; whether kinds are one, which stands for one dtype
 define internal i1 @is_same_dtype(i64 %a, i64 %b) {
   %is_kind = icmp eq i64 %a, %b

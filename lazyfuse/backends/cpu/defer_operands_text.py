@@ -309,13 +309,12 @@ decide:
   br i1 %no_array, label %no, label %measure
 measure:
   %size = call i64 @elements(ptr %result_shape)
-  %least = get i64 @state[SMALLEST]
+  %result = call i64 @kind_by(i64 %code, i64 %first, i64 %others)
+  %least = call i64 @least_of(i64 %result)
   %is_large = icmp sge i64 %size, %least
   %is_worth = or i1 %is_large, %continues
-  br i1 %is_worth, label %by_kind, label %no
-by_kind:
-  %result = call i64 @kind_by(i64 %code, i64 %first, i64 %others)
-  ret i64 %result
+  %kind_then = select i1 %is_worth, i64 %result, i64 OTHER
+  ret i64 %kind_then
 no:
   ret i64 OTHER
 }

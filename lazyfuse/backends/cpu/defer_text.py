@@ -115,8 +115,8 @@ _KIND = {
 }  # fmt: skip
 _KINDS = {"ARRAYS": 1 | 2, "CHOSEN": 1 | 2 | 8, "TOO_LARGE": 2 | 32, "PROMOTED": 2 | 64,
           "SINGLE_BIT": 128, "NUMBERS": 8 | 16, "NUMPYS_BITS": 64 | 128,
-          "ANY_INTEGERS": 256 | 512 | 1024, "ABOVE_SIGNED": 2048, "ABOVE_BYTE": 4096,
-          "ABOVE_SHORT": 8192}  # fmt: skip
+          "ANY_BYTES": 256 | 512, "ANY_INTEGERS": 256 | 512 | 1024,
+          "ABOVE_SIGNED": 2048, "ABOVE_BYTE": 4096, "ABOVE_SHORT": 8192}  # fmt: skip
 #: Of the dtypes of `CASTS`.
 _CAST_KINDS = [
     "DOUBLES",
