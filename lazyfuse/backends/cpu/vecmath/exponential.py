@@ -38,6 +38,8 @@ from lazyfuse.backends.cpu.vecmath.formats import FORMATS, Format
 from lazyfuse.backends.cpu.vecmath.tables import TABLES
 from lazyfuse.ops.body import Operand, Value, bitcast, fma, select
 
+#: What stands for what is so small that its power is 0.
+_FAR = {"f4": -2000.0, "f8": -8192.0}
 #: What the inverse of the table's scale has more than 1.
 _INVERSE_LESS_ONE = float(1 / Fraction(TABLES["SCALED_POWERS"][0]) - 1)
 
@@ -50,12 +52,21 @@ def round_by_shift(x: Value, scale: Operand, ahead: int = 0) -> tuple[Value, Val
     return shifted - (form.shift + ahead), bitcast(shifted, form.unsigned)
 
 
-def scale_by_power(y: Value, n: Value, bits: Value) -> Value:
+def scale_by_power(y: Value, n: Value, bits: Value, *, is_far: bool = False) -> Value:
     """y * 2**floor(n), with n from `round_by_shift`, y near 1: rounded once, also when it
-    underflows."""
+    underflows. `is_far`: n may be from `within`."""
+    if is_far:  # of what no instruction scales
+        form = FORMATS[y.dtype]
+        least = -(form.bias + form.mantissa + 4)
+        bits = select(n < float(least), _word_of(least, form), bits)
     half = bits >> 1
     result = y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
     return y.body.emit("scale", y.dtype, result, y, n)
+
+
+def _word_of(n: int, form: Format) -> int:
+    """The bits of `form.shift + n`."""
+    return (form.bias + form.mantissa << form.mantissa) + (1 << form.mantissa - 1) + n
 
 
 def power_of_two(bits: Value, dtype: str) -> Value:
@@ -82,26 +93,59 @@ def exp_of_pair(hi: Value, lo: Value | None) -> Value:
     return one.hi + fma(tail, square, one.lo if lo is None else one.lo + lo)
 
 
+def within(x: Value, low: float, high: float) -> Value:
+    """x limited to `high`; below `low`, where the result is 0, something far below. The
+    instruction that scales by a power of two takes 300 cycles where the result is less than the
+    smallest normal number, but not where the power is beyond 2**-4096 (2**-1000 for float32;
+    measured on Emerald Rapids): it raises UNDERFLOW all the same. NaN stays NaN."""
+    limit = x.lift(high)
+    x = select(x.body.emit("lt", "b1", limit, x, attr="signaling"), limit, x)
+    return select(x < low, _FAR[x.dtype], x)
+
+
 def exp(x: Value) -> Value:
     form = FORMATS[x.dtype]
-    x = clamp(x, form.exp_low, form.exp_high)
+    return _exp_of(clamp(x, form.exp_low, form.exp_high), is_far=False)
+
+
+def exp_by_scale(x: Value) -> Value:
+    form = FORMATS[x.dtype]
+    return _exp_of(within(x, form.exp_low, form.exp_high), is_far=True)
+
+
+def _exp_of(x: Value, *, is_far: bool) -> Value:
+    form = FORMATS[x.dtype]
     bits, n, head = reduce(x, form)
-    return scale_by_power(exp_of_pair(fma(n, -form.ln2[1], head), None), n, bits)
+    y = exp_of_pair(fma(n, -form.ln2[1], head), None)
+    return scale_by_power(y, n, bits, is_far=is_far)
 
 
 def exp2(x: Value) -> Value:
     """2**n is exact for every integer n."""
+    return _exp2_of(clamp(x, *_exp2_limits(x)), is_far=False)
+
+
+def exp2_by_scale(x: Value) -> Value:
+    return _exp2_of(within(x, *_exp2_limits(x)), is_far=True)
+
+
+def _exp2_limits(x: Value) -> tuple[float, float]:
     form = FORMATS[x.dtype]
-    x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
+    return -float(form.bias + form.mantissa + 4), form.bias + 3.0
+
+
+def _exp2_of(x: Value, *, is_far: bool) -> Value:
+    form = FORMATS[x.dtype]
     n, bits = round_by_shift(x, 1.0)
     hi, lo = two_product(x - n, form.ln2[0])
-    return scale_by_power(exp_of_pair(hi, fma(x - n, form.ln2[1], lo)), n, bits)
+    y = exp_of_pair(hi, fma(x - n, form.ln2[1], lo))
+    return scale_by_power(y, n, bits, is_far=is_far)
 
 
 def exp_by_table(x: Value) -> Value:
     """float64."""
     form = FORMATS[x.dtype]
-    x = clamp(x, form.exp_low, form.exp_high)
+    x = within(x, form.exp_low, form.exp_high)
     n, bits = _sixteenths(x, form.log2_e[0])
     return _times_powers(_less_sixteenths(x, None, n), EXP_SCALED["f8"], n, bits)
 
@@ -111,7 +155,7 @@ def exp_pair_by_table(x: Pair) -> Value:
     n, bits = _sixteenths(x.hi, FORMATS[x.hi.dtype].log2_e[0])
     head = lookup(bits, "EXP2_HEADS")
     tail = _tail_of_sixteenths(x.hi, x.lo, n, bits)
-    return scale_by_power(fma(head, tail, head), n, bits >> 4)
+    return scale_by_power(fma(head, tail, head), n, bits >> 4, is_far=True)
 
 
 def _tail_of_sixteenths(x: Value, low: Value | None, n: Value, bits: Value) -> Value:
@@ -129,8 +173,7 @@ def _less_sixteenths(x: Value, low: Value | None, n: Value) -> Value:
 
 def exp2_by_table(x: Value) -> Value:
     """2**n is exact for every integer n; float64."""
-    form = FORMATS[x.dtype]
-    x = clamp(x, -float(form.bias + form.mantissa + 4), form.bias + 3.0)
+    x = within(x, *_exp2_limits(x))
     n, bits = _sixteenths(x, 1.0)
     return _times_powers(x - n, EXP2_SCALED["f8"], n, bits)
 
@@ -147,7 +190,7 @@ def _times_powers(r: Value, coefficients: Sequence[float], n: Value, bits: Value
     scale."""
     power = lookup(bits, "SCALED_POWERS")
     tail = fma(r, polynomial(r, coefficients), _INVERSE_LESS_ONE)
-    return scale_by_power(fma(power, tail, power), n, bits >> 4)
+    return scale_by_power(fma(power, tail, power), n, bits >> 4, is_far=True)
 
 
 def quarter_exp(x: Value) -> Pair:
@@ -189,7 +232,7 @@ def exp_short_pair(x: Pair) -> Value:
     form = FORMATS[x.hi.dtype]
     bits, n, head = reduce(x.hi, form)
     r = fast_two_sum(head, fma(n, -form.ln2[1], x.lo))
-    return scale_by_power(exp_of_pair(r.hi, r.lo), n, bits)
+    return scale_by_power(exp_of_pair(r.hi, r.lo), n, bits, is_far=True)
 
 
 def quarter_expm1(x: Value) -> Pair:

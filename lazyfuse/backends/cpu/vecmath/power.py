@@ -44,6 +44,7 @@ from lazyfuse.backends.cpu.vecmath.exponential import (
     exp_short_pair,
     power_of_two,
     round_by_shift,
+    within,
 )
 from lazyfuse.backends.cpu.vecmath.formats import FORMATS, split
 from lazyfuse.backends.cpu.vecmath.logarithm import (
@@ -62,14 +63,14 @@ def power(x: Value, y: Value) -> Value:
     if x.dtype == "f4":
         result = _power_lean(x, y)
     else:
-        result = _power_of_log(log_doubled(_plain(x)), y, exp_pair)
+        result = _power_of_log(log_doubled(_plain(x)), y, exp_pair, clamp)
     return _with_sign(x, y, _at_edges(x, y, result))
 
 
 def power_by_table(x: Value, y: Value) -> Value:
     """As `power` for positive finite x and numbers y; `power_edges` for others."""
     exp = exp_short_pair if x.dtype == "f4" else exp_pair_by_table
-    common = _power_of_log(log_by_short_table(x), y, exp)
+    common = _power_of_log(log_by_short_table(x), y, exp, within)
     is_rare = ~_is_usual(x) | is_nan(y)
     return x.body.emit("rare", x.dtype, is_rare, common, x, y, attr="power_edges")
 
@@ -88,13 +89,16 @@ def _is_usual(x: Value) -> Value:
     return bitcast(x, form.unsigned) - 1 < infinity - 1
 
 
-def _power_of_log(log: Pair, y: Value, exp: Callable[[Pair], Value]) -> Value:
-    """exp(y log), also where that overflows."""
+def _power_of_log(
+    log: Pair, y: Value, exp: Callable[[Pair], Value], limit: Callable[..., Value]
+) -> Value:
+    """exp(y log), also where that overflows; `limit` limits the exponent."""
+    form = FORMATS[y.dtype]
     limited = clamp(y, -(2.0**65), 2.0**65)  # the smallest |log x| but 0 is 2**-53
     product = two_product(log.hi, limited)
-    limit = 1.3 * FORMATS[y.dtype].exp_high
     rest = fma(log.lo, limited, product.lo)
-    return exp(Pair(clamp(product.hi, -limit, limit), clamp(rest, -1.0, 1.0)))
+    head = limit(product.hi, form.exp_low - 2.0, 1.3 * form.exp_high)
+    return exp(Pair(head, clamp(rest, -1.0, 1.0)))
 
 
 def log_by_short_table(x: Value) -> Pair:

@@ -46,7 +46,9 @@ VECMATH: Mapping[str, Callable[..., Value]] = {
 #: What processors with AVX-512 compute in another way: they look into tables, and choose between
 #: constants, by one instruction.
 ON_AVX512: Mapping[tuple[str, str], Callable[..., Value]] = {
+    ("exp", "f4"): exponential.exp_by_scale,
     ("exp", "f8"): exponential.exp_by_table,
+    ("exp2", "f4"): exponential.exp2_by_scale,
     ("exp2", "f8"): exponential.exp2_by_table,
     ("sinh", "f8"): hyperbolic.sinh_by_table,
     ("cosh", "f8"): hyperbolic.cosh_by_table,
