@@ -44,7 +44,8 @@ def hard(dtype: str, count: int, seed: int) -> Pair:
     x, y = any_floats(), any_floats()
     kind = draw.integers(0, 10, count)
     with host.errstate(all="ignore"):
-        sizes = 2.0 ** draw.integers(0, info.nmant + 4, count)
+        most = draw.choice([info.nmant + 4, 110], count)
+        sizes = 2.0 ** draw.integers(0, most)
         multiples = y * host.floor(draw.random(count) * sizes).astype(dtype)
         x = host.where(kind < 4, multiples, x)
         up, down = host.nextafter(x, info.max), host.nextafter(x, -info.max)

@@ -72,5 +72,6 @@ WITHOUT_FMA: Mapping[tuple[str, str], Callable[..., Value]] = {
 RARE: Mapping[str, Callable[..., Value]] = {
     "power_edges": power.power_edges,
     "cbrt_edges": power.cbrt_edges,
+    "fmod_in_steps": remainder.fmod_in_steps,
     "atan2": lambda common, y, x: inverse.atan2(y, x),
 }
