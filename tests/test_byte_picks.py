@@ -44,6 +44,19 @@ def test_widened(dtype: str, wider: str, channels: int) -> None:
         oracle.check(program, rows(dtype, n, channels))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+@pytest.mark.parametrize("wider", WIDER)
+def test_widened_with_a_sign(dtype: str, wider: str) -> None:
+    """Picked as unsigned, and read as signed before it is widened."""
+
+    def program(np: Any, x: Any) -> Any:
+        signed = x[:, 0].astype(f"i{dtype[1:]}")
+        return signed.astype(wider) + x[:, 1].astype(f"i{dtype[1:]}").astype(wider), x[:, 2] + 1
+
+    for n in LENGTHS:
+        oracle.check(program, rows(dtype, n, 3))
+
+
 @pytest.mark.parametrize("channels", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["b1", "i1", "u1", "i2", "u2", "f2"])
 def test_rows_are_written(dtype: str, channels: int) -> None:

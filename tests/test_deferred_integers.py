@@ -194,6 +194,20 @@ def test_masks_as_numbers(dtype: str) -> None:
         host.testing.assert_array_equal(host.array(found), wanted)
 
 
+@pytest.mark.parametrize(("dtype", "number"), [("f4", 2.5), ("u1", 3), ("f4", 3)])
+def test_clip_of_a_number(dtype: str, number: float) -> None:
+    """A number that is clipped is an array of NumPy's default dtype: what is written stays f4."""
+    x = floats(dtype) if dtype[0] == "f" else operand(dtype)
+    singles = floats("f4")
+    for _ in range(4):
+        found, wanted = singles * 1, host.array(singles)
+        found += np.clip(number, 2, x)
+        wanted += host.clip(number, 2, host.array(x))
+        assert found.dtype == wanted.dtype
+        host.testing.assert_array_equal(host.array(found), wanted)
+        assert np.clip(number, 2, x).dtype == host.clip(number, 2, host.array(x)).dtype
+
+
 def test_counts() -> None:
     """What is true is counted as int64, along an axis and in all."""
     x = floats().reshape(12, 5) * 1.0

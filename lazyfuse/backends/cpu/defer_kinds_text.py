@@ -8,7 +8,7 @@ from __future__ import annotations
 
 KINDS = """
 ; the kind of the result of an operation, from the kinds of the first operand and of the others
-; together; OTHER where it cannot be put off
+; together; OTHER where it cannot be put off, as `clip` of a number, which is not weak there
 define internal i64 @kind_by(i64 %code, i64 %first, i64 %others) {
   %class = and i64 %code, 3
   %form = and i64 %code, LAST_OF_CODE
@@ -21,7 +21,12 @@ cast:
 computed:
   %sums = and i64 %all, INTEGER_SUMS
   %has_sums = icmp ne i64 %sums, 0
-  br i1 %has_sums, label %no, label %known
+  %is_clip = icmp eq i64 %form, CLIP
+  %first_number = and i64 %first, NUMBERS
+  %is_number = icmp ne i64 %first_number, 0
+  %clips_number = and i1 %is_clip, %is_number
+  %is_unknown = or i1 %has_sums, %clips_number
+  br i1 %is_unknown, label %no, label %known
 known:
   %is_count = call i1 @is_counted(i64 %code, i64 %first)
   br i1 %is_count, label %counted, label %whole

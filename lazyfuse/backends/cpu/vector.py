@@ -345,7 +345,7 @@ class VectorWriter:
             return self._convert("fpext" if x.dtype == "f4" else "fptrunc", x, dtype)
         if source == "f":
             return self._convert("fptosi" if target == "i" else "fptoui", x, dtype)
-        if x.name in self.collected and has_room(self, 4):
+        if self._is_picked(x, 4):
             x = self._resize(x, "i4")
         return self._convert("sitofp" if x.dtype[0] == "i" else "uitofp", x, dtype)
 
@@ -367,9 +367,13 @@ class VectorWriter:
             found = self._convert("trunc", x, dtype)
             self.uncut[found.name] = self.uncut.get(x.name, x)
             return found
-        if x.name in self.collected and has_room(self, new_width // 8):
+        if self._is_picked(x, new_width // 8):
             return widened(self, self.collected[x.name], dtype)
         return self._convert("sext" if x.dtype[0] == "i" else "zext", x, dtype)
+
+    def _is_picked(self, x: Operand, size: int) -> bool:
+        """Whether zeros widen lanes picked from bytes: ones with a sign have that name, too."""
+        return x.dtype[0] == "u" and x.name in self.collected and has_room(self, size)
 
     def _cast_half(self, x: Operand, dtype: str) -> Operand:
         """To or from float16, always through float32, as the hardware (and NumPy for integers)
