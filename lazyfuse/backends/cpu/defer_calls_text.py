@@ -120,19 +120,11 @@ no:
 
 ; the code of a cast to a dtype, which may be given as its type or its name; -1 for others
 define internal i64 @cast_to(ptr %given) {
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %look ]
-  %is_over = icmp sge i64 %i, CAST_COUNT
-  br i1 %is_over, label %by_name, label %look
-look:
-  %place = add i64 %i, DTYPE_DOUBLE
-  %dtype = get ptr @state[%place]
-  %after = add i64 %i, 1
-  %is_same = icmp eq ptr %dtype, %given
-  br i1 %is_same, label %found, label %next
+  %dtype_number = call i64 @cast_number(ptr %given)
+  %is_dtype = icmp sge i64 %dtype_number, 0
+  br i1 %is_dtype, label %found, label %by_name
 found:
-  %number = add i64 %i, FIRST_CAST
+  %number = add i64 %dtype_number, FIRST_CAST
   %code = shl i64 %number, CODE_SHIFT
   %cast = or i64 %code, CAST
   ret i64 %cast

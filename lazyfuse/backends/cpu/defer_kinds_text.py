@@ -140,24 +140,33 @@ define internal i64 @precision(i64 %kinds) {
 ; the kind of an array of NumPy's by its dtype alone
 define internal i64 @kind_by_dtype(ptr %host) {
   %descr = get ptr %host[DESCR]
+  %number = call i64 @cast_number(ptr %descr)
+  %is_known = icmp sge i64 %number, 0
+  br i1 %is_known, label %known, label %no
+known:
+  %kind = get i64 @cast_kinds[%number]
+  ret i64 %kind
+no:
+  ret i64 OTHER
+}
+
+; the number of a dtype among those of casts; -1 for other objects
+define internal i64 @cast_number(ptr %object) alwaysinline {
   br label %next
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %other ]
+  %i = phi i64 [ 0, %0 ], [ %after, %look ]
   %is_over = icmp sge i64 %i, CAST_COUNT
   br i1 %is_over, label %no, label %look
 look:
   %place = add i64 %i, DTYPE_DOUBLE
   %dtype = get ptr @state[%place]
   %after = add i64 %i, 1
-  %is_same = icmp eq ptr %dtype, %descr
-  br i1 %is_same, label %found, label %other
-other:
-  br label %next
+  %is_same = icmp eq ptr %dtype, %object
+  br i1 %is_same, label %found, label %next
 found:
-  %kind = get i64 @cast_kinds[%i]
-  ret i64 %kind
+  ret i64 %i
 no:
-  ret i64 OTHER
+  ret i64 -1
 }
 
 ; how many elements are worth a place on the tape: of bytes NumPy computes eight times as many in
