@@ -11,6 +11,7 @@ memory, two vectors in registers.
 
 from __future__ import annotations
 
+from lazyfuse.backends.cpu.byte_picks import VECTOR, cut
 from lazyfuse.backends.cpu.emit_params import width
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand, part_dtype, scalar_type
@@ -203,11 +204,46 @@ def _store_unit(writer: FunctionWriter, value: Operand, pointer: str, tail: Tail
     if part == "f2":
         name, part = writer.value(f"bitcast {kind} {name} to <{lanes} x i16>"), "u2"
         kind = memory_type(part, lanes)
-    scalar = memory_type(part)
+    _masked_store(writer, part, lanes, pointer, mask, name)
+
+
+def _masked_store(
+    writer: FunctionWriter, part: str, lanes: int, pointer: str, mask: str, name: str
+) -> None:
+    """Write the elements under the mask."""
+    kind, scalar = memory_type(part, lanes), memory_type(part)
     symbol = f"llvm.masked.store.v{lanes}{_SUFFIXES.get(scalar, scalar)}.p0"
     writer.declarations[symbol] = f"declare void @{symbol}({kind}, ptr, i32, <{lanes} x i1>)"
     operands = f"{kind} {name}, ptr {pointer}, i32 {width(part)}, <{lanes} x i1> {mask}"
     writer.line(f"call void @{symbol}({operands})")
+
+
+def load_bytes(writer: FunctionWriter, pointer: str, count: int) -> list[str]:
+    """Vectors of bytes of memory: all of so many, and nothing behind them."""
+    vectors = []
+    for start in range(0, count, VECTOR):
+        address = writer.offset(pointer, str(start))
+        if count - start >= VECTOR:
+            text = f"load {memory_type('u1', VECTOR)}, ptr {address}, align 1"
+        else:
+            mask = _first_bytes(count - start)
+            text = _masked_load(writer, "u1", VECTOR, address, mask, "zeroinitializer")
+        vectors.append(writer.value(text))
+    return vectors
+
+
+def store_bytes(writer: FunctionWriter, vector: str, pointer: str, count: int) -> None:
+    """Write the first bytes of a vector of bytes."""
+    if count & (count - 1) == 0:
+        name = vector if count == VECTOR else cut(writer, vector, count)
+        writer.line(f"store {memory_type('u1', count)} {name}, ptr {pointer}, align 1")
+    else:
+        _masked_store(writer, "u1", VECTOR, pointer, _first_bytes(count), vector)
+
+
+def _first_bytes(count: int) -> str:
+    """The mask of the first bytes of a vector of them."""
+    return f"<{', '.join(f'i1 {int(place < count)}' for place in range(VECTOR))}>"
 
 
 def _interleave(writer: FunctionWriter, parts: list[Operand]) -> str:

@@ -10,15 +10,10 @@ collected one by one. Small elements are picked byte by byte where one instructi
 
 from __future__ import annotations
 
-from lazyfuse.backends.cpu.byte_picks import (
-    Collected,
-    has_room,
-    load_bytes,
-    picks_bytes,
-    taken,
-)
+from lazyfuse.backends.cpu.byte_picks import Collected, has_room, picks_bytes, taken
 from lazyfuse.backends.cpu.emit_memory import (
     Tail,
+    load_bytes,
     load_scalar,
     load_vector,
     memory_type,

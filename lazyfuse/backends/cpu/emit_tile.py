@@ -17,13 +17,17 @@ from lazyfuse.backends.cpu.byte_picks import (
     Collected,
     as_bytes,
     has_room,
-    load_bytes,
     pick,
     picks_bytes,
-    store_bytes,
     taken,
 )
-from lazyfuse.backends.cpu.emit_memory import load_vector, memory_type, store_vector
+from lazyfuse.backends.cpu.emit_memory import (
+    load_bytes,
+    load_vector,
+    memory_type,
+    store_bytes,
+    store_vector,
+)
 from lazyfuse.backends.cpu.emit_params import COLLECTED
 from lazyfuse.backends.cpu.emit_text import FunctionWriter
 from lazyfuse.backends.cpu.vector import Operand
@@ -121,7 +125,8 @@ class Tile:
         vectors = [as_bytes(writer, value) for value in given]
         for start in range(0, len(order), VECTOR):
             part = order[start : start + VECTOR]
-            store_bytes(writer, pick(writer, vectors, part), pointer, start, len(part))
+            address = writer.offset(pointer, str(start))
+            store_bytes(writer, pick(writer, vectors, part), address, len(part))
 
     def _squares(self) -> list[tuple[int, int]]:
         """The parts of a row that are turned together: first element and width."""

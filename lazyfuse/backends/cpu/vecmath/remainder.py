@@ -24,14 +24,19 @@ _MOST = 2.0**103
 
 def fmod(x: Value, y: Value) -> Value:
     form = FORMATS[x.dtype]
-    size, step = absolute(x), absolute(y)
-    is_zero = step.eq(0.0)
-    quotient = size / select(is_zero, 1.0, step)  # without a condition that fmod has not
+    size, step, is_zero, quotient = _divided(x, y)
     result = copysign(_rest(quotient, size, step), x)
     is_large = quotient >= 2.0**form.mantissa
     result = x.body.emit("rare", x.dtype, is_large, result, x, y, attr="fmod_in_steps")
     is_rare = (quotient >= _MOST) | is_zero | step.eq(math.inf)
     return x.body.emit("libm", x.dtype, is_rare, result, x, y, attr="fmod")
+
+
+def _divided(x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
+    """|x|, |y|, whether that is 0, and the quotient, without a condition that fmod has not."""
+    size, step = absolute(x), absolute(y)
+    is_zero = step.eq(0.0)
+    return size, step, is_zero, size / select(is_zero, 1.0, step)
 
 
 def _rest(quotient: Value, size: Value, step: Value) -> Value:
@@ -43,9 +48,7 @@ def _rest(quotient: Value, size: Value, step: Value) -> Value:
 def fmod_in_steps(common: Value, x: Value, y: Value) -> Value:
     """Of quotients from 2**mantissa on, less than `_MOST`. Of others it is `common`; 1 stands for
     them, which meets no condition."""
-    size, step = absolute(x), absolute(y)
-    is_zero = step.eq(0.0)
-    quotient = size / select(is_zero, 1.0, step)
+    size, step, is_zero, quotient = _divided(x, y)
     is_large = quotient >= 2.0 ** FORMATS[x.dtype].mantissa
     is_large = is_large & (quotient < _MOST) & ~is_zero
     size, step = (cast(select(is_large, value, 1.0), "f8") for value in (size, step))
