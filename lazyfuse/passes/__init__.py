@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyfuse.ir.graph import Graph
+from lazyfuse.passes.apart import apart
 from lazyfuse.passes.dedup import dedup
 from lazyfuse.passes.fills import fills
 from lazyfuse.passes.pieces import pieces
@@ -17,7 +18,15 @@ from lazyfuse.passes.runs import runs
 from lazyfuse.passes.simplify import simplify
 from lazyfuse.passes.views import views
 
-GRAPH_PASSES: tuple[Callable[[Graph], Graph], ...] = (fills, pieces, dedup, simplify, views, runs)
+GRAPH_PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    fills,
+    pieces,
+    dedup,
+    simplify,
+    views,
+    apart,
+    runs,
+)
 
 
 def run_passes(graph: Graph, selection: str) -> Graph:

@@ -22,6 +22,7 @@ from lazyfuse.ir.kernel import NEAR
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce, Scan, Update, View
 from lazyfuse.ir.region import are_apart
+from lazyfuse.ir.torn import stored_first
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.runtime.renumber import count_of
 from lazyfuse.runtime.trace import Trace
@@ -32,6 +33,10 @@ from lazyfuse.schedule import cost
 SMALL = 64
 #: Elements from which there are no classes: GPUs count in 32 bits below 2**31 (`lower/narrow.py`).
 LARGE = 1 << 30
+#: Elements from which arrays are in classes that writes change after they have read of them
+#: elsewhere, or that are computed before: plans of other steps of a loop take as long as NumPy
+#: takes for fewer.
+_TORN = 1 << 18
 #: Readings of a value from which more of them decide nothing: what costs least of all that is
 #: stored for being repeated is stored by then (`schedule/cost.py`).
 _MANY = 1 + ceil(cost.STORE_COST / min(cost.BROADCAST_COST, cost.RESULT_COST))
@@ -56,9 +61,10 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     elements; and where all numbers are small."""
     if not _are_plain_writes(pending):
         return None
-    is_sum = _offsets_add_up(pending.nodes)
+    stored = _stored(pending)
+    is_sum = _offsets_add_up(pending.nodes, stored)
     letters = _Letters(is_sum=is_sum)
-    key: list[object] = []
+    key: list[object] = [_stored_first(pending)]
     maps: dict[object, object] = {}  # those that are of one kind differ in their operands alone
     for node in pending.nodes:
         kind = _plain_map(node)
@@ -66,7 +72,7 @@ def shape_class(pending: Trace) -> ShapeClass | None:
         if known is not None:
             key.append(known)
             continue
-        rest = _rest(node, letters)
+        rest = _rest(node, letters, stored)
         if rest is None or len(node.shape) > _MOST_AXES:
             return None
         own = node.dtype, letters.array(node.shape, node.strides)
@@ -95,7 +101,7 @@ def _plain_map(node: Node) -> object:
     return kind if kind is not None and kind.form is node.form else None
 
 
-def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
+def _rest(node: Node, letters: _Letters, stored: set[Node]) -> tuple[object, ...] | None:
     """What decides the plan but shape, dtype and strides; None for what is in no class."""
     kind = type(node)
     if node.buffer is not None:
@@ -110,7 +116,7 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
             return kind, node.op.name, node.axes, node.accumulate, order, len(node.srcs)
         case Scan():
             return kind, node.op.name, node.axis
-        case View() if _is_memory(node.srcs[0]) or _moves_axes(node):
+        case View() if _is_memory(node.srcs[0], stored) or _moves_axes(node):
             return kind, letters.offset(node.layout.offset), *_share(node)
         case Update():
             region = letters.array(node.layout.shape, node.layout.strides)
@@ -120,8 +126,16 @@ def _rest(node: Node, letters: _Letters) -> tuple[object, ...] | None:
     return None
 
 
-def _is_memory(node: Node) -> bool:
+def _stored(pending: Trace) -> set[Node]:
+    """What is stored in any case: outputs, and what writes change."""
+    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
+    return {*pending.outputs, *[write.srcs[0] for write in writes]}
+
+
+def _is_memory(node: Node, stored: set[Node]) -> bool:
     """Whether a node has memory of its own when the plan runs, as far as that is sure."""
+    if type(node) is Map and node.buffer is None:
+        return node in stored and size_of(node.shape) >= _TORN
     return node.buffer is not None or type(node) is Update
 
 
@@ -136,7 +150,7 @@ def _are_plain_writes(pending: Trace) -> bool:
     return all(
         node.index is None
         and 0 not in node.layout.shape
-        and _is_memory(node.srcs[0])
+        and _is_memory(node.srcs[0], {node.srcs[0]})
         and (is_one or not _covers(node))
         and _is_read_apart(node, pending)
         for node in writes
@@ -149,16 +163,38 @@ def _covers(node: Update) -> bool:
 
 
 def _is_read_apart(node: Update, pending: Trace) -> bool:
-    """Whether all that reads what a write changes does so where it is written, or elsewhere."""
+    """Whether all that reads what a write changes does so where it is written, or elsewhere, or is
+    stored before it is written."""
+    torn = _torn_reads(node, pending)
+    if torn and prod(node.shape) < _TORN:
+        return False
+    first = topological(stored_first(node), stop=node.srcs[:1]) if torn else ()
+    return torn.issubset(first)
+
+
+def _torn_reads(node: Update, pending: Trace) -> set[Node]:
+    """What reads the memory that a write changes at other places, some of them changed."""
     base, region = node.srcs[0], node.layout
-    reads = [
-        each.layout if type(each) is View else Layout(base.shape, base.strides, 0)
+    reads = {
+        each: each.layout if type(each) is View else Layout(base.shape, base.strides, 0)
         for each in pending.nodes
         if each.buffer is None and each is not node and base in each.srcs
-    ]
-    return all(
-        read == region or are_apart(read, region, base.shape, base.strides) for read in reads
-    )
+    }
+    return {
+        each
+        for each, read in reads.items()
+        if read != region and not are_apart(read, region, base.shape, base.strides)
+    }
+
+
+def _stored_first(pending: Trace) -> tuple[tuple[int, ...], ...]:
+    """The places of what is stored before each write: which of it is small says its size."""
+    place = {node: number for number, node in enumerate(pending.nodes)}
+    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
+    return tuple([
+        tuple([place[node] for node in stored_first(write)] if _torn_reads(write, pending) else [])
+        for write in writes
+    ])  # fmt: skip
 
 
 def _share(node: View) -> tuple[int, bool]:
@@ -195,11 +231,11 @@ def _reused(node: Node) -> tuple[int, ...]:
     )
 
 
-def _offsets_add_up(nodes: Sequence[Node]) -> bool:
+def _offsets_add_up(nodes: Sequence[Node], stored: set[Node]) -> bool:
     """Whether what a part of something pending reads may be a part itself: `x[a:] * 2` from b on
     reads x from a + b on. No letter stands for that, and it may be any other offset as well."""
     moved = {node for node in nodes if _moves(node)}
-    pending = [node.srcs[0] for node in moved if not _is_memory(node.srcs[0])]
+    pending = [node.srcs[0] for node in moved if not _is_memory(node.srcs[0], stored)]
     return bool(pending) and len(moved) > 1 and not moved.isdisjoint(topological(pending))
 
 

@@ -2,10 +2,10 @@
 
     x[1:] += x[:-1]        the value is stored first, then written: x changes in place
 
-Executed as it stands, the kernel would read elements that it has changed already. A write of a
-small part stores its value first; a write of most of the array goes into new memory instead, into
-which the planner has the rest copied. `p[0] = p[1]` and `x[::2] += x[1::2]` read what they do not
-write: they change the memory in place.
+Executed as it stands, the kernel would read elements that it has changed already. Small parts of
+the value that read them are stored first, or all of it where the write is of a part of the array
+(`ir/torn.py`); other writes go into new memory, into which the planner has the rest copied.
+`p[0] = p[1]` and `x[::2] += x[1::2]` read what they do not write: they change the memory in place.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lazyfuse.ir.expression import Expression, Read, Term
-from lazyfuse.ir.graph import is_leaf, memory_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Gather, Node, Update, View
 from lazyfuse.ir.region import are_apart
-from lazyfuse.ops.shapes import size_of
+from lazyfuse.ir.torn import stored_first
 from lazyfuse.schedule.fusion import Limits, join_alone
 
 
 def torn_values(stored: dict[Node, None], limits: Limits) -> set[Node]:
-    """Values of writes that read the memory they are written to at other places, where storing
-    the value first costs less than a copy of the memory."""
+    """Values of writes that read the memory they are written to at other places, or small parts of
+    them, where storing these first costs less than a copy of the memory."""
     found: set[Node] = set()
     for root in stored:
-        if not isinstance(root, Update) or 2 * size_of(root.layout.shape) > size_of(root.shape):
-            continue
-        value = memory_of(root.srcs[1])
-        if value in stored or is_leaf(value) or isinstance(root.srcs[1], View):
-            continue
-        if reads_elsewhere(root, join_alone(root, stored, limits).expression):
-            found.add(value)
+        if isinstance(root, Update):
+            first = {node for node in stored_first(root) if not isinstance(node, View)}
+            if first - stored.keys() and reads_elsewhere(
+                root, join_alone(root, stored, limits).expression
+            ):
+                found |= first
     return found
 
 
