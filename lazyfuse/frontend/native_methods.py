@@ -14,6 +14,7 @@ from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.masks import filtered
+from lazyfuse.frontend.passing import left_of
 from lazyfuse.frontend.pieces import AT_ONCE, compute_mask
 from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
@@ -119,6 +120,7 @@ def native_sample() -> native.Sample:
         wrapper, host, owner, ufunc, ufunc._recipes, _lifted, Function, OWN_WORDS, of_shape,
         registry.NATIVE["power"], operators.SQUARES, registry.NATIVE["matmul"], enter,
         under_way.recordings, Storage, _elementwise(), write_out, compute_mask, filtered,
+        left_of,
         PROTOTYPES,
         walking.Steps, walking.leave, registry.TOLD, MISSING, derived.NAMES,
     )  # fmt: skip

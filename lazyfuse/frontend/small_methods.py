@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe, getrefcount
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.passing import Reuse
 from lazyfuse.frontend.resizing import resize
 from lazyfuse.frontend.small import (
     KNOWN,
@@ -53,13 +55,16 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
     if not is_exact((name,)):
         return engine
     plain = getattr(np.ndarray, special)
+    reuse = Reuse(special)
     ndarray, new = np.ndarray, object.__new__
 
     def method(self: Any, other: Any) -> Any:
         host, kind = self._host, type(other)
         theirs = other._host if kind is array else host
         if host is None or theirs is None:
-            found = operated(plain, self, other)
+            references = getrefcount(self), getrefcount(other)
+            found = reuse.passed(self, other, references, _getframe(1))
+            found = operated(plain, self, other) if found is None else found
             return engine(self, other) if found is None else found
         if kind is array:
             if host.shape != theirs.shape and not fits(host, theirs):

@@ -20,6 +20,7 @@ from lazyfuse import config
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import (
+    frames,
     heard,
     native_parts,
     native_places,
@@ -66,7 +67,8 @@ class Sample(NamedTuple):
     function, `squares` recipes of x ** 2, `product` a ufunc over whole vectors, `enter` gives a
     copy of a small array, and that as one of the engine's; `recordings` are those under way,
     `ufuncs` are those of lazyfuse by NumPy's, `write_out` has zeros written of which an array is a
-    part, `compute_mask` an array and a mask computed, `filtered` picks; `adopted` are prototypes
+    part, `compute_mask` an array and a mask computed, `filtered` picks, `left_of`
+    says where a frame has the left operand of an operator; `adopted` are prototypes
     of arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave`
     has one go on without this code, `told` what is told of which functions. `slots`: what an array
     may not have yet, so that `__getattr__` gives it; `numpy_names`: what the class has a method of
@@ -91,6 +93,7 @@ class Sample(NamedTuple):
     write_out: Callable[[Any], None]
     compute_mask: Callable[[Any, Any], None]
     filtered: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    left_of: Callable[[Any, int], int]
     adopted: dict[Any, Any]
     steps: type
     leave: Callable[[Any], None]
@@ -272,6 +275,8 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "BOOL": bool, "RENEW": sample.storage.renew,
         "WRITE_OUT": sample.write_out,
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
+        "LEFT_OF": sample.left_of, "FRAME_MEMORY": _Place(frames.MEMORY),
+        "FIRST_VARIABLE": _Place(frames.first_variable()),
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray, "ARRAY": np.array,
         "ZEROS": np.zeros, "ONES": np.ones, "EMPTY_ARRAY": np.empty, "ARANGE": np.arange,
         "COPY": np.copy, "AS_ANY_ARRAY": np.asanyarray,

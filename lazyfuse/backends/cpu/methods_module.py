@@ -20,6 +20,7 @@ from lazyfuse.backends.cpu import (
     methods_numbers_text,
     methods_pairs_text,
     methods_parts_text,
+    methods_passing_text,
     methods_places_text,
     methods_plain_text,
     methods_power_text,
@@ -95,6 +96,9 @@ _MOST_AXES = 16
 _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
 _NUMPYS = _PLAIN + len(PLAIN_TYPES)
 _KINDS = methods_kinds_text.places(_PLAIN)
+#: Operators whose result may take the memory of an operand: of these ones also that of the second.
+_REUSING = frozenset(("add", "sub", "mul", "truediv"))
+_COMMUTING = frozenset(("add", "mul"))
 
 
 def text(attributes: Mapping[str, int], triple: str) -> str:
@@ -213,7 +217,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_product_text.PRODUCT, methods_adopt_text.ADOPT, methods_places_text.PLACES,
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
-        methods_numbers_text.NUMBERS, methods_plain_text.PLAIN,
+        methods_numbers_text.NUMBERS, methods_plain_text.PLAIN, methods_passing_text.PASSING,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
@@ -290,12 +294,19 @@ def _arithmetic(name: str, function: str) -> list[str]:
     at_once, changes = _numpys(name, function), _numpys(f"i{name}", in_place)
     late, changes_late = (f.replace("numpys_", "refused_") for f in (at_once, changes))
     within = f"ptr @within_{name}" if changes != in_place else "ptr null"
+    record = _record(name, at_once)
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
+    if name in _REUSING:
+        commutes = str(name in _COMMUTING).lower()
+        record, reflected = (
+            f"{call[:-1]}, ptr @{changes}, i1 {commutes})".replace("@large(", "@large_or_reused(")
+            for call in (record, reflected)
+        )
     return [
         f"declare ptr @{function}(ptr, ptr)",
         f"declare ptr @{in_place}(ptr, ptr)",
         _binary(name, f"@{late}(ptr %host, ptr %operand)", of_operators.WRAP,
-                _record(name, at_once), _deferred(name), _quick(name)),
+                record, _deferred(name), _quick(name)),
         _binary(f"r{name}", f"@{late}(ptr %operand, ptr %host)", of_operators.WRAP, reflected,
                 _deferred(name, "%other", "%self"), _quick(name, "%other", "%self")),
         _binary(f"i{name}", f"@{changes_late}(ptr %host, ptr %operand)", of_operators.SAME,

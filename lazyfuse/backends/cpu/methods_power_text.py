@@ -4,6 +4,7 @@ from __future__ import annotations
 
 POWER = """
 declare ptr @PyNumber_Power(ptr, ptr, ptr)
+declare ptr @PyNumber_InPlacePower(ptr, ptr, ptr)
 
 ; x ** y: NumPy's for the exponents that need no power
 define ptr @lf_power(ptr %self, ptr %args, i64 %count, ptr %names) {{{defer}
@@ -21,6 +22,18 @@ large:
   %is_easy = call i1 @is_easy_exponent(ptr %exponent)
   br i1 %is_easy, label %open, label %general
 open:
+  %reused = call ptr @reused(ptr @powered_in_place, i1 false, ptr %self, ptr %exponent)
+  %is_reused = icmp ne ptr %reused, null
+  br i1 %is_reused, label %give_reused, label %ask
+give_reused:
+  ret ptr %reused
+ask:
+  %reach_error = call ptr @PyErr_Occurred()
+  %has_reach_error = icmp ne ptr %reach_error, null
+  br i1 %has_reach_error, label %python_error, label %measure
+python_error:
+  ret ptr null
+measure:
   %most = call i64 @reach_of(ptr %self)
   %window = call ptr @window(ptr %self, i64 %most)
   %is_away = icmp eq ptr %window, null
@@ -72,6 +85,13 @@ python:
   %method = call ptr @object(i64 {method})
   %result = call ptr @general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)
   ret ptr %result
+}}
+
+; an array of NumPy's to a power, in its memory
+define internal ptr @powered_in_place(ptr %array, ptr %exponent) {{
+  %none = call ptr @none()
+  %changed = call ptr @PyNumber_InPlacePower(ptr %array, ptr %exponent, ptr %none)
+  ret ptr %changed
 }}
 
 ; the square of an array of the engine by its recipes, where the exponent is 2; null for others
