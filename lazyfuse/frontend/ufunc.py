@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from lazyfuse.frontend import (
+    at_once,
     elementwise,
     fallback,
     folds,
@@ -340,6 +341,9 @@ class Product(Ufunc):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = small.ufunc(self._ufunc, args, kwargs)
+        if found is small.LARGE and self._ufunc is np.matmul and len(args) == 2 and not kwargs:
+            product = at_once.product(*args)
+            found = small.LARGE if product is None else product
         if found is small.LARGE:
             found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:

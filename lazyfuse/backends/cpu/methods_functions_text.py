@@ -61,21 +61,6 @@ done:
   ret ptr %result
 }
 
-; a ufunc over whole vectors or matrices
-define ptr @lf_product(ptr %self, ptr %args, i64 %count, ptr %names) {
-  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
-  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names,
-                              i64 RULE_NONE)
-  %is_large = icmp eq ptr %made, null
-  br i1 %is_large, label %general, label %give
-give:
-  ret ptr %made
-general:
-  %python = call ptr @object(i64 T_PRODUCT)
-  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
-  ret ptr %result
-}
-
 ; self[key] = value
 define ptr @lf_set_item(ptr %self, ptr %args, i64 %count, ptr %names) {
   %is_pair = icmp eq i64 %count, 2

@@ -234,10 +234,15 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
             is_reflected=str(name == "rmatmul").lower(),
             rule=_rule(name),
             quick=_put_off("@quick_matmul(ptr %self, ptr %other)") if name == "matmul" else "",
-            defer=_folded(name) + _deferred_method(name),
+            defer=_folded(name) + _deferred_method(name) + _of_memory(name, _NUMPYS + number),
         )
         for number, (name, template) in enumerate(made.items())
     ]
+
+
+def _of_memory(name: str, plain: int) -> str:
+    """What lets NumPy multiply vectors and matrices that are in memory."""
+    return methods_product_text.DOT.format(plain=plain) if name == "dot_method" else ""
 
 
 def _rule(name: str) -> int:

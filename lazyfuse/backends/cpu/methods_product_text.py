@@ -116,6 +116,54 @@ no:
   ret ptr null
 }
 
+; a ufunc over whole vectors or matrices
+define ptr @lf_product(ptr %self, ptr %args, i64 %count, ptr %names) {
+  %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
+  %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names,
+                              i64 RULE_NONE)
+  %is_large = icmp eq ptr %made, null
+  br i1 %is_large, label %look, label %give
+give:
+  ret ptr %made
+look:
+  %matmul = call ptr @object(i64 T_MATMUL)
+  %is_matmul = icmp eq ptr %numpys, %matmul
+  %are_two = icmp eq i64 %count, 2
+  %has_no_words = icmp eq ptr %names, null
+  %is_plain = and i1 %are_two, %has_no_words
+  %is_pair = and i1 %is_matmul, %is_plain
+  br i1 %is_pair, label %factors, label %general
+factors:
+  %one = get ptr %args[0]
+  %other = get ptr %args[1]
+  %product = call ptr @product(ptr %numpys, ptr %one, ptr %other, i1 false)
+  %is_other = icmp eq ptr %product, null
+  br i1 %is_other, label %general, label %give_product
+give_product:
+  ret ptr %product
+general:
+  %python = call ptr @object(i64 T_PRODUCT)
+  %result = call ptr @general(ptr %python, ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %result
+}
+
+; `self.dot(other)` of such, by NumPy's method; null for others, and for an exception
+define internal ptr @dot_of_memory(ptr %plain, ptr %self, ptr %args, i64 %count, ptr %names) {
+  %is_one = icmp eq i64 %count, 1
+  %has_none = icmp eq ptr %names, null
+  %can = and i1 %is_one, %has_none
+  br i1 %can, label %look, label %no
+look:
+  %is_engines = call i1 @is_engines(ptr %self)
+  br i1 %is_engines, label %run, label %no
+run:
+  %other = get ptr %args[0]
+  %made = call ptr @product(ptr %plain, ptr %self, ptr %other, i1 false)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
 ; how many elements the product of two vectors or matrices has; 0 for others, and where they do not
 ; fit
 define internal i64 @size_of_product(ptr %left, ptr %right) {
@@ -144,3 +192,19 @@ no:
   ret i64 0
 }
 """
+
+#: In the place of what puts a method off.
+DOT = """
+  %dot_plain = call ptr @object(i64 {plain})
+  %dot = call ptr @dot_of_memory(ptr %dot_plain, ptr %self, ptr %args, i64 %count, ptr %names)
+  %has_dot = icmp ne ptr %dot, null
+  br i1 %has_dot, label %give_dot, label %ask_dot
+give_dot:
+  ret ptr %dot
+ask_dot:
+  %dot_error = call ptr @PyErr_Occurred()
+  %has_dot_error = icmp ne ptr %dot_error, null
+  br i1 %has_dot_error, label %fail_dot, label %no_dot
+fail_dot:
+  ret ptr null
+no_dot:"""
