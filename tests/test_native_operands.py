@@ -30,6 +30,12 @@ OPERANDS: dict[str, Any] = {
     "rows": LINE.reshape(3, 3),
     "columns": LINE.reshape(3, 3).T,
     "gaps": LINE[::2],
+    "blocks": host.linspace(0.5, 2.5, 30).reshape(5, 6)[1:4, 2:5],
+    "blocks of singles": host.linspace(0.5, 2.5, 24, dtype="f4").reshape(2, 3, 4)[:, 1:, ::2],
+    "blocks turned": host.linspace(0.5, 2.5, 30).reshape(5, 6)[1:4, 2:5].T,
+    "blocks backwards": host.linspace(0.5, 2.5, 30).reshape(5, 6)[3:0:-1, 2:5],
+    "overlapping rows": host.lib.stride_tricks.as_strided(LINE, (3, 4), (8, 8)),
+    "repeated rows": host.broadcast_to(LINE, (3, 9)),
     "other bytes": LINE.astype(">f8"),
     "no axes": host.array(1.5),
     "no elements": host.zeros(0),
@@ -105,6 +111,19 @@ def test_they_are_computed_in_machine_code(operand: Any, monkeypatch: pytest.Mon
         lf.exp(operand)
     monkeypatch.delattr(direct, "_run")
     assert lf.exp(operand).tolist() == expected
+
+
+@pytest.mark.cpu("parts of memory that are NumPy's")
+def test_blocks_are_computed_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`exp` of a block of a matrix took 14 times NumPy's time, in Python."""
+    matrix = lf.array(host.linspace(0.5, 2.5, 400 * 400).reshape(400, 400)) * 1.0
+    lf.materialize(matrix)
+    block = matrix[3:7, 5:9]
+    expected = lf.exp(block * 1.0).tolist(), lf.arctan2(block * 1.0, block * 1.0).tolist()
+    for _ in range(20):
+        lf.exp(block), lf.arctan2(block, block)
+    monkeypatch.delattr(direct, "_run")
+    assert (lf.exp(block).tolist(), lf.arctan2(block, block).tolist()) == expected
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

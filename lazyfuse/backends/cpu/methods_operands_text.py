@@ -130,9 +130,9 @@ no:
   ret ptr null
 }
 
-; an array of one axis that has gaps as a copy without; of int64, where `converts`, as float64,
-; which is what functions of it alone, or of it and a Python float, take. Others, and null, as they
-; are. Takes the reference; null for an exception
+; an array that has gaps, of one axis or in C order, as a copy without; of int64, where `converts`,
+; as float64, which is what functions of it alone, or of it and a Python float, take. Others, and
+; null, as they are. Takes the reference; null for an exception
 define internal ptr @dense(ptr %host, i1 %converts, i64 %most) {
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %same, label %look
@@ -166,7 +166,9 @@ multiply:
   ret ptr %floats
 copies:
   %has_gaps = xor i1 %is_whole, true
-  %is_strided = and i1 %has_gaps, %is_line
+  %is_in_order = call i1 @is_in_c_order(ptr %host)
+  %is_orderly = or i1 %is_line, %is_in_order
+  %is_strided = and i1 %has_gaps, %is_orderly
   %is_copied = and i1 %is_strided, %is_float
   %can_copy = and i1 %is_copied, %is_within
   br i1 %can_copy, label %copy, label %as_it_is
@@ -180,6 +182,34 @@ as_it_is:
 fail:
   call void @Py_DecRef(ptr %host)
   ret ptr null
+}
+
+; whether the axes of an array run forward, each in steps over all of those behind it
+define internal i1 @is_in_c_order(ptr %host) {
+  %nd = get i32 %host[ND]
+  %axes = sext i32 %nd to i64
+  %extents = get ptr %host[DIMENSIONS]
+  %steps = get ptr %host[STRIDES]
+  br label %next
+next:
+  %i = phi i64 [ %axes, %0 ], [ %axis, %look ], [ %axis, %step ]
+  %over = phi i64 [ 1, %0 ], [ %over, %look ], [ %wider, %step ]
+  %is_over = icmp eq i64 %i, 0
+  br i1 %is_over, label %yes, label %look
+look:
+  %axis = sub i64 %i, 1
+  %extent = get i64 %extents[%axis]
+  %is_one = icmp eq i64 %extent, 1
+  br i1 %is_one, label %next, label %step
+step:
+  %width = get i64 %steps[%axis]
+  %is_beyond = icmp sge i64 %width, %over
+  %wider = mul i64 %width, %extent
+  br i1 %is_beyond, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; the same as `number_in`, or of one of NumPy's doubles beside an array of doubles
