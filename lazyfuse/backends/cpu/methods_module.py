@@ -246,12 +246,12 @@ def _of_memory(name: str, plain: int) -> str:
 
 
 def _rule(name: str) -> int:
-    """The rule of a method that is called by name, or of an operator; of others than the array
-    itself, but for an index, Python decides."""
+    """The rule of a method that is called by name, or of an operator; of products Python decides,
+    where NumPy is not asked at once."""
     public = name.removesuffix("_method")
     rule = RULES.get(public, Rule.NONE)
-    is_own = rule is Rule.FIRST or public == "take"
-    return in_one(rule, middling(public)) if is_own else int(Rule.NONE)
+    is_known = rule in (Rule.FIRST, Rule.SPREAD, Rule.TIMES)
+    return in_one(rule, middling(public)) if is_known else int(Rule.NONE)
 
 
 def _deferred_method(name: str) -> str:
