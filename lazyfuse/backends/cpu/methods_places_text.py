@@ -251,25 +251,38 @@ answer:
 }
 
 ; the same with the lock, for a value that NumPy takes; one that it casts to another kind of
-; numbers is Python's, and so is one for all that a mask picks
+; numbers is Python's, and so is one for all that a mask of many elements picks
 define internal i32 @set_places_locked(ptr %self, ptr %where, ptr %given,
                                         ptr %method) {
   %window = call ptr @writable(ptr %self, i64 9223372036854775807)
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %answer, label %kind
 kind:
+  %is_plain = icmp eq ptr %method, null
+  %is_given_array = call i1 @is(ptr %given, i64 T_NDARRAY)
   %is_taken = call i1 @is_cast_quietly(ptr %given, ptr %window)
-  br i1 %is_taken, label %count, label %drop
+  br i1 %is_taken, label %mask, label %drop
+mask:
+  %is_all = call i1 @is_whole_mask(ptr %window, ptr %where)
+  %is_one_number = xor i1 %is_given_array, true
+  %is_chosen = and i1 %is_all, %is_one_number
+  %may_choose = and i1 %is_chosen, %is_plain
+  br i1 %may_choose, label %few, label %count
+few:
+  %all = call i64 @elements(ptr %window)
+  %eager = call i64 @eager_size()
+  %are_few = icmp sle i64 %all, %eager
+  %is_alike = call i1 @alike(ptr %window, ptr %where)
+  %is_now = and i1 %are_few, %is_alike
+  br i1 %is_now, label %number, label %count
 count:
   %size = call i64 @picked_size(ptr %window, ptr %where, i64 0)
   %is_small = icmp sge i64 %size, 0
   br i1 %is_small, label %words, label %drop
 words:
-  %is_plain = icmp eq ptr %method, null
   br i1 %is_plain, label %value, label %listen
 value:
-  %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
-  br i1 %is_array, label %dtypes, label %one
+  br i1 %is_given_array, label %dtypes, label %one
 one:
   %is_whole = call i1 @is_whole_mask(ptr %window, ptr %where)
   br i1 %is_whole, label %drop, label %number
