@@ -80,7 +80,10 @@ def _depths(steps: Sequence[dis.Instruction]) -> list[int | None]:
                 open_ends.append((number[each.argval], depth + effect))
             if each.opname in _ENDS:
                 break
-            depth += dis.stack_effect(each.opcode, each.arg, jump=False)
+            if each.opname == "RETURN_GENERATOR":  # what is sent first, which 3.13 alone counts
+                depth = 1
+            else:
+                depth += dis.stack_effect(each.opcode, each.arg, jump=False)
             place += 1
     return depths
 
@@ -155,11 +158,13 @@ def _word_at(address: int) -> int:
 
 def _gives_alike(array: Any, other: Any) -> bool:
     """Whether the result has the dtype, the shape and the memory order of an array of floats,
-    which is computed memory of the engine and all of it."""
+    which is computed memory of the engine, all of it, and lent to nobody."""
     if type(array) not in ARRAYS or array._host is not None:
         return False
     code, is_whole = array._code, array._owner is None and array._cast is None
     if array._storage.node.buffer is None or not is_whole or code not in ("f4", "f8"):
+        return False
+    if not array._storage.is_own:  # arrays of NumPy's may share the memory
         return False
     if type(other) not in ARRAYS:
         return type(other) in (float, int) or (type(other) is np.float64 and code == "f8")
