@@ -111,7 +111,8 @@ class _Counted:
         return sys.getrefcount(self)
 
 
-#: That number where the interpreter's stack has the only other one.
+#: That number where the interpreter's stack has the only other one, for methods that count as
+#: this one does (`binary` of `small_methods.py`).
 _ALONE = _Counted() + None
 
 

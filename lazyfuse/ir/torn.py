@@ -35,8 +35,9 @@ def stored_first(write: Update) -> list[Node]:
 
 
 def small_reads(write: Update) -> list[Node]:
-    """The operations and views, as the value has them, that are to be set apart; none where the
-    value reads nothing that is changed, or more than small parts of it."""
+    """The operations that are to be stored, and the views of the memory as the value has them, of
+    which copies are; none where the value reads nothing that is changed, or more than small parts
+    of it."""
     if write.index is not None or size_of(write.layout.shape) < LEAST:
         return []
     found: dict[Node, None] = {}

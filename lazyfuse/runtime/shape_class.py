@@ -141,16 +141,17 @@ def _is_memory(node: Node, stored: set[Node]) -> bool:
 
 def _are_plain_writes(pending: Trace) -> bool:
     """Whether all writes go to parts of what is in memory, or one to all of it, and what they
-    change is read nowhere else than where it is written. Whether others may be done in place is a
-    matter of sums of extents, and what is written over nothing is one of pieces."""
+    change is read nowhere else than where it is written, or stored before. Whether others may be
+    done in place is a matter of sums of extents, and what is written over nothing is one of
+    pieces."""
     writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
     if not writes:
         return True
-    is_one = len(writes) == 1 and writes[0] in pending.outputs
+    is_one, stored = len(writes) == 1 and writes[0] in pending.outputs, _stored(pending)
     return all(
         node.index is None
         and 0 not in node.layout.shape
-        and _is_memory(node.srcs[0], {node.srcs[0]})
+        and _is_memory(node.srcs[0], stored)
         and (is_one or not _covers(node))
         and _is_read_apart(node, pending)
         for node in writes

@@ -55,7 +55,8 @@ no:
 }
 
 ; whether the result of an operator on floats has the dtype, the shape and the memory order of its
-; first operand, which is computed memory of the engine and all of it
+; first operand, which is computed memory of the engine and all of it; `changed` asks whether it is
+; lent to nobody
 define internal i1 @gives_alike(ptr %first, ptr %second) {
   %is_an_array = call i1 @is(ptr %first, i64 T_CLASS)
   br i1 %is_an_array, label %engines, label %no
