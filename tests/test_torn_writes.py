@@ -239,3 +239,16 @@ def test_plans_follow_from_others() -> None:
         stats = lf.stats()
         assert stats.plans_alike >= 20
         assert stats.copies <= 1
+
+
+def test_small_parts_have_an_order() -> None:
+    """It says which trace is of which class, so it is the same each time."""
+    orders = set()
+    with lf.options(eager_size=0, cold_size=0):
+        for _ in range(40):
+            m = lf.asarray(matrix()) * 1.0
+            m[1:] = m[1:, :1] * m[5] - m[1:, 3:4] * m[7] + m[1:, 6:7] / m[8]
+            found = [node.layout.offset for node in small_reads(last_write(m))]
+            assert len(found) == 6
+            orders.add(tuple(found))
+    assert len(orders) == 1

@@ -27,6 +27,7 @@ import numpy as np
 
 from lazyfuse.frontend.rerecord import ARRAYS
 from lazyfuse.frontend.windows import changed
+from lazyfuse.ops.rules import COMMUTING, REUSING
 from lazyfuse.runtime import frames
 
 #: Code that is remembered, by its identity, since its hash is one of all its instructions.
@@ -97,10 +98,6 @@ _ENDS = frozenset(
 
 # ---- in Python
 
-#: Operators whose result may take the memory of an operand, by the names of methods; those whose
-#: operands may change places.
-_REUSING = frozenset(("add", "sub", "mul", "truediv"))
-_COMMUTING = frozenset(("add", "mul"))
 _FIRST = frames.first_variable()
 
 
@@ -122,10 +119,10 @@ class Reuse:
 
     def __init__(self, special: str) -> None:
         short = special.strip("_")
-        self._is_reflected = short not in _REUSING and short[1:] in _REUSING
+        self._is_reflected = short not in REUSING and short[1:] in REUSING
         short = short[1:] if self._is_reflected else short
-        self._commutes = short in _COMMUTING
-        is_any = self._commutes if self._is_reflected else short in _REUSING
+        self._commutes = short in COMMUTING
+        is_any = self._commutes if self._is_reflected else short in REUSING
         self.changing = getattr(np.ndarray, f"__i{short}__") if is_any else None
 
     def passed(self, array: Any, other: Any, references: tuple[int, int], frame: FrameType) -> Any:

@@ -52,9 +52,9 @@ def small_reads(write: Update) -> list[Node]:
             found[node if own is write.srcs[0] else own] = None
         if part is _Part.INSIDE:
             is_straight = is_here and node is own
-            items = {(src, is_straight and src.shape == own.shape) for src in own.srcs} - seen
-            seen |= items
-            stack += items
+            items = [(src, is_straight and src.shape == own.shape) for src in own.srcs]
+            stack += [item for item in dict.fromkeys(items) if item not in seen]
+            seen.update(items)
     return [*found]
 
 

@@ -59,12 +59,16 @@ def shape_class(pending: Trace) -> ShapeClass | None:
     """The class of a trace; None where there is none: of indices and library calls, of parts of
     what is computed and has several axes, of writes to what is read elsewhere, of arrays without
     elements; and where all numbers are small."""
-    if not _are_plain_writes(pending):
+    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
+    stored = {*pending.outputs, *[write.srcs[0] for write in writes]}  # in any case
+    if not _are_plain_writes(writes, pending, stored):
         return None
-    stored = _stored(pending)
+    first = tuple([_stored_first(write, pending) for write in writes])
+    if None in first:
+        return None
     is_sum = _offsets_add_up(pending.nodes, stored)
     letters = _Letters(is_sum=is_sum)
-    key: list[object] = [_stored_first(pending)]
+    key: list[object] = [first]
     maps: dict[object, object] = {}  # those that are of one kind differ in their operands alone
     for node in pending.nodes:
         kind = _plain_map(node)
@@ -126,12 +130,6 @@ def _rest(node: Node, letters: _Letters, stored: set[Node]) -> tuple[object, ...
     return None
 
 
-def _stored(pending: Trace) -> set[Node]:
-    """What is stored in any case: outputs, and what writes change."""
-    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
-    return {*pending.outputs, *[write.srcs[0] for write in writes]}
-
-
 def _is_memory(node: Node, stored: set[Node]) -> bool:
     """Whether a node has memory of its own when the plan runs, as far as that is sure."""
     if type(node) is Map and node.buffer is None:
@@ -139,21 +137,16 @@ def _is_memory(node: Node, stored: set[Node]) -> bool:
     return node.buffer is not None or type(node) is Update
 
 
-def _are_plain_writes(pending: Trace) -> bool:
-    """Whether all writes go to parts of what is in memory, or one to all of it, and what they
-    change is read nowhere else than where it is written, or stored before. Whether others may be
-    done in place is a matter of sums of extents, and what is written over nothing is one of
+def _are_plain_writes(writes: Sequence[Update], pending: Trace, stored: set[Node]) -> bool:
+    """Whether all writes go to parts of what is in memory, or one to all of it. Whether others may
+    be done in place is a matter of sums of extents, and what is written over nothing is one of
     pieces."""
-    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
-    if not writes:
-        return True
-    is_one, stored = len(writes) == 1 and writes[0] in pending.outputs, _stored(pending)
+    is_one = len(writes) == 1 and writes[0] in pending.outputs
     return all(
         node.index is None
         and 0 not in node.layout.shape
         and _is_memory(node.srcs[0], stored)
         and (is_one or not _covers(node))
-        and _is_read_apart(node, pending)
         for node in writes
     )
 
@@ -163,14 +156,16 @@ def _covers(node: Update) -> bool:
     return prod(node.layout.shape) == prod(node.shape)
 
 
-def _is_read_apart(node: Update, pending: Trace) -> bool:
-    """Whether all that reads what a write changes does so where it is written, or elsewhere, or is
-    stored before it is written."""
-    torn = _torn_reads(node, pending)
-    if torn and prod(node.shape) < _TORN:
-        return False
-    first = topological(stored_first(node), stop=node.srcs[:1]) if torn else ()
-    return torn.issubset(first)
+def _stored_first(write: Update, pending: Trace) -> tuple[int, ...] | None:
+    """The places of what is stored before a write, since it reads elsewhere what is changed: which
+    of it is small says its size. None where something does that is not stored before."""
+    torn = _torn_reads(write, pending)
+    if not torn:
+        return ()
+    first = stored_first(write) if prod(write.shape) >= _TORN else []
+    if not torn.issubset(topological(first, stop=write.srcs[:1])):
+        return None
+    return tuple([pending.nodes.index(node) for node in first])
 
 
 def _torn_reads(node: Update, pending: Trace) -> set[Node]:
@@ -186,16 +181,6 @@ def _torn_reads(node: Update, pending: Trace) -> set[Node]:
         for each, read in reads.items()
         if read != region and not are_apart(read, region, base.shape, base.strides)
     }
-
-
-def _stored_first(pending: Trace) -> tuple[tuple[int, ...], ...]:
-    """The places of what is stored before each write: which of it is small says its size."""
-    place = {node: number for number, node in enumerate(pending.nodes)}
-    writes = [node for node in pending.nodes if type(node) is Update and node.buffer is None]
-    return tuple([
-        tuple([place[node] for node in stored_first(write)] if _torn_reads(write, pending) else [])
-        for write in writes
-    ])  # fmt: skip
 
 
 def _share(node: View) -> tuple[int, bool]:

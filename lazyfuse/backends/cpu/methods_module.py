@@ -73,8 +73,8 @@ from lazyfuse.backends.cpu.methods import (
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.selection import selected_quickly
 from lazyfuse.backends.cpu.short_forms import expanded
+from lazyfuse.ops.rules import COMMUTING, REUSING, WORDS, Rule, in_one, middling
 from lazyfuse.ops.rules import METHODS as RULES
-from lazyfuse.ops.rules import WORDS, Rule, in_one, middling
 
 #: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
 #: bool to ulonglong, float, double, cfloat, cdouble, half.
@@ -96,9 +96,6 @@ _MOST_AXES = 16
 _PLAIN = METHODS + 2 * len(FUNCTIONS) + len(OBJECTS)
 _NUMPYS = _PLAIN + len(PLAIN_TYPES)
 _KINDS = methods_kinds_text.places(_PLAIN)
-#: Operators whose result may take the memory of an operand: of these ones also that of the second.
-_REUSING = frozenset(("add", "sub", "mul", "truediv"))
-_COMMUTING = frozenset(("add", "mul"))
 
 
 def text(attributes: Mapping[str, int], triple: str) -> str:
@@ -301,8 +298,8 @@ def _arithmetic(name: str, function: str) -> list[str]:
     within = f"ptr @within_{name}" if changes != in_place else "ptr null"
     record = _record(name, at_once)
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
-    if name in _REUSING:
-        commutes = str(name in _COMMUTING).lower()
+    if name in REUSING:
+        commutes = str(name in COMMUTING).lower()
         record, reflected = (
             f"{call[:-1]}, ptr @{changes}, i1 {commutes})".replace("@large(", "@large_or_reused(")
             for call in (record, reflected)
