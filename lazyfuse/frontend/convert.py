@@ -311,7 +311,8 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
 
 def _adopted(array: np.ndarray, device: str) -> Source:
     """The memory of a temporary of ours in C order, for an array alone."""
-    buffer = session.backend(device).from_host(array.reshape(-1), borrow=True)
+    flat = array if array.ndim == 1 else array.reshape(-1)
+    buffer = session.backend(device).from_host(flat, borrow=True)
     buffer.exclusive = True
     return Source(array.shape, code(array.dtype), c_strides(array.shape), buffer)
 

@@ -151,8 +151,17 @@ def in_place(node: Node, reading: Cast, layout: Layout) -> np.ndarray:
     return elements_at(node.buffer, reading.dtype, layout, reading.shift)
 
 
+def operand(array: Handle, node: Node) -> np.ndarray:
+    """The elements of an array, of which `node` is a computed version, as `in_place`, for what
+    only reads them."""
+    cast = array._cast
+    if cast is None:
+        return elements_at(node.buffer, node.dtype, array._layout)
+    return elements_at(node.buffer, cast.dtype, array._layout, cast.shift)
+
+
 def readable(array: Handle, node: Node) -> np.ndarray:
-    """The elements of an array, of which `node` is a computed version, as `in_place`, to read."""
-    found = in_place(node, array._reading, array._layout)
+    """As `operand`, for what might write them."""
+    found = operand(array, node)
     found.flags.writeable = False
     return found

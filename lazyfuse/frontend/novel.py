@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 
 from lazyfuse import config
-from lazyfuse.frontend.convert import eager_size
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
@@ -44,11 +43,11 @@ class _Table:
         key = ((code * SPREAD + size) * SPREAD) % _WORD
         signed = key - _WORD if key >= _WORD >> 1 else key
         entry = key >> 64 - NOVEL_BITS
-        own, other = (self.first + 2 * each for each in (entry, entry ^ 1))
-        if self.words[own] == signed:
+        own, other, words = self.first + 2 * entry, self.first + 2 * (entry ^ 1), self.words
+        if words[own] == signed:
             return own, signed
-        is_taken = self.words[own] != 0 and self.words[own + 1] >= 0
-        return (other if is_taken or self.words[other] == signed else own), signed
+        is_taken = words[own] != 0 and words[own + 1] >= 0
+        return (other if is_taken or words[other] == signed else own), signed
 
     def left(self, place: tuple[int, int]) -> int:
         """How many elements are left to be computed at once, negative; else 0 or more."""
@@ -90,7 +89,7 @@ def cold_size() -> int:
 def is_novel(size: int, work: int) -> bool:
     """Whether the user's function has not done much yet with so many elements; it does now, then.
     `work`: as many bytes as so many elements of 8 have."""
-    if work * LIGHT <= eager_size():
+    if work * LIGHT <= config.current().eager_size:
         return True
     frame = user_frame(0)
     if frame is None:

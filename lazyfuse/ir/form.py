@@ -17,12 +17,13 @@ _MOST = 1 << 16
 class Form:
     """Shape, dtype code and strides in elements; `layout` is that of the whole array."""
 
-    __slots__ = ("shape", "dtype", "strides", "layout", "nbytes")
+    __slots__ = ("shape", "dtype", "strides", "layout", "size", "nbytes")
 
     def __init__(self, shape: Shape, dtype: str, strides: tuple[int, ...]) -> None:
         self.shape, self.dtype, self.strides = shape, dtype, strides
         self.layout: Layout | None = Layout(shape, strides, 0)
-        self.nbytes = size_of(shape) * int(dtype[1:])
+        self.size = size_of(shape)
+        self.nbytes = self.size * int(dtype[1:])
 
     def __repr__(self) -> str:
         return repr((self.shape, self.dtype, self.strides))

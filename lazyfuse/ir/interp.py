@@ -156,8 +156,9 @@ def elements_at(buffer: Any, code: str, layout: Layout, shift: int = 0) -> np.nd
     size = dtype.itemsize
     memory: Any = (ctypes.c_char * buffer.nbytes).from_address(buffer.pointer)
     memory.owner = buffer  # whoever has it besides may let it go
-    strides = tuple([stride * size for stride in layout.strides])
-    return np.ndarray(layout.shape, dtype, memory, shift + layout.offset * size, strides)
+    shape, strides, offset = layout
+    steps = (strides[0] * size,) if len(strides) == 1 else tuple([each * size for each in strides])
+    return np.ndarray(shape, dtype, memory, shift + offset * size, steps)
 
 
 def copy_elements(

@@ -138,10 +138,12 @@ class Source(Node):
     kind = "source"
 
     def __init__(self, shape: Shape, dtype: str, strides: tuple[int, ...], buffer: object) -> None:
-        super().__init__(shape, dtype, strides)
-        self.buffer = buffer
-        self.depth = 0
-        self.held = self.nbytes
+        self.shape, self.dtype, self.strides = shape, dtype, strides
+        self.srcs, self.buffer, self.origin, self.handle = (), buffer, None, None
+        self.users = self.depth = 0
+        self.seen = self.is_scalar = False
+        self.form = form = form_of(shape, dtype, strides)
+        self.held = form.nbytes
 
 
 class Const(Node):
