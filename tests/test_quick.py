@@ -8,6 +8,7 @@ import ctypes
 import platform
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as host
@@ -42,6 +43,11 @@ def small() -> Iterator[None]:
 
 def values(dtype: str, size: int, seed: int = 1) -> host.ndarray:
     """Numbers of every kind, but few that conditions come of."""
+    return _drawn(dtype, size, seed).copy()
+
+
+@cache
+def _drawn(dtype: str, size: int, seed: int) -> host.ndarray:
     draw = host.random.default_rng(seed + size)
     drawn = draw.normal(size=size) * 10
     return (drawn > 0) if dtype == "?" else drawn.astype(dtype)

@@ -59,8 +59,8 @@ class _Table:
         self.words[word], self.words[word + 1] = key, left
 
     def clear(self) -> None:
-        for word in range(self.first, self.first + (2 << NOVEL_BITS)):
-            self.words[word] = 0
+        length = 2 << NOVEL_BITS
+        self.words[self.first : self.first + length] = [0] * length
 
 
 _table = _Table()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -31,10 +32,13 @@ class PtxType:
     @property
     def dtype(self) -> np.dtype:
         """The type of NumPy that computes as this one does."""
-        if self.kind == "p":
-            return np.dtype(bool)
-        letter = {"s": "i", "f": "f"}.get(self.kind, "u")
-        return np.dtype(f"{letter}{self.size}")
+        return _dtype(self.kind, self.bits)
+
+
+@cache
+def _dtype(kind: str, bits: int) -> np.dtype:
+    letter = {"s": "i", "f": "f"}.get(kind, "u")
+    return np.dtype(bool) if kind == "p" else np.dtype(f"{letter}{bits // 8}")
 
 
 def unsigned(bits: int) -> np.dtype:
