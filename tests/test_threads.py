@@ -328,3 +328,26 @@ def test_one_backend_for_all_threads() -> None:
         cwd=Path(__file__).resolve().parents[1],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.cpu("machine code that has the GIL, or has not")
+@pytest.mark.parametrize("size,is_long", ((200, False), (1_000_000, True)))
+def test_long_kernels_alone_leave_python_to_others(
+    size: int, is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop over short ones that did starved every other thread: those that wait are told each
+    time, come too late, and have never waited long enough to be given a turn.
+    """
+    from lazyfuse.runtime import session
+
+    calls = session.backend("cpu").compiler.calls
+    left: list[int] = []
+    launch = calls.launch
+    monkeypatch.setattr(calls, "launch", lambda address: left.append(1) or launch(address))
+    with lf.options(eager_size=0, cold_size=0, threads=1, native=False):
+        a, b = lf.array(host.arange(float(size))), lf.array(host.ones(size))
+        for _ in range(3):
+            assert float((a + b)[3]) == 4.0
+            x = a * b + 1.0
+            lf.materialize(x)
+    assert bool(left) == is_long

@@ -17,6 +17,11 @@ from lazyfuse.ir.library import Elements, Request
 
 Scalar = bool | int | float | complex | np.generic
 
+#: Nanoseconds of a kernel from which other threads of Python may go on meanwhile. Below, none has
+#: come before it ends; and whoever waits for Python is told each time that it is free, and never
+#: has waited for so long that it has to be left to it.
+LONG_NS = 20_000.0
+
 
 class Buffer(Protocol):
     """Flat device memory. `pointer` is its address, `nbytes` its size,

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.backends.base import LONG_NS
 from lazyfuse.runtime.arithmetic import NO_NUMBERS, Numbers
 from lazyfuse.runtime.replay_code import copy_address, layout
 from lazyfuse.runtime.replay_numbers import registers_of, scalars_of, values_of
 from lazyfuse.runtime.sequence import Sequence
-
-#: Nanoseconds of a kernel from which other threads of Python may go on meanwhile.
-LONG_NS = 20_000.0
 
 #: More calls than will ever run at one time.
 MANY = 1 << 40

@@ -56,9 +56,11 @@ class Code:
     def address(self, name: str) -> int:
         return self.linked[name]
 
-    def function(self, name: str, arity: int) -> Callable[..., None]:
-        """A callable of `arity` 64-bit integers or addresses that runs without the GIL."""
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
+    def function(self, name: str, arity: int, *, keeps: bool = False) -> Callable[..., None]:
+        """A callable of `arity` 64-bit integers or addresses that runs without the GIL, unless it
+        `keeps` that."""
+        make = ctypes.PYFUNCTYPE if keeps else ctypes.CFUNCTYPE
+        prototype = make(None, *[ctypes.c_void_p] * arity)
         function: Callable[..., None] = prototype(self.linked[name])
         return function
 
@@ -77,6 +79,7 @@ class Calls:
         self._code = code  # unloaded when collected
         self.addresses = {name: code.address(name) for name in ENTRIES}
         self.launch = code.function("lf_launch", 1)
+        self.launch_short = code.function("lf_launch", 1, keeps=True)
         self.serve = code.function("lf_serve", 0)
         self.close = code.function("lf_close", 0)
         self.decoded = tuple(

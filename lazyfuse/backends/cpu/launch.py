@@ -16,7 +16,7 @@ from copy import copy
 from operator import add, attrgetter
 from typing import NamedTuple
 
-from lazyfuse.backends.base import Buffer, Scalar
+from lazyfuse.backends.base import LONG_NS, Buffer, Scalar
 from lazyfuse.backends.cpu.buffers import BufferPool, CpuBuffer, allocate, size_class
 from lazyfuse.backends.cpu.compiler import Code
 from lazyfuse.backends.cpu.emit_params import is_staged, params, strided_axes, walked
@@ -130,7 +130,8 @@ class Launch:
         scratch = self._add_scratch(run) if self._scratch else None
         if helpers:
             program.workers.start(helpers)
-        program.calls.launch(run.address)
+        is_short = self.work_ns <= LONG_NS and not helpers
+        (program.calls.launch_short if is_short else program.calls.launch)(run.address)
         del scratch
         met = run.met()
         idle.append(run)
