@@ -127,7 +127,9 @@ def test_it_is_kept_where_the_caller_keeps_code(
     compilers: list[Any] = []
     ended = threading.Event()
 
-    def binaries(compiler: Any, recording: Any, *, compiles: bool) -> native.Binaries:
+    def binaries(
+        compiler: Any, recording: Any, *, compiles: bool, levels: tuple[int, int]
+    ) -> native.Binaries:
         options = lf.config.current()
         seen.append((options.disk_cache, options.cache_dir))
         compilers.append(compiler)
@@ -143,6 +145,55 @@ def test_it_is_kept_where_the_caller_keeps_code(
     assert compilers[0].version == own.version
     llvms = [compiler._asked(lambda jit: jit) for compiler in (compilers[0], own)]
     assert llvms[0] is not llvms[1]  # whose lock a flush may wait for
+
+
+def compiled(folder: Path) -> threading.Event:
+    """Compile aside, and keep it in a folder; the event comes when it can be loaded."""
+    ended = threading.Event()
+    with lf.options(disk_cache=True, cache_dir=str(folder)):
+        recording = native_methods._recording(lf.LazyArray)
+        assert native.compile_aside(recording, lambda failure: ended.set())
+    assert ended.wait(60)
+    return ended
+
+
+def of_disk(folder: Path) -> native.Binaries:
+    with lf.options(disk_cache=True, cache_dir=str(folder)):
+        recording = native_methods._recording(lf.LazyArray)
+        return native.binaries(native._compiler(), recording, compiles=False)
+
+
+def test_it_comes_soon_and_then_better(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Compiled in haste for this process, then with care for those that come after it."""
+    monkeypatch.setattr(native, "_aside", [])
+    compiled(tmp_path)
+    first = native._aside[0]
+    assert first.is_hasty
+    aside.wait()
+    later = of_disk(tmp_path)
+    assert not later.is_hasty
+    assert len(later.rows) < len(first.rows) and later.methods != first.methods
+
+
+def test_a_program_that_ends_leaves_the_better_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To the next that loads the hasty one, when that has compiled something else."""
+    monkeypatch.setattr(native, "_aside", [])
+    with monkeypatch.context() as patch:
+        patch.setattr(aside, "_ending", [True])
+        compiled(tmp_path)
+        aside.wait()
+    assert of_disk(tmp_path).is_hasty
+    native._aside.clear()
+    with lf.options(disk_cache=True, cache_dir=str(tmp_path)):
+        recording = native_methods._recording(lf.LazyArray)
+        native.prepared(native_methods.native_sample(), recording, compiles=False)
+    aside.wait()
+    assert of_disk(tmp_path).is_hasty
+    assert aside.begin(lambda: None)
+    aside.wait()
+    assert not of_disk(tmp_path).is_hasty
 
 
 def test_a_finalizer_that_asks_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:

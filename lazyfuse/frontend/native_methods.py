@@ -27,7 +27,7 @@ from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it; each is a microsecond saved.
 #: To load it from disk costs 8 ms, and 17 where there has been no kernel so far; to compile it,
-#: 150 to 250 ms of another thread, once for all processes, and LLVM has to be there or to be
+#: 300 to 500 ms of another thread, once for all processes, and LLVM has to be there or to be
 #: started.
 _WORTH_LOADING, _WORTH_STARTING = 2_000, 4_000
 _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000

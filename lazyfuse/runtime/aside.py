@@ -1,8 +1,8 @@
 """What is compiled aside, in a thread of its own, while the program goes on without it: kernels of
 structures that are interpreted meanwhile, and machine code of methods.
 
-One thing at a time, and a few kernels after it. Whoever forks waits for what is being compiled
-then, and so does a program at its end.
+One thing at a time, and a few kernels after it; after those what is in no hurry. Whoever forks
+waits for what is being compiled then, and so does a program at its end.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _ending: list[bool] = []
 #: What kernels are compiled next, and how many may wait.
 _waiting: deque[Callable[[], None]] = deque()
 _MOST_WAITING = 16
+#: What is done when nothing waits.
+_later: deque[Callable[[], None]] = deque()
 #: Whether somebody forks: what waits goes on when that is done, and in the parent only. Single
 #: calls, which no interrupt divides.
 _forking: list[bool] = []
@@ -43,6 +45,7 @@ if hasattr(os, "register_at_fork"):
         after_in_child=_forking.clear,
     )
     os.register_at_fork(after_in_child=_waiting.clear)
+    os.register_at_fork(after_in_child=_later.clear)
 
 
 def begin(work: Callable[[], object]) -> bool:
@@ -66,6 +69,20 @@ def begin(work: Callable[[], object]) -> bool:
     _thread.start_new_thread(run, ())  # an interrupt in `Thread.start` can block both for ever
     beginning.acquire()
     return bool(is_possible)
+
+
+def afterwards(work: Callable[[], object]) -> None:
+    """Have something done by the thread that compiles now, or next, when it has nothing else to
+    do and the program does not end. Its failures are nobody's. The options are those of the
+    caller."""
+    context = contextvars.copy_context()
+
+    def later() -> None:
+        with missed_by_nobody():
+            if not _ending:
+                context.run(work)
+
+    _later.append(later)
 
 
 def wait() -> None:
@@ -147,8 +164,8 @@ def _compile_waiting() -> None:
     is_taken = True
     while is_taken:
         try:
-            while _waiting and not _forking:
-                _waiting.popleft()()
+            while (_waiting or _later) and not _forking:
+                (_waiting or _later).popleft()()
         finally:
             compiling.release()
-        is_taken = bool(_waiting) and compiling.acquire(blocking=bool(_forking))
+        is_taken = bool(_waiting or _later) and compiling.acquire(blocking=bool(_forking))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
@@ -28,8 +28,8 @@ from lazyfuse.runtime import (
     recorder,
     session,
 )
-from lazyfuse.runtime.aside import begin
-from lazyfuse.runtime.native_binaries import Binaries, binaries
+from lazyfuse.runtime.aside import afterwards, begin
+from lazyfuse.runtime.native_binaries import CAREFUL, HASTY, Binaries, binaries, made
 from lazyfuse.runtime.native_parts import (
     SLOT_FUNCTIONS,
     Part,
@@ -174,6 +174,8 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         found = _aside.pop() if _aside else binaries(compiler, recording, compiles=compiles)
     except LookupError:
         return None
+    if found.is_hasty:
+        afterwards(partial(_improve, recording))
     own = ("open", "deferral", "put_part", "next", "dealloc", *SLOT_FUNCTIONS)
     names = (*own, *functions, *(f"get_{name}" for name in PARTS), *methods.SLOTS.values())
     code = compiler.link(found.methods, [f"lf_{name}" for name in dict.fromkeys(names)])
@@ -215,6 +217,7 @@ def compile_aside(recording: Recording, done: Callable[[BaseException | None], N
         failure: BaseException | None = None
         try:
             _aside[:] = [_made_aside(recording)]
+            afterwards(partial(_improve, recording))
         except BaseException as error:  # any failure of a compiler: told to the caller
             failure = error.with_traceback(None)
         done(failure)
@@ -225,7 +228,13 @@ def compile_aside(recording: Recording, done: Callable[[BaseException | None], N
 def _made_aside(recording: Recording) -> Binaries:
     """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
     one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
-    return binaries(_compiler().aside(), recording, compiles=True)
+    return binaries(_compiler().aside(), recording, compiles=True, levels=HASTY)
+
+
+def _improve(recording: Recording) -> None:
+    """Have better object code on disk for the processes that come after this one."""
+    if config.current().disk_cache:
+        made(_compiler().aside(), recording, CAREFUL)
 
 
 def _compiler() -> Any:
