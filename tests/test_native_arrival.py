@@ -3,12 +3,16 @@ program goes on."""
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import textwrap
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import aside, native, session  # noqa: E402 - likewise
+from lazyfuse.runtime import aside, native, native_binaries, session  # noqa: E402 - likewise
 
 ROOT = Path(__file__).parents[1]
 
@@ -173,6 +177,58 @@ def test_it_comes_soon_and_then_better(monkeypatch: pytest.MonkeyPatch, tmp_path
     later = of_disk(tmp_path)
     assert not later.is_hasty
     assert len(later.rows) < len(first.rows) and later.methods != first.methods
+
+
+@pytest.mark.parametrize("is_kept", (True, False))
+def test_better_code_is_made_once_and_to_be_kept(
+    is_kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was made twice, for nobody, where the folder cannot be written; the program waited for
+    both when it ended."""
+    monkeypatch.setattr(native, "_aside", [])
+    monkeypatch.setattr(aside, "_later", deque())
+    levels: list[tuple[int, int]] = []
+    made = native_binaries.made
+
+    def counted(*args: Any, compiles: bool = True) -> native.Binaries:
+        found = made(*args, compiles=compiles)
+        levels.append(args[2])
+        return found
+
+    monkeypatch.setattr(native_binaries, "made", counted)
+    monkeypatch.setattr(native, "made", counted)
+    folder = tmp_path / "folder"
+    if not is_kept:
+        folder.write_text("a file in its place")
+    compiled(folder)
+    with lf.options(disk_cache=True, cache_dir=str(folder)):
+        recording = native_methods._recording(lf.LazyArray)
+        assert native.prepared(native_methods.native_sample(), recording, compiles=False)
+    aside.wait()
+    hasty, careful = native_binaries.HASTY, native_binaries.CAREFUL
+    assert levels == ([hasty, hasty, careful] if is_kept else [hasty])
+    assert not aside._later
+
+
+def test_what_waits_keeps_options_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that the caller's context refers to lived until something was compiled next."""
+    monkeypatch.setattr(aside, "_later", deque())
+    variable: ContextVar[Any] = ContextVar("variable")
+    seen: list[int] = []
+    given = [threading.Event()]  # that can be referred to weakly
+    kept = weakref.ref(given[0])
+
+    def ask() -> None:
+        variable.set(given.pop())
+        with lf.options(threads=3):
+            aside.afterwards(lambda: seen.append(lf.config.current().threads))
+
+    copy_context().run(ask)
+    gc.collect()
+    assert kept() is None
+    assert aside.begin(lambda: None)
+    aside.wait()
+    assert seen == [3]
 
 
 def test_a_program_that_ends_leaves_the_better_one(

@@ -74,13 +74,13 @@ def begin(work: Callable[[], object]) -> bool:
 def afterwards(work: Callable[[], object]) -> None:
     """Have something done by the thread that compiles now, or next, when it has nothing else to
     do and the program does not end. Its failures are nobody's. The options are those of the
-    caller."""
-    context = contextvars.copy_context()
+    caller, of whose context nothing else is kept: that may wait for ever."""
+    options = config.current()
 
     def later() -> None:
-        with missed_by_nobody():
+        with missed_by_nobody(), config.using(options):
             if not _ending:
-                context.run(work)
+                work()
 
     _later.append(later)
 

@@ -171,11 +171,9 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     slow = [interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer.FUNCTIONS)
     try:
-        found = _aside.pop() if _aside else binaries(compiler, recording, compiles=compiles)
+        found = _aside.pop() if _aside else _found(compiler, recording, compiles=compiles)
     except LookupError:
         return None
-    if found.is_hasty:
-        afterwards(partial(_improve, recording))
     own = ("open", "deferral", "put_part", "next", "dealloc", *SLOT_FUNCTIONS)
     names = (*own, *functions, *(f"get_{name}" for name in PARTS), *methods.SLOTS.values())
     code = compiler.link(found.methods, [f"lf_{name}" for name in dict.fromkeys(names)])
@@ -207,6 +205,15 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     )  # fmt: skip
 
 
+def _found(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries:
+    """The object code, where no thread has compiled it, which would make better as well. Raises:
+    LookupError where there is none and it is not to be compiled."""
+    found = binaries(compiler, recording, compiles=compiles)
+    if found.is_hasty:
+        afterwards(partial(_improve, recording))
+    return found
+
+
 def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
     """Compile what `prepared` will load in a thread, which calls `done` at its end, with the error
     if there is one; False where another thread does so or forks. The program waits for the thread
@@ -232,9 +239,12 @@ def _made_aside(recording: Recording) -> Binaries:
 
 
 def _improve(recording: Recording) -> None:
-    """Have better object code on disk for the processes that come after this one."""
+    """Have better object code on disk for the processes that come after this one. Raises:
+    LookupError where nothing has been kept there: a folder may be one to read only."""
     if config.current().disk_cache:
-        made(_compiler().aside(), recording, CAREFUL)
+        compiler = _compiler().aside()
+        made(compiler, recording, HASTY, compiles=False)
+        made(compiler, recording, CAREFUL)
 
 
 def _compiler() -> Any:
