@@ -99,17 +99,11 @@ class _Line(NamedTuple):
 @lru_cache(KEPT)
 def c_strides(shape: Shape) -> Strides:
     """Return the strides of a new C-order array; all 0 in an array without elements."""
-    if len(shape) == 1:
-        return _LINE if shape[0] else _EMPTY
     strides, step = [0] * len(shape), 1
     for axis in range(len(shape) - 1, -1, -1):
         strides[axis] = step
         step *= shape[axis]
     return tuple(strides) if step else (0,) * len(shape)
-
-
-#: Those of one axis.
-_LINE, _EMPTY = (1,), (0,)
 
 
 def f_strides(shape: Shape) -> Strides:
