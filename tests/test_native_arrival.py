@@ -151,14 +151,13 @@ def test_it_is_kept_where_the_caller_keeps_code(
     assert llvms[0] is not llvms[1]  # whose lock a flush may wait for
 
 
-def compiled(folder: Path) -> threading.Event:
-    """Compile aside, and keep it in a folder; the event comes when it can be loaded."""
+def compiled(folder: Path) -> None:
+    """Compile aside, and keep it in a folder, until it can be loaded."""
     ended = threading.Event()
     with lf.options(disk_cache=True, cache_dir=str(folder)):
         recording = native_methods._recording(lf.LazyArray)
         assert native.compile_aside(recording, lambda failure: ended.set())
     assert ended.wait(60)
-    return ended
 
 
 def of_disk(folder: Path) -> native.Binaries:
