@@ -42,7 +42,7 @@ class Function(registry.AtOnce):
     that is not listed. `announce`: what is told of calls that leave the engine, if any is.
     `is_exact`: whether NumPy's bits are the kernels'."""
 
-    __slots__ = ("__dict__", "__weakref__", "_engine", "_public", "_size")
+    __slots__ = ("__dict__", "__weakref__", "_engine", "_public", "_size", "_views")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Function(registry.AtOnce):
         self._exact = plain if is_at_once else None
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)
+        self._views = getattr(engine, "views", None)
         self._code = self._kernels = None
         own_rule = FUNCTIONS.get(name, rule) if is_at_once else Rule.NONE
         larger = middling(name) if larger is None else larger

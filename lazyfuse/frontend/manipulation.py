@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from lazyfuse.frontend import fallback, methods
 from lazyfuse.frontend.convert import ForeignError, to_array, warn_of_setting
 from lazyfuse.frontend.handle import Handle, new, view
+from lazyfuse.frontend.memory import is_settled
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
@@ -53,12 +54,15 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         return view(a, layout)
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
+    if order == "C" and not a._is_scalar and is_settled(a):
+        return reshape(a.flatten(), target)  # which NumPy copies at once
     dense = methods.converted(a, a._code, order)
     fresh = reshaped_layout(dense._layout, target, order)
     assert fresh is not None
     return view(dense, fresh)
 
 
+@remembered
 def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     options = {} if copy is None else {"copy": copy}
     return reshape(self, shape[0] if len(shape) == 1 else shape, order, **options)
@@ -155,6 +159,8 @@ def ravel(a: Any, order: str = "C") -> Any:
         order = "F" if flags.fnc else "C"
     if flags.c_contiguous if order == "C" else flags.f_contiguous:
         return reshape(a, (a.size,), order)
+    if order == "C" and not a._is_scalar and is_settled(a):
+        return a.flatten()
     return _owning(reshape(methods.converted(a, a._code, order), (a.size,), order))
 
 
@@ -169,6 +175,7 @@ def _is_dense(layout: Layout) -> bool:
     return size_of(layout.shape) == 0 or layout.strides == copy_strides(*layout[:2])
 
 
+@remembered
 def ravel_method(self: Any, order: str = "C") -> Any:
     return ravel(self, order)
 
@@ -208,6 +215,7 @@ def _permuted(a: Any, order: Sequence[int]) -> Any:
     return view(a, Layout(shape, tuple(layout.strides[axis] for axis in order), layout.offset))
 
 
+@remembered
 def transpose_method(self: Any, *axes: Any) -> Any:
     if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])):
         return transpose(self, axes[0])
@@ -240,6 +248,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return _permuted(a, order)
 
 
+@remembered
 def swapaxes_method(self: Any, axis1: int, axis2: int) -> Any:
     return swapaxes(self, axis1, axis2)
 
@@ -264,6 +273,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return _permuted(a, kept)
 
 
+@remembered
 def squeeze_method(self: Any, axis: Any = None) -> Any:
     return squeeze(self, axis)
 

@@ -45,6 +45,7 @@ from lazyfuse.frontend import (
     ranges,
     reductions,
     registry,
+    relayout,
     scans,
     sorting,
     statistics,
@@ -163,8 +164,8 @@ _SAME = frozenset(
     "base_repr binary_repr common_type".split()
 )
 
-#: Functions that may be told to use their operand's memory.
-_OVERWRITING = frozenset(("nanmedian", "nanpercentile", "nanquantile"))
+#: Those that give a view of an array for plain arguments.
+_VIEWS = frozenset(("moveaxis", "rollaxis"))
 
 #: Private names that are NumPy's: what other libraries give for an argument that is not given, and
 #: where their old names of modules are now.
@@ -372,6 +373,8 @@ def _adapted(name: str, value: Any) -> Any:
             engine = _spared(name, value, at_home(HOST.function(value)))
             if name == "clip":
                 engine = several(engine, choice=open_bounds)
+            if name in _VIEWS:
+                engine = relayout.remembered(engine)
             return Function(name, _shortened(name, engine), value)
         case "numpy's":
             is_writing = fallback.writes_first(value)
@@ -379,10 +382,9 @@ def _adapted(name: str, value: Any) -> Any:
             is_drawn = name.startswith("random.") and not is_writing
             return Function(name, engine, value) if is_drawn else engine
         case "fallback":
-            rule = Rule.NONE if name in _OVERWRITING else Rule.ANY
             engine = Outside(name, value, fallback.call)
             told = partial(fallback.announce, name, "NumPy")
-            return Function(name, engine, value, rule, told, larger=of_numpys(name))
+            return Function(name, engine, value, Rule.ANY, told, larger=of_numpys(name))
     return value
 
 

@@ -154,7 +154,7 @@ def _recording(kind: type) -> Recording:
     known = {
         name: found
         for name, method in methods.items()
-        for found in (getattr(method, "recipes", None), getattr(method, "learned", None))
+        for found in (getattr(method, each, None) for each in ("recipes", "learned", "views"))
         if found is not None
     }
     bounds = MOST_STEPS, MOST_OPERANDS, AT_ONCE, MANY_IN_A_ROW, PIECES

@@ -1,7 +1,8 @@
 """Views whose layout follows from the array's and from plain arguments: what a function found for
 one array holds for the next of the same layout.
 
-To reshape takes 3 us of arithmetic in Python; to look up what came of it, 0.5.
+To reshape takes 3 us of arithmetic in Python; to look up what came of it, 0.5. Machine code looks
+there, too (`methods_reshapes_text.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _INT = frozenset((int,))
 
 
 def remembered(function: View) -> View:
-    """A function that gives a view of its first argument, mostly, with its layouts remembered."""
+    """A function that gives a view of its first argument, mostly, with its layouts remembered: by
+    the array's and the other arguments, as its `views`."""
     known: dict[Any, Layout] = {}
 
     @wraps(function)
@@ -41,6 +43,7 @@ def remembered(function: View) -> View:
             known[key] = made._layout
         return made
 
+    call.views = known  # type: ignore[attr-defined]
     return call
 
 

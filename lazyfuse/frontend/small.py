@@ -226,8 +226,9 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
         return None
 
 
-#: Keywords that NumPy does not know, or that give the call to others.
-OWN_WORDS = frozenset(("device", "like", "descending"))
+#: Keywords that NumPy does not know, or that give the call to others, or an operand's memory to
+#: the function.
+OWN_WORDS = frozenset(("device", "like", "descending", "overwrite_input"))
 
 
 def fits(left: np.ndarray, right: np.ndarray) -> bool:

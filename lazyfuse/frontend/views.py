@@ -23,11 +23,13 @@ def flip(m: Any, axis: Any = None) -> Any:
     return m[tuple(slice(None, None, -1) if x in turned else slice(None) for x in range(m.ndim))]
 
 
+@remembered
 def flipud(m: Any) -> Any:
     """Reverse the first axis. Aliasing: a view."""
     return flip(m, 0)
 
 
+@remembered
 def fliplr(m: Any) -> Any:
     """Reverse the second axis. Aliasing: a view."""
     if asarray(m).ndim < 2:
@@ -35,6 +37,7 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
+@remembered
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """Turn by 90 degrees k times in the plane of two axes. Aliasing: a view."""
     axes = tuple(axes)

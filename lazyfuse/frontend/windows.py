@@ -290,7 +290,10 @@ class _Opened(small.Lowering):
 #: Keywords of arrays that all functions only read, and that do not make a result larger.
 _READ = frozenset(("weights",))
 #: How many arguments by position may have windows: what stands behind may be written.
-_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3}
+_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3,
+           Rule.FEW: 1}  # fmt: skip
+#: Arguments by position of functions that may overwrite the first, where that is not said.
+_MOST_OF_FEW = 3
 #: Keywords that say how large a result is.
 _SIZES = frozenset(("shape", "n", "repeats", "reps"))
 
@@ -312,7 +315,7 @@ def called(
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
     limit = reach(args[:most], limit)
-    if args and _is_beyond(args[0], limit):
+    if args and _is_beyond(args[0], limit) or rule is Rule.FEW and len(args) > _MOST_OF_FEW:
         return LARGE
     opened = _Opened(limit, writeable=larger.writes)
     try:

@@ -32,6 +32,9 @@ class Rule(IntEnum):
     ANY = 5
     #: None, but the first may be written where the second, a key with arrays, picks few elements.
     PLACES = 6
+    #: The first of at most three by position, behind which may stand that it is overwritten; the
+    #: result is a few numbers, or as large as the others say.
+    FEW = 7
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -55,6 +58,7 @@ FUNCTIONS = _table(
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
     "digitize cross pad packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
     "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
+    FEW="median quantile percentile nanmedian nanquantile nanpercentile",
 )
 #: Of methods.
 METHODS = _table(

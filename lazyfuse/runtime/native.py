@@ -286,6 +286,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "FUNCTION_SIZE": _Place(recorder.offset(sample.function, "_size")),
         "FUNCTION_ENGINE": _Place(recorder.offset(sample.function, "_engine")),
         "FUNCTION_RULE": _Place(recorder.offset(sample.function, "_rule")), "TOLD": sample.told,
+        "FUNCTION_VIEWS": _Place(recorder.offset(sample.function, "_views")),
         "LIST": list, "DTYPE": np.dtype, "GENERIC": np.generic, "LIFT": sample.lift,
         "OWN_WORDS": sample.own_words, "OF_SHAPE": sample.of_shape,
         "GET_ITEM": np.ndarray.__getitem__,

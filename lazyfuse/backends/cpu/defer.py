@@ -40,6 +40,7 @@ _STATE = (
     "PLACE", "LOST_COUNT", "IS_ANY_HOT", "PASSED", "FOREIGN", "VIEWS_GAP", "VIEWS_LEFT",
     "WHOLE_GAP", "WHOLE_LEFT", "WHOLE", "IS_LEFT",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
+    "SEEN_CODE", "SEEN_DTYPE", "SEEN_BYTES",
     "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}

@@ -88,8 +88,18 @@ WITH_KEYWORDS = frozenset(
 #: methods and operators by name.
 OBJECTS = (
     *record.OBJECTS,
-    *("FUNCTION_SIZE", "FUNCTION_ENGINE", "FUNCTION_RULE", "LIST", "DTYPE", "GENERIC"),
-    *("LIFT", "OWN_WORDS", "OF_SHAPE", "GET_ITEM", "STORAGE_WEAK", "WEAK_NEXT"),
+    *("FUNCTION_SIZE", "FUNCTION_ENGINE", "FUNCTION_RULE", "FUNCTION_VIEWS"),
+    *(
+        "LIST",
+        "DTYPE",
+        "GENERIC",
+        "LIFT",
+        "OWN_WORDS",
+        "OF_SHAPE",
+        "GET_ITEM",
+        "STORAGE_WEAK",
+        "WEAK_NEXT",
+    ),
     *("KERNELS", "NUMPYS", "INTO", "LEARNED", "EMPTY_LIKE", "ABSOLUTE", "POWER", "SQUARES"),
     *("OUT", "ALL", "AXIS", "KEEPDIMS", "ENTER", "ENTERED"),
     *("CPU", "RECORDINGS", "DTYPES", "NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY"),

@@ -7,10 +7,14 @@ float in float32 and an integer in a narrow one, where they fit.
 
 from __future__ import annotations
 
-from lazyfuse.backends.cpu.methods_regions_text import REGIONS
+from lazyfuse.backends.cpu import methods_listed_text, methods_regions_text
+
+#: The bounds of what is written.
+BOUNDS = {**methods_listed_text.BOUNDS, **methods_regions_text.BOUNDS}
 
 ELEMENTS = (
-    REGIONS
+    methods_regions_text.REGIONS
+    + methods_listed_text.LISTED
     + """
 ; what is assigned, with a reference: a number, an array that is at hand, or NumPy's; null for
 ; others

@@ -63,13 +63,49 @@ def _extreme(name: str, type_: str, compare: str) -> str:
 
 
 _HEAD = """
-; one of NumPy's scalars, or null where NumPy is to be asked; a loop gives false for that
+; one of NumPy's scalars, or null where NumPy is to be asked
 define internal ptr @folded(ptr %self, ptr %doubles, ptr %singles, ptr %longs, ptr %bools) {
-  %room = alloca [2 x i64], align 16
   %host = call ptr @quick_operand(ptr %self)
   %is_away = icmp eq ptr %host, null
-  br i1 %is_away, label %no, label %look
+  br i1 %is_away, label %other, label %small
+small:
+  %of_small = call ptr @folded_array(ptr %host, ptr %doubles, ptr %singles, ptr %longs, ptr %bools)
+  ret ptr %of_small
+other:
+  %window = call ptr @few_at_hand(ptr %self)
+  %has_none = icmp eq ptr %window, null
+  br i1 %has_none, label %no, label %part
+part:
+  %of_part = call ptr
+    @folded_array(ptr %window, ptr %doubles, ptr %singles, ptr %longs, ptr %bools)
+  call void @Py_DecRef(ptr %window)
+  ret ptr %of_part
+no:
+  ret ptr null
+}
+
+; a window of a few elements of computed memory, with a reference, where such are computed at once;
+; null for others
+define internal ptr @few_at_hand(ptr %object) {
+  %options = call ptr @options_now()
+  %known = get ptr @state[SIZE_OPTIONS]
+  %are_known = icmp eq ptr %options, %known
+  %eager = get i64 @state[EAGER_SIZE]
+  %is_at_once = icmp sgt i64 %eager, 0
+  %may = and i1 %are_known, %is_at_once
+  br i1 %may, label %look, label %no
 look:
+  %most = mul i64 QUICK_MOST, OPENS_UNIT
+  %opens = or i64 %most, OPENS_OWN
+  %made = call ptr @part_opened(ptr %object, i64 %opens, i64 OPENS_OWN)
+  ret ptr %made
+no:
+  ret ptr null
+}
+
+; the same of an array of NumPy's; a loop gives false where NumPy is to be asked
+define internal ptr @folded_array(ptr %host, ptr %doubles, ptr %singles, ptr %longs, ptr %bools) {
+  %room = alloca [2 x i64], align 16
   %dtype = call ptr @quick_dtype(ptr %host)
   %is_other = icmp eq ptr %dtype, null
   br i1 %is_other, label %no, label %array

@@ -280,6 +280,16 @@ maker:
 give_made:
   ret ptr %of_numbers
 begin:{defer}
+  %views = call ptr @part(ptr %self, i64 T_FUNCTION_VIEWS)
+  %has_views = icmp ne ptr %views, null
+  br i1 %has_views, label %views_known, label %not_recalled
+views_known:
+  %of_view = call ptr @recalled_call(ptr %views, ptr %args, i64 %count, ptr %names)
+  %is_recalled = icmp ne ptr %of_view, null
+  br i1 %is_recalled, label %give_view, label %not_recalled
+give_view:
+  ret ptr %of_view
+not_recalled:
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
   %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
   %has_none = icmp eq ptr %numpys, null
@@ -342,7 +352,7 @@ give:
 general:
   %known = call ptr @object(i64 {recipes})
   %recorded = call ptr
-    @remembered(ptr %known, ptr %self, ptr %args, i64 %count, ptr %names)
+    @{recall}(ptr %known, ptr %self, ptr %args, i64 %count, ptr %names)
   %is_unrecorded = icmp eq ptr %recorded, null
   br i1 %is_unrecorded, label %engine, label %give_recorded
 give_recorded:

@@ -10,7 +10,6 @@ from lazyfuse.backends.cpu import (
     methods_call_text,
     methods_direct_text,
     methods_elements_text,
-    methods_folds_text,
     methods_functions_text,
     methods_into_text,
     methods_kinds_text,
@@ -27,6 +26,7 @@ from lazyfuse.backends.cpu import (
     methods_product_text,
     methods_quick_text,
     methods_recall_text,
+    methods_reshapes_text,
     methods_results_text,
     methods_room_text,
     methods_rules_text,
@@ -40,6 +40,7 @@ from lazyfuse.backends.cpu import (
 )
 from lazyfuse.backends.cpu import methods_operators_text as of_operators
 from lazyfuse.backends.cpu import methods_text as templates
+from lazyfuse.backends.cpu import methods_ways as ways
 from lazyfuse.backends.cpu.defer import CODES, STATE
 from lazyfuse.backends.cpu.launch import NS_PER_THREAD, RANGES_PER_THREAD, WAKE_NS
 from lazyfuse.backends.cpu.launch_cut import UNIT_ELEMENTS
@@ -73,8 +74,7 @@ from lazyfuse.backends.cpu.methods import (
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
 from lazyfuse.backends.cpu.selection import selected_quickly
 from lazyfuse.backends.cpu.short_forms import expanded
-from lazyfuse.ops.rules import COMMUTING, REUSING, WORDS, Rule, in_one, middling
-from lazyfuse.ops.rules import METHODS as RULES
+from lazyfuse.ops.rules import COMMUTING, REUSING, WORDS, Rule
 
 #: NumPy's numbers of the dtypes that arrays have here (NPY_TYPES of its ndarraytypes.h), as bits:
 #: bool to ulonglong, float, double, cfloat, cdouble, half.
@@ -139,7 +139,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_call_text.CALL.format(
             method=_method("call"), absolute=objects["ABSOLUTE"], out=objects["OUT"],
             list=objects["LIST"], numpys=objects["NUMPYS"],
-            defer=_at_once("quick_call") + _put_off(_CALL),
+            defer=ways.at_once("quick_call") + ways.put_off(ways.CALL),
             rule_none=int(Rule.NONE), rule_spread=int(Rule.SPREAD), **places,
         )
     )  # fmt: skip
@@ -147,7 +147,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_power_text.POWER.format(
             method=_method("power"), host=HOST, float_=FLOAT, int_=INT, power=objects["POWER"],
             squares=objects["SQUARES"],
-            defer=_at_once("quick_power") + _deferred_method("__pow__"),
+            defer=ways.at_once("quick_power") + ways.deferred_method("__pow__"),
         )
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
@@ -175,8 +175,8 @@ def _slots(objects: Mapping[str, int]) -> str:
     ))  # fmt: skip
 
 
-def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple: str) -> list[str]:
-    """What calls NumPy's functions on small arrays."""
+def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[str, int]:
+    """What names stand for in the texts of functions on small arrays."""
     words = {name.upper(): place for name, place in attributes.items()}
     words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
     words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
@@ -195,18 +195,28 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
-        **methods_plain_text.BOUNDS, "WRITEABLE_FLAG": 0x400, "ROOMS": methods_room_text.ROOMS,
+        **methods_plain_text.BOUNDS, **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        "TUPLE_ITEMS": tuple.__basicsize__,
+        "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
+        "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
     }  # fmt: skip
     words |= STATE | defer_text.ARRAY | defer_text.NOVELTY
     words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
     words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
               "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
+    return words
+
+
+def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple: str) -> list[str]:
+    """What calls NumPy's functions on small arrays."""
+    words = _words(objects, attributes)
     texts = (
         methods_small_text.SMALL, methods_kinds_text.KINDS, methods_into_text.INTO,
         methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
-            defer=_at_once("quick_call") + _put_off(_CALL), rule_place=objects["FUNCTION_RULE"]
+            defer=ways.at_once("quick_call") + ways.put_off(ways.CALL),
+            rule_place=objects["FUNCTION_RULE"],
         ),
         methods_windows_text.WINDOWS, methods_novel_text.NOVEL, methods_rules_text.RULES,
         methods_pairs_text.PAIRS, methods_writes_text.WRITES,
@@ -215,6 +225,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
         methods_numbers_text.NUMBERS, methods_plain_text.PLAIN, methods_passing_text.PASSING,
+        methods_reshapes_text.RESHAPES,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),
@@ -225,65 +236,22 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     return [text] + [
         template.format(
             name=name,
-            plain=_NUMPYS + number,
+            plain=_plain(name),
             method=_method(name),
             recipes=_method(name) + len(FUNCTIONS),
             is_reflected=str(name == "rmatmul").lower(),
-            rule=_rule(name),
-            quick=_put_off("@quick_matmul(ptr %self, ptr %other)") if name == "matmul" else "",
-            defer=_folded(name) + _deferred_method(name) + _of_memory(name, _NUMPYS + number),
+            rule=ways.rule_of(name),
+            recall=ways.recall_of(name),
+            quick=ways.put_off("@quick_matmul(ptr %self, ptr %other)") if name == "matmul" else "",
+            defer=ways.before(name, _plain(name)),
         )
-        for number, (name, template) in enumerate(made.items())
+        for name, template in made.items()
     ]
 
 
-def _of_memory(name: str, plain: int) -> str:
-    """What lets NumPy multiply vectors and matrices that are in memory."""
-    return methods_product_text.DOT.format(plain=plain) if name == "dot_method" else ""
-
-
-def _rule(name: str) -> int:
-    """The rule of a method that is called by name, or of an operator; of products Python decides,
-    where NumPy is not asked at once."""
-    public = name.removesuffix("_method")
-    rule = RULES.get(public, Rule.NONE)
-    is_known = rule in (Rule.FIRST, Rule.SPREAD, Rule.TIMES)
-    return in_one(rule, middling(public)) if is_known else int(Rule.NONE)
-
-
-def _deferred_method(name: str) -> str:
-    """What puts a method off where that can be done."""
-    if name == "astype_method":
-        return _put_off("@defer_cast(ptr %self, ptr %args, i64 %count, ptr %names)")
-    code = CODES.get(name.removesuffix("_method"))
-    call = f"@defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)"
-    return "" if code is None else _put_off(call)
-
-
-def _at_once(function: str) -> str:
-    """What calls a function of `methods_quick_text.py` with all arguments."""
-    call = f"@{function}(ptr %self, ptr %args, i64 %count, ptr %names)"
-    return of_operators.QUICK.format(call=call)
-
-
-def _folded(name: str) -> str:
-    """What reduces a few elements to one, or copies an array."""
-    fold = name.removesuffix("_method")
-    if fold == "copy":
-        return _at_once("quick_copy")
-    if fold not in methods_folds_text.FOLDS:
-        return ""
-    call = f"@quick_fold(ptr @fold_{fold}, ptr %self, i64 %count, ptr %names)"
-    return of_operators.QUICK.format(call=call)
-
-
-#: What puts a function off.
-_CALL = "@deferred_call(ptr %self, ptr %args, i64 %count, ptr %names)"
-
-
-def _put_off(call: str) -> str:
-    """What gives the result of a call that puts an operation off, where it does."""
-    return of_operators.DEFER.format(call=call)
+def _plain(name: str) -> int:
+    """Where NumPy's own method or operator is."""
+    return _NUMPYS + (*OPERATORS, *NAMED).index(name)
 
 
 def _method(name: str) -> int:
@@ -336,7 +304,7 @@ def _deferred(
     """What puts an operator off where that can be done."""
     code = CODES.get("absolute" if name == "abs" else f"__{name}__")
     call = f"@{function}(i64 {code}, ptr {first}, ptr {second})"
-    return "" if code is None else _put_off(call)
+    return "" if code is None else ways.put_off(call)
 
 
 def _numpys_own() -> dict[str, str]:

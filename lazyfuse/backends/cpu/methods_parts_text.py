@@ -90,11 +90,30 @@ no:
   ret i1 false
 }
 
-; NumPy's dtype of a code of the engine; null for those that are not known
+; NumPy's dtype of a code of the engine; null for those that are not known. The last one is
+; remembered, with a reference, so that no other object gets its address
 define internal ptr @dtype_of(ptr %code) {
+  %seen = get ptr @state[SEEN_CODE]
+  %is_seen = icmp eq ptr %code, %seen
+  br i1 %is_seen, label %give, label %look
+give:
+  %dtype_seen = get ptr @state[SEEN_DTYPE]
+  ret ptr %dtype_seen
+look:
   %dtypes = call ptr @object(i64 T_DTYPES)
   %dtype = call ptr @PyDict_GetItem(ptr %dtypes, ptr %code)
+  %is_unknown = icmp eq ptr %dtype, null
+  br i1 %is_unknown, label %no, label %keep
+keep:
+  %bytes = call i64 @bytes_by(ptr %code)
+  call void @Py_IncRef(ptr %code)
+  put ptr %code, @state[SEEN_CODE]
+  put ptr %dtype, @state[SEEN_DTYPE]
+  put i64 %bytes, @state[SEEN_BYTES]
+  call void @Py_DecRef(ptr %seen)
   ret ptr %dtype
+no:
+  ret ptr null
 }
 
 define internal ptr @engine_dtype(ptr %array) {

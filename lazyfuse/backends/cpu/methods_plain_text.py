@@ -1,9 +1,9 @@
 """Functions and methods of NumPy's on a few small arrays and plain arguments, as LLVM text; see
 `methods.py`.
 
-`x.reshape(2, -1)`, `x.sum(axis=0)`, `np.dot(x, y)`: each argument is an array at hand, or none and
-without one inside, so there is little to ask, and the result is new or a view of the one array,
-in most cases.
+`x.reshape(2, -1)`, `x.sum(axis=0)`, `np.dot(x, y)`: each argument is an array at hand, a small
+part of computed memory where the rule lets it be, or none and without one inside, so there is
+little to ask, and the result is new or a view of the one array, in most cases.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ define internal ptr @plain_call(ptr %function, ptr %first, ptr %args, i64 %count
   %itself = alloca ptr
   store ptr %first, ptr %itself
   %words = call i64 @count_of(ptr %names)
+  %positional = call i64 @positional_of(ptr %first, i64 %count)
   %in_all = add i64 %count, %words
   %is_method = icmp ne ptr %first, null
   %before = zext i1 %is_method to i64
@@ -47,6 +48,8 @@ next:
                 [ %many_more, %keep_hosts ]
   %place = phi i64 [ 0, %look_at_words ], [ %i, %keep_host ], [ %place, %keep_plain ],
                [ %place, %keep_hosts ]
+  %windows = phi i1 [ false, %look_at_words ], [ %windows, %keep_host ],
+                 [ %windows, %keep_plain ], [ %are_windows, %keep_hosts ]
   %is_over = icmp sge i64 %i, %total
   br i1 %is_over, label %has_arrays, label %look
 look:
@@ -71,12 +74,18 @@ plain:
   %is_known = call i1 @is_plain_or_ints(ptr %object)
   br i1 %is_known, label %keep_plain, label %inside
 inside:
-  %hosts = call ptr @hosts_inside(ptr %object)
+  %opens = call i64
+    @opened_at(i64 %sized_rule, i64 %i, i64 %positional, ptr %names, i64 %eager)
+  %hosts = call ptr @part_or_hosts(ptr %object, i64 %opens)
   %has_others = icmp eq ptr %hosts, null
   br i1 %has_others, label %undo, label %keep_hosts
 keep_hosts:
   put ptr %hosts, %given[%i]
   %many_more = add i64 %arrays, 2
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  %are_inside = icmp ugt i64 %opens, OPENS_OWN
+  %may_be_windows = or i1 %is_ours, %are_inside
+  %are_windows = or i1 %windows, %may_be_windows
   br label %next
 keep_plain:
   call void @Py_IncRef(ptr %object)
@@ -86,9 +95,15 @@ undo:
   call void @drop_all(ptr %given, i64 %i)
   br label %other
 has_arrays:
-  switch i64 %arrays, label %run [ i64 0, label %undo ]
+  switch i64 %arrays, label %bound [ i64 0, label %undo ]
+bound:
+  br i1 %windows, label %measure, label %run
+measure:
+  %rule = and i64 %sized_rule, RULE_MASK
+  %is_bounded = call i1
+    @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule, i64 0, i64 %words)
+  br i1 %is_bounded, label %run, label %undo
 run:
-  %positional = add i64 %count, %before
   %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %positional, ptr %names)
   %is_alone = icmp eq i64 %arrays, 1
   %array_object = get ptr %objects[%place]
@@ -112,8 +127,71 @@ other:
   ret ptr %function
 }
 
-; a list or tuple of the arrays of NumPy's in one of a few small arrays at hand; null for others
-define internal ptr @hosts_inside(ptr %object) {
+define internal i64 @positional_of(ptr %first, i64 %count) alwaysinline {
+  %is_method = icmp ne ptr %first, null
+  %before = zext i1 %is_method to i64
+  %positional = add i64 %count, %before
+  ret i64 %positional
+}
+
+; what may be a window at a place, and of how many elements
+define internal i64 @opened_at(i64 %sized_rule, i64 %place, i64 %positional, ptr %names,
+                               i64 %most) {
+  %rule = and i64 %sized_rule, RULE_MASK
+  %opened = call i64 @openings(i64 %rule, i64 %place, i64 %positional, ptr %names)
+  %writes_bit = and i64 %sized_rule, WRITES_BIT
+  %writes = icmp ne i64 %writes_bit, 0
+  %write_bits = select i1 %writes, i64 OPENS_WRITES, i64 0
+  %size_bits = mul i64 %most, OPENS_UNIT
+  %sized = or i64 %opened, %write_bits
+  %all = or i64 %sized, %size_bits
+  ret i64 %all
+}
+
+; a window where an argument is a small part of computed memory; a list or tuple of the arrays of
+; NumPy's and windows in one of a few such. With a reference; null for others
+define internal ptr @part_or_hosts(ptr %object, i64 %opens) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %sequence
+ours:
+  %part = call ptr @part_opened(ptr %object, i64 %opens, i64 OPENS_OWN)
+  ret ptr %part
+sequence:
+  %hosts = call ptr @hosts_inside(ptr %object, i64 %opens)
+  ret ptr %hosts
+}
+
+; a window of an array of the engine that is at hand, small, and may be opened; null for others
+define internal ptr @part_opened(ptr %object, i64 %opens, i64 %wanted) {
+  %bit = and i64 %opens, %wanted
+  %may_open = icmp ne i64 %bit, 0
+  %is_engines = call i1 @is_engines(ptr %object)
+  %may = and i1 %may_open, %is_engines
+  br i1 %may, label %memory, label %no
+memory:
+  %buffer = call ptr @settled_memory(ptr %object)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %make
+make:
+  %most = udiv i64 %opens, OPENS_UNIT
+  %writes_bit = and i64 %opens, OPENS_WRITES
+  %writes = icmp ne i64 %writes_bit, 0
+  %flags = select i1 %writes, i32 WRITEABLE_FLAG, i32 0
+  %made = call ptr @elements_in(ptr %object, ptr %buffer, i64 %most, i32 %flags)
+  %has_none = icmp eq ptr %made, null
+  br i1 %has_none, label %clear, label %give
+give:
+  ret ptr %made
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
+}
+
+; a list or tuple of the arrays of NumPy's in one of a few small arrays at hand and parts that may
+; be opened; null for others
+define internal ptr @hosts_inside(ptr %object, i64 %opens) {
   %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
   %is_list = call i1 @is(ptr %object, i64 T_LIST)
   %is_sequence = or i1 %is_tuple, %is_list
@@ -125,9 +203,8 @@ measure:
   br i1 %are_few, label %look, label %no
 look:
   %first = call ptr @item_of(ptr %object, i1 %is_tuple, i64 0)
-  %begins = call ptr @host_at_hand(ptr %first)
-  %begins_otherwise = icmp eq ptr %begins, null
-  br i1 %begins_otherwise, label %no, label %new
+  %begins = call i1 @is(ptr %first, i64 T_CLASS)
+  br i1 %begins, label %new, label %no
 new:
   %made_object = call ptr @new_sequence(i1 %is_tuple, i64 %count)
   %failed = icmp eq ptr %made_object, null
@@ -144,12 +221,11 @@ take:
   br i1 %is_there, label %item, label %drop
 item:
   %array = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
-  %host = call ptr @host_at_hand(ptr %array)
+  %host = call ptr @host_or_part(ptr %array, i64 %opens)
   %after = add i64 %i, 1
   %is_other = icmp eq ptr %host, null
   br i1 %is_other, label %drop, label %put
 put:
-  call void @Py_IncRef(ptr %host)
   call void @put_item(ptr %made_object, i1 %is_tuple, i64 %i, ptr %host)
   br label %next
 drop:
@@ -157,6 +233,25 @@ drop:
   br label %no
 done:
   ret ptr %made_object
+no:
+  ret ptr null
+}
+
+; the array of a small array that is at hand, or a window of a part that may be opened as an item,
+; with a reference; null for others
+define internal ptr @host_or_part(ptr %object, i64 %opens) {
+  %is_ours = call i1 @is(ptr %object, i64 T_CLASS)
+  br i1 %is_ours, label %ours, label %no
+ours:
+  %host = call ptr @part(ptr %object, i64 T_HOST)
+  %is_away = icmp eq ptr %host, null
+  br i1 %is_away, label %engines, label %give
+give:
+  call void @Py_IncRef(ptr %host)
+  ret ptr %host
+engines:
+  %part = call ptr @part_opened(ptr %object, i64 %opens, i64 OPENS_ITEMS)
+  ret ptr %part
 no:
   ret ptr null
 }

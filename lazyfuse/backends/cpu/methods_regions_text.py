@@ -1,12 +1,16 @@
 """Elements along one axis that are written into computed memory of the engine, as LLVM text; see
 `methods.py`.
 
-`M[i] = row`, `M[:, j] = 0.0`, `v[a:b] = v[c:d]`: of numbers that the dtype holds, and arrays of
-this dtype that lie in a row, which need no NumPy. As in `set_number`, no lock is taken: nobody but
-this thread has the memory, and nobody else runs meanwhile.
+`M[i] = row`, `M[:, j] = 0.0`, `v[a:b] = v[c:d]`, `picture[i, j] = (255, 0, 0)`: of numbers that
+the dtype holds, by themselves or in a list, and arrays of this dtype with one axis, which need no
+NumPy. As in `set_number`, no lock is taken: nobody but this thread has the memory, and nobody else
+runs meanwhile.
 """
 
 from __future__ import annotations
+
+#: Bytes of a line that is copied by way of the stack.
+BOUNDS = {"LINE_ROOM": 8192}
 
 REGIONS = """
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
@@ -95,29 +99,35 @@ no:
   ret i1 false
 }
 
-; where the elements of a row of NumPy's begin, of a dtype and a length; null for other arrays
-define internal ptr @row_of_numpys(ptr %array, ptr %dtype, i64 %count) {
+; where the elements of an array of NumPy's with one axis begin, of a dtype and a length; stores
+; how many bytes they are apart. Null for other arrays
+define internal ptr @line_of_numpys(ptr %array, ptr %dtype, i64 %count, ptr %step_at) {
   %own = get ptr %array[DESCR]
   %is_alike = icmp eq ptr %own, %dtype
   %nd = get i32 %array[ND]
   %is_line = icmp eq i32 %nd, 1
+  %flags = get i32 %array[ARRAY_FLAGS]
+  %aligned_flag = and i32 %flags, 256
+  %is_aligned = icmp ne i32 %aligned_flag, 0
   %may = and i1 %is_alike, %is_line
-  br i1 %may, label %look, label %no
+  %can_be = and i1 %may, %is_aligned
+  br i1 %can_be, label %look, label %no
 look:
   %length = call i64 @elements(ptr %array)
   %is_whole = icmp eq i64 %length, %count
-  %is_dense = call i1 @is_in_rows(ptr %array)
-  %can = and i1 %is_whole, %is_dense
+  %steps = get ptr %array[STRIDES]
+  %step = load i64, ptr %steps
+  store i64 %step, ptr %step_at
   %data = get ptr %array[DATA]
-  %found = select i1 %can, ptr %data, ptr null
+  %found = select i1 %is_whole, ptr %data, ptr null
   ret ptr %found
 no:
   ret ptr null
 }
 
-; where the elements of an array of the engine begin, of a dtype, a length and a distance: the
-; memory stays, somebody has the array. Null for others
-define internal ptr @line_of_engine(ptr %array, ptr %dtype, i64 %count, i64 %apart, i64 %bytes) {
+; the same of an array of the engine, whose elements have so many bytes: the memory stays, somebody
+; has the array
+define internal ptr @line_of_engine(ptr %array, ptr %dtype, i64 %count, i64 %bytes, ptr %step_at) {
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
   %extents = call ptr @tuple_item(ptr %layout, i64 0)
   %axes = call i64 @tuple_size(ptr %extents)
@@ -127,10 +137,10 @@ look:
   %steps = call ptr @tuple_item(ptr %layout, i64 1)
   %length = call i64 @number_at(ptr %extents, i64 0)
   %step = call i64 @number_at(ptr %steps, i64 0)
+  %apart = mul i64 %step, %bytes
+  store i64 %apart, ptr %step_at
   %is_whole = icmp eq i64 %length, %count
-  %is_alike = icmp eq i64 %step, %apart
-  %fits = and i1 %is_whole, %is_alike
-  br i1 %fits, label %memory, label %no
+  br i1 %is_whole, label %memory, label %no
 memory:
   %buffer = call ptr @settled_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null
@@ -147,6 +157,63 @@ found:
   ret ptr %given
 no:
   ret ptr null
+}
+
+; copies elements along one axis, which may overlap where they are; whether that is done. What
+; is `elsewhere` does not
+define internal i1 @move_line(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %count,
+                              i64 %bytes, i1 %is_elsewhere) {
+  %room = alloca [LINE_ROOM x i8], align 16
+  %is_row = icmp eq i64 %to_step, %bytes
+  %is_from_row = icmp eq i64 %from_step, %bytes
+  %are_rows = and i1 %is_row, %is_from_row
+  %length = mul i64 %count, %bytes
+  br i1 %are_rows, label %rows, label %apart
+rows:
+  call void @move_bytes(ptr %to, ptr %from, i64 %length)
+  ret i1 true
+apart:
+  %are_between = call i1
+    @lie_between(ptr %to, i64 %to_step, ptr %from, i64 %from_step)
+  %are_apart = or i1 %is_elsewhere, %are_between
+  br i1 %are_apart, label %at_once, label %look
+at_once:
+  %is_copied = call i1
+    @copy_line(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %count, i64 %bytes)
+  ret i1 %is_copied
+look:
+  %fits = icmp ule i64 %length, LINE_ROOM
+  br i1 %fits, label %by_room, label %no
+by_room:
+  %is_read = call i1
+    @copy_line(ptr %room, i64 %bytes, ptr %from, i64 %from_step, i64 %count, i64 %bytes)
+  br i1 %is_read, label %write, label %no
+write:
+  %is_written = call i1
+    @copy_line(ptr %to, i64 %to_step, ptr %room, i64 %bytes, i64 %count, i64 %bytes)
+  ret i1 %is_written
+no:
+  ret i1 false
+}
+
+; whether elements that are as far apart in two places, as those of two columns, are between each
+; other, or the same
+define internal i1 @lie_between(ptr %to, i64 %to_step, ptr %from, i64 %from_step) {
+  %are_alike = icmp eq i64 %to_step, %from_step
+  %is_step = icmp ne i64 %to_step, 0
+  %may = and i1 %are_alike, %is_step
+  br i1 %may, label %look, label %no
+look:
+  %to_word = ptrtoint ptr %to to i64
+  %from_word = ptrtoint ptr %from to i64
+  %apart = sub i64 %to_word, %from_word
+  %rest = srem i64 %apart, %to_step
+  %are_between = icmp ne i64 %rest, 0
+  %are_same = icmp eq i64 %apart, 0
+  %may_copy = or i1 %are_between, %are_same
+  ret i1 %may_copy
+no:
+  ret i1 false
 }
 
 ; `memmove`, by pieces where it is slow at the whole (`ir/copies.py`)
@@ -188,6 +255,7 @@ done:
 define internal i1 @set_line(ptr %self, ptr %key, ptr %value) {
   %region = alloca [3 x i64]
   %bits = alloca i64
+  %step_at = alloca i64
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %is_line = call i1 @one_axis(ptr %layout, ptr %key, ptr %region)
   br i1 %is_line, label %measure, label %no
@@ -224,45 +292,42 @@ other:
   br i1 %is_numpys, label %numpys, label %number
 numpys:
   %array = phi ptr [ %host, %ours ], [ %value, %other ]
-  %row = call ptr @row_of_numpys(ptr %array, ptr %dtype, i64 %count)
+  %line_there = call ptr
+    @line_of_numpys(ptr %array, ptr %dtype, i64 %count, ptr %step_at)
   br label %found
 engines:
   %is_put_off = call i1 @is_put_off(ptr %value)
   br i1 %is_put_off, label %no, label %find
 find:
-  %line = call ptr
-    @line_of_engine(ptr %value, ptr %dtype, i64 %count, i64 %apart, i64 %bytes)
+  %line_here = call ptr
+    @line_of_engine(ptr %value, ptr %dtype, i64 %count, i64 %bytes, ptr %step_at)
   br label %found
 found:
-  %from = phi ptr [ %row, %numpys ], [ %line, %find ]
-  %lies_in_row = phi i1 [ true, %numpys ], [ false, %find ]
+  %from = phi ptr [ %line_there, %numpys ], [ %line_here, %find ]
+  %is_elsewhere = phi i1 [ true, %numpys ], [ false, %find ]
   %is_other = icmp eq ptr %from, null
-  br i1 %is_other, label %no, label %places
-places:
-  %is_itself = icmp eq ptr %from, %to
-  br i1 %is_itself, label %yes, label %copy
-copy:
-  %is_dense = icmp eq i64 %apart, 1
-  br i1 %is_dense, label %move, label %scatter
+  br i1 %is_other, label %no, label %move
 move:
-  call void @move_bytes(ptr %to, ptr %from, i64 %length)
-  ret i1 true
-scatter:
-  br i1 %lies_in_row, label %spread, label %no
-spread:
-  %is_copied = call i1
-    @copy_line(ptr %to, i64 %step, ptr %from, i64 %bytes, i64 %count, i64 %bytes)
-  ret i1 %is_copied
+  %from_step = load i64, ptr %step_at
+  %is_moved = call i1
+    @move_line(ptr %to, i64 %step, ptr %from, i64 %from_step, i64 %count, i64 %bytes,
+               i1 %is_elsewhere)
+  ret i1 %is_moved
 number:
   %number_kind = call i32 @number_kind(ptr %code)
   %is_held = call i1 @encoded(i32 %number_kind, ptr %value, ptr %bits)
-  br i1 %is_held, label %fill, label %no
+  br i1 %is_held, label %fill, label %narrow
+narrow:
+  %is_narrow = call i1 @encoded_narrow(ptr %code, ptr %value, ptr %bits)
+  br i1 %is_narrow, label %fill, label %list
 fill:
   %word = load i64, ptr %bits
   %is_filled = call i1 @fill_line(ptr %to, i64 %step, i64 %count, i64 %bytes, i64 %word)
   ret i1 %is_filled
-yes:
-  ret i1 true
+list:
+  %is_listed = call i1
+    @set_listed(ptr %to, i64 %step, i64 %count, ptr %code, ptr %value)
+  ret i1 %is_listed
 no:
   ret i1 false
 }

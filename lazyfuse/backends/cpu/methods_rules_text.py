@@ -18,7 +18,13 @@ define internal i64 @openings(i64 %rule, i64 %place, i64 %positional, ptr %names
   br i1 %is_positional, label %positioned, label %named
 positioned:
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
-    i64 RULE_PAIR, label %pair  i64 RULE_TIMES, label %pair  i64 RULE_ANY, label %any ]
+    i64 RULE_PAIR, label %pair  i64 RULE_TIMES, label %pair  i64 RULE_ANY, label %any
+    i64 RULE_FEW, label %few ]
+few:
+  %are_few = icmp sle i64 %positional, 3
+  %is_alone = and i1 %is_first, %are_few
+  %of_few = select i1 %is_alone, i64 OPENS_OWN, i64 0
+  ret i64 %of_few
 first:
   %of_first = select i1 %is_first, i64 OPENS_BOTH, i64 0
   ret i64 %of_first

@@ -47,8 +47,21 @@ no:
   ret ptr null
 }
 
-; how many bytes an element has, by the code of its dtype: a letter and a number
+; how many bytes an element has, by the code of its dtype
 define internal i64 @item_bytes(ptr %code) {
+  %seen = get ptr @state[SEEN_CODE]
+  %is_seen = icmp eq ptr %code, %seen
+  br i1 %is_seen, label %give, label %look
+give:
+  %bytes_seen = get i64 @state[SEEN_BYTES]
+  ret i64 %bytes_seen
+look:
+  %bytes = call i64 @bytes_by(ptr %code)
+  ret i64 %bytes
+}
+
+; the same: a letter and a number
+define internal i64 @bytes_by(ptr %code) {
   %first = call i32 @PyUnicode_ReadChar(ptr %code, i64 1)
   %digit = sub i32 %first, 48
   %is_ten = icmp eq i32 %digit, 1

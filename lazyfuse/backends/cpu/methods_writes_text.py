@@ -92,7 +92,7 @@ define internal ptr @writable_memory(ptr %array) {
   %is_ours = icmp eq ptr %shared, %false
   %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
   %users = call ptr @get(ptr %node, i64 NODE_USERS)
-  %readers = call i64 @PyLong_AsLong(ptr %users)
+  %readers = call i64 @int_value(ptr %users)
   %is_unread = icmp eq i64 %readers, 0
   %is_free = and i1 %is_ours, %is_unread
   %can = and i1 %may, %is_free

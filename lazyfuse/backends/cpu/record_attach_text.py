@@ -30,7 +30,7 @@ define internal void @watch(ptr %node, ptr %raised) {{
   br i1 %gone, label %alone, label %make
 alone:
   %users = call ptr @get(ptr %node, i64 {node_users})
-  %readers = call i64 @PyLong_AsLong(ptr %users)
+  %readers = call i64 @int_value(ptr %users)
   %unread = icmp eq i64 %readers, 0
   br i1 %unread, label %done, label %tell
 tell:
@@ -56,7 +56,7 @@ done:
 ; one reader less of a node; its operands are added to a list where nobody else needs it
 define internal void @leave(ptr %node, ptr %released) {{
   %users = call ptr @get(ptr %node, i64 {node_users})
-  %number = call i64 @PyLong_AsLong(ptr %users)
+  %number = call i64 @int_value(ptr %users)
   %less = sub i64 %number, 1
   %counted = call ptr @PyLong_FromLong(i64 %less)
   call void @put(ptr %node, i64 {node_users}, ptr %counted)

@@ -208,7 +208,7 @@ other:
   %is_int = call i1 @is(ptr %item, i64 {int_})
   br i1 %is_int, label %integer, label %mark
 integer:
-  %number = call i64 @PyLong_AsLong(ptr %item)
+  %number = call i64 @int_value(ptr %item)
   store i64 %number, ptr %start_at
   store i64 0, ptr %stop_at
   %raised = call ptr @PyErr_Occurred()

@@ -111,7 +111,7 @@ no:
 define internal i64 @runs() {{
   %list = call ptr @object(i64 {RUNS})
   %object = call ptr @PyList_GetItem(ptr %list, i64 0)
-  %runs = call i64 @PyLong_AsLong(ptr %object)
+  %runs = call i64 @int_value(ptr %object)
   ret i64 %runs
 }}
 

@@ -20,14 +20,15 @@ from lazyfuse.backends.cpu import (
     record_trace_text,
     record_views_text,
 )
+from lazyfuse.backends.cpu.ints_text import INTS
 from lazyfuse.backends.cpu.tuples_text import TUPLES
 
 
 def text(places: Mapping[str, int]) -> str:
     """The functions, for LLVM: places of attributes, and entries of the table."""
     parts = (
-        record_text.HEAD, record_guard_text.GUARD, record_text.MARKS, record_place_text.PLACE,
-        record_nodes_text.NODES,
+        record_text.HEAD, INTS, record_guard_text.GUARD, record_text.MARKS,
+        record_place_text.PLACE, record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_cuts_text.CUTS, record_rows_text.ROWS,
         record_trace_text.TRACE, record_attach_text.ATTACH, record_flush_text.FLUSH,

@@ -177,7 +177,7 @@ fill:
   %held = call ptr @get(ptr %node, i64 {node_held})
   call void @share(ptr %view, i64 {node_held}, ptr %held)
   %below = call ptr @get(ptr %node, i64 {node_depth})
-  %depth = call i64 @PyLong_AsLong(ptr %below)
+  %depth = call i64 @int_value(ptr %below)
   %deeper = add i64 %depth, 1
   %counted = call ptr @PyLong_FromLong(i64 %deeper)
   call void @set(ptr %view, i64 {node_depth}, ptr %counted)
@@ -229,7 +229,7 @@ define internal ptr @step(ptr %step, ptr %operands, i64 %count, ptr %scalars, pt
   %prototype = call ptr @tuple_item(ptr %step, i64 0)
   %places = call ptr @tuple_item(ptr %step, i64 1)
   %words_object = call ptr @tuple_item(ptr %step, i64 3)
-  %words = call i64 @PyLong_AsLong(ptr %words_object)
+  %words = call i64 @int_value(ptr %words_object)
   %number = call i64 @tuple_size(ptr %places)
   %srcs = call ptr @PyTuple_New(i64 %number)
   %no_srcs = icmp eq ptr %srcs, null
@@ -242,7 +242,7 @@ next:
   br i1 %is_over, label %make, label %look
 look:
   %place_object = call ptr @tuple_item(ptr %places, i64 %i)
-  %place = call i64 @PyLong_AsLong(ptr %place_object)
+  %place = call i64 @int_value(ptr %place_object)
   %src = call ptr @source(ptr %operands, i64 %count, ptr %scalars, ptr %made, ptr %key, i64 %place)
   %no_src = icmp eq ptr %src, null
   br i1 %no_src, label %drop, label %add
@@ -250,7 +250,7 @@ add:
   %placed = call i32 @PyTuple_SetItem(ptr %srcs, i64 %i, ptr %src)
   call void @add_user(ptr %src)
   %depth_object = call ptr @get(ptr %src, i64 {node_depth})
-  %depth = call i64 @PyLong_AsLong(ptr %depth_object)
+  %depth = call i64 @int_value(ptr %depth_object)
   %is_deeper = icmp sgt i64 %depth, %deepest
   %deeper = select i1 %is_deeper, i64 %depth, i64 %deepest
   %held_object = call ptr @get(ptr %src, i64 {node_held})

@@ -60,7 +60,7 @@ next:
   br i1 %is_over, label %done, label %axis
 axis:
   %item = call ptr @tuple_item(ptr %shape, i64 %i)
-  %extent = call i64 @PyLong_AsLong(ptr %item)
+  %extent = call i64 @int_value(ptr %item)
   %product = mul i64 %count, %extent
   %after = add i64 %i, 1
   br label %next

@@ -36,7 +36,7 @@ define internal i32 @budget(ptr %storage) {{
   %found = alloca ptr
   %node = call ptr @get(ptr %storage, i64 {storage_node})
   %depth_object = call ptr @get(ptr %node, i64 {node_depth})
-  %depth = call i64 @PyLong_AsLong(ptr %depth_object)
+  %depth = call i64 @int_value(ptr %depth_object)
   %shallow = icmp slt i64 %depth, 2
   br i1 %shallow, label %fine, label %limits
 limits:

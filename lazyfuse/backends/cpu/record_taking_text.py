@@ -33,7 +33,7 @@ look:
   %place = call i64 @word(ptr %places, i64 %i)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %place)
   %users = call ptr @get(ptr %node, i64 {node_users})
-  %number = call i64 @PyLong_AsLong(ptr %users)
+  %number = call i64 @int_value(ptr %users)
   %readers_now = add i64 %readers, %number
   %held = call i1 @is_held(ptr %node)
   %after = add i64 %i, 1
@@ -62,9 +62,9 @@ ask:
   %exclusive = call ptr @get(ptr %buffer, i64 {buffer_exclusive})
   %is_exclusive = icmp eq ptr %exclusive, %true
   %size = call ptr @address(ptr %sizes, i64 %k)
-  %wanted = call i64 @PyLong_AsLong(ptr %size)
+  %wanted = call i64 @int_value(ptr %size)
   %there = call ptr @get(ptr %buffer, i64 {buffer_nbytes})
-  %nbytes = call i64 @PyLong_AsLong(ptr %there)
+  %nbytes = call i64 @int_value(ptr %there)
   %fits = icmp eq i64 %nbytes, %wanted
   %can = and i1 %is_exclusive, %fits
   br i1 %can, label %another, label %no

@@ -122,7 +122,7 @@ done:
 
 define internal void @add_user(ptr %node) {{
   %users = call ptr @get(ptr %node, i64 {node_users})
-  %number = call i64 @PyLong_AsLong(ptr %users)
+  %number = call i64 @int_value(ptr %users)
   %more = add i64 %number, 1
   %counted = call ptr @PyLong_FromLong(i64 %more)
   call void @put(ptr %node, i64 {node_users}, ptr %counted)

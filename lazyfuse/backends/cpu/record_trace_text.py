@@ -80,7 +80,7 @@ fail:
 ; whether computing a node again costs more than a load
 define internal i1 @is_dear(ptr %node) {{
   %depth_object = call ptr @get(ptr %node, i64 {node_depth})
-  %depth = call i64 @PyLong_AsLong(ptr %depth_object)
+  %depth = call i64 @int_value(ptr %depth_object)
   %deep = icmp sgt i64 %depth, {deep}
   br i1 %deep, label %yes, label %shallow
 shallow:
@@ -151,7 +151,7 @@ scalar:
   %is_known = icmp ne ptr %known, null
   br i1 %is_known, label %again, label %first
 again:
-  %found = call i64 @PyLong_AsLong(ptr %known)
+  %found = call i64 @int_value(ptr %known)
   call void @Py_DecRef(ptr %identity)
   ret i64 %found
 first:
@@ -220,7 +220,7 @@ ask:
   %unknown = icmp eq ptr %known, null
   br i1 %unknown, label %no, label %tell
 tell:
-  %place = call i64 @PyLong_AsLong(ptr %known)
+  %place = call i64 @int_value(ptr %known)
   ret i64 %place
 no:
   ret i64 -1
@@ -309,7 +309,7 @@ unseen:
   br i1 %is_output, label %plain, label %ask
 ask:
   %users = call ptr @get(ptr %node, i64 {node_users})
-  %readers = call i64 @PyLong_AsLong(ptr %users)
+  %readers = call i64 @int_value(ptr %users)
   call void @count_readers(ptr %others, ptr %node, i64 %readers)
   %dear = call i1 @is_dear(ptr %node)
   br i1 %dear, label %hold, label %plain

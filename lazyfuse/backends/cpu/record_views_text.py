@@ -46,13 +46,16 @@ define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64
 
 define internal i64 @number_at(ptr %tuple, i64 %place) {{
   %object = call ptr @tuple_item(ptr %tuple, i64 %place)
-  %number = call i64 @PyLong_AsLong(ptr %object)
+  %number = call i64 @int_value(ptr %object)
   ret i64 %number
 }}
 
 ; where an int of a key is on an axis; -1 where it is out of bounds
 define internal i64 @placed(ptr %item, i64 %extent) alwaysinline {{
-  %given = call i64 @PyLong_AsLong(ptr %item)
+  %given = call i64 @int_value(ptr %item)
+  %is_error_maybe = icmp eq i64 %given, -1
+  br i1 %is_error_maybe, label %ask, label %count
+ask:
   %raised = call ptr @PyErr_Occurred()
   %is_number = icmp eq ptr %raised, null
   br i1 %is_number, label %count, label %clear
