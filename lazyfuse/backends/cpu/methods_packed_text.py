@@ -263,7 +263,7 @@ declare ptr @PyNumber_MatrixMultiply(ptr, ptr)
 #: Few elements of the engine, where they lie.
 WINDOWS = """
 ; an operand, with a reference: the array of ours that is at hand, a window of few elements of the
-; engine's memory, a number; null for others
+; engine's memory, or of more in C order, a number; null for others
 define internal ptr @quick_given(ptr %object) {
   %found = call ptr @quick_operand(ptr %object)
   %is_away = icmp eq ptr %found, null
@@ -282,11 +282,17 @@ measure:
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %count = call i64 @count_in(ptr %shape)
   %is_few = icmp ule i64 %count, QUICK_MOST
-  br i1 %is_few, label %open, label %no
+  br i1 %is_few, label %open, label %longer
+longer:
+  %is_moderate = icmp ule i64 %count, DENSE_MOST
+  %in_order = call i64 @elements_in_order(ptr %layout)
+  %is_dense = icmp ne i64 %in_order, 0
+  %may_open = and i1 %is_moderate, %is_dense
+  br i1 %may_open, label %open, label %no
 open:
   %eager = call i64 @eager_size()
-  %are_few = icmp slt i64 %eager, QUICK_MOST
-  %most = select i1 %are_few, i64 %eager, i64 QUICK_MOST
+  %are_few = icmp slt i64 %eager, DENSE_MOST
+  %most = select i1 %are_few, i64 %eager, i64 DENSE_MOST
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %make, label %no
 make:
@@ -309,10 +315,18 @@ last:
 run:
   %made = call ptr
     @quick_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked, i1 true)
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %longer, label %drop_both
+longer:
+  %made_of_more = call ptr
+    @dense_array(ptr %a, ptr %b, ptr %doubles, ptr %singles, ptr %longs, i64 %is_asked)
+  br label %drop_both
+drop_both:
+  %result = phi ptr [ %made, %run ], [ %made_of_more, %longer ]
   call void @Py_DecRef(ptr %b)
   br label %drop
 drop:
-  %found = phi ptr [ null, %last ], [ %made, %run ]
+  %found = phi ptr [ null, %last ], [ %result, %drop_both ]
   call void @Py_DecRef(ptr %a)
   ret ptr %found
 no:

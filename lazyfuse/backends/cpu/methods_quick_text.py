@@ -20,7 +20,13 @@ from lazyfuse.backends.cpu import (
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
 from lazyfuse.backends.cpu.methods_lines_text import LINES
-from lazyfuse.backends.cpu.methods_loops_text import OF_SSE, QUICK_MOST, ROWS, of_kinds
+from lazyfuse.backends.cpu.methods_loops_text import (
+    DENSE_MOST,
+    OF_SSE,
+    QUICK_MOST,
+    ROWS,
+    of_kinds,
+)
 from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
 from lazyfuse.backends.cpu.methods_walks_text import WALKS
 from lazyfuse.backends.cpu.short_forms import expanded
@@ -78,7 +84,8 @@ def text(
         if name in CHANGING:
             parts.append(_IN_PLACE.format(name=name, function=functions[f"i{name}"], **kinds))
     parts.append(_called(codes))
-    words = {"QUICK_MOST": QUICK_MOST, "PACKED_MOST": _PACKED_MOST, "ALIGNED_FLAG": 0x100,
+    words = {"QUICK_MOST": QUICK_MOST, "DENSE_MOST": DENSE_MOST, "PACKED_MOST": _PACKED_MOST,
+             "ALIGNED_FLAG": 0x100,
              "WRITE_FLAGS": _WRITE_FLAGS, **rows_text.WORDS}  # fmt: skip
     return expanded("".join(parts), {**names, **conditions(triple), **words})
 
@@ -113,9 +120,16 @@ define internal ptr @numpys_{name}({operands}) {{
   %made = call ptr
     @quick_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked}, i1 true)
   %is_other = icmp eq ptr %made, null
-  br i1 %is_other, label %ask, label %give
+  br i1 %is_other, label %longer, label %give
 give:
   ret ptr %made
+longer:
+  %of_more = call ptr
+    @dense_array(ptr %a, {last}, ptr {double}, ptr {single}, ptr {long}, i64 {is_asked})
+  %is_another = icmp eq ptr %of_more, null
+  br i1 %is_another, label %ask, label %give_more
+give_more:
+  ret ptr %of_more
 ask:
   %found = call ptr @{function}({operands})
   ret ptr %found
