@@ -22,6 +22,7 @@ from lazyfuse.processors import default_threads
 from lazyfuse.runtime import (
     frames,
     heard,
+    native_numbers,
     native_parts,
     native_places,
     numpy_interface,
@@ -357,7 +358,7 @@ def is_known_python() -> bool:
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
     is_known = _is_cpython() and not is_free_threaded and word == id(object)
-    return is_known and native_parts.are_known()
+    return is_known and native_parts.are_known() and native_numbers.are_known()
 
 
 def _is_cpython() -> bool:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 #: The most elements there is room for, where they are not walked over row by row. They are also
 #: fewer than are put off (`deferred.SMALLEST`), of which NumPy's own loop is most of its time.
 QUICK_MOST = 1024
-#: The most elements of arrays that lie in rows, where nothing needs room.
-DENSE_MOST = 8192
 #: Elements of a step, as long as there are so many.
 STEPS = (16, 4, 1)
 #: Kinds of elements, by the word of the state that has the dtype: LLVM's type, and its intrinsics'

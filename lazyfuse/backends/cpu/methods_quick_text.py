@@ -19,14 +19,9 @@ from lazyfuse.backends.cpu import (
 )
 from lazyfuse.backends.cpu.launch_text import conditions, is_sse
 from lazyfuse.backends.cpu.methods_at_once_text import TEXT
+from lazyfuse.backends.cpu.methods_dense_text import DENSE, DENSE_MOST
 from lazyfuse.backends.cpu.methods_lines_text import LINES
-from lazyfuse.backends.cpu.methods_loops_text import (
-    DENSE_MOST,
-    OF_SSE,
-    QUICK_MOST,
-    ROWS,
-    of_kinds,
-)
+from lazyfuse.backends.cpu.methods_loops_text import OF_SSE, QUICK_MOST, ROWS, of_kinds
 from lazyfuse.backends.cpu.methods_packed_text import PACKED, WINDOWS
 from lazyfuse.backends.cpu.methods_walks_text import WALKS
 from lazyfuse.backends.cpu.short_forms import expanded
@@ -60,7 +55,16 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [TEXT, WALKS, methods_rows_text.TEXT, LINES, PACKED, WINDOWS, computing_text.calls()]
+    parts = [
+        TEXT,
+        DENSE,
+        WALKS,
+        methods_rows_text.TEXT,
+        LINES,
+        PACKED,
+        WINDOWS,
+        computing_text.calls(),
+    ]
     parts.append(methods_folds_text.text())
     for name, row in ROWS.items():
         kinds = of_kinds(name)

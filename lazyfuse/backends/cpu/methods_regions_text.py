@@ -160,7 +160,8 @@ no:
 }
 
 ; copies elements along one axis, which may overlap where they are; whether that is done. What
-; is `elsewhere` does not
+; is `elsewhere` does not. Those that are not as far apart in the same direction are NumPy's, which
+; does not see that they overlap (`PyArray_AssignArray`)
 define internal i1 @move_line(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %count,
                               i64 %bytes, i1 %is_elsewhere) {
   %room = alloca [LINE_ROOM x i8], align 16
@@ -182,7 +183,12 @@ at_once:
     @copy_line(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %count, i64 %bytes)
   ret i1 %is_copied
 look:
-  %fits = icmp ule i64 %length, LINE_ROOM
+  %signs = xor i64 %to_step, %from_step
+  %are_opposite = icmp slt i64 %signs, 0
+  %are_equal = icmp eq i64 %to_step, %from_step
+  %are_seen = or i1 %are_opposite, %are_equal
+  %is_short = icmp ule i64 %length, LINE_ROOM
+  %fits = and i1 %are_seen, %is_short
   br i1 %fits, label %by_room, label %no
 by_room:
   %is_read = call i1
