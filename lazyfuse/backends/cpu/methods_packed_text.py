@@ -262,6 +262,16 @@ declare ptr @PyNumber_MatrixMultiply(ptr, ptr)
 
 #: Few elements of the engine, where they lie.
 WINDOWS = """
+; whether there are loops for a dtype, null for none
+define internal i1 @is_of_loops(ptr %dtype) {
+  %loop = call ptr @quick_loop(ptr %dtype, ptr @quick_loop, ptr @quick_loop, ptr @quick_loop)
+  %bool = get ptr @state[DTYPE_BOOL]
+  %is_bool = icmp eq ptr %dtype, %bool
+  %is_number = icmp ne ptr %loop, null
+  %has_loops = or i1 %is_bool, %is_number
+  ret i1 %has_loops
+}
+
 ; an operand, with a reference: the array of ours that is at hand, a window of few elements of the
 ; engine's memory, or of more in C order, a number; null for others
 define internal ptr @quick_given(ptr %object) {
@@ -276,7 +286,13 @@ look:
   br i1 %is_ours, label %ours, label %no
 ours:
   %is_put_off = call i1 @is_put_off(ptr %object)
-  br i1 %is_put_off, label %no, label %measure
+  br i1 %is_put_off, label %no, label %kind
+kind:
+  %node = call ptr @memory(ptr %object)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %dtype = call ptr @dtype_of(ptr %code)
+  %has_loops = call i1 @is_of_loops(ptr %dtype)
+  br i1 %has_loops, label %measure, label %no
 measure:
   %layout = call ptr @get(ptr %object, i64 HANDLE_LAYOUT)
   %shape = call ptr @tuple_item(ptr %layout, i64 0)

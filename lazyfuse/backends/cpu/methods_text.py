@@ -302,6 +302,9 @@ no:
 }}
 
 define ptr @lf_item(ptr %self, ptr %key) {{
+  %is_of_engine = call i1 @is_engines(ptr %self)
+  br i1 %is_of_engine, label %engine, label %begin
+begin:
   %host = call ptr @settled_host(ptr %self)
   %large = icmp eq ptr %host, null
   br i1 %large, label %on_tape, label %small

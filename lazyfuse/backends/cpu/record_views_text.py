@@ -311,9 +311,17 @@ define internal ptr @viewed_by(ptr %self, ptr %key, ptr %layout) {{
   %none = call ptr @none()
   %cast = call ptr @get(ptr %self, i64 {handle_cast})
   %plain = icmp eq ptr %cast, %none
+  br i1 %plain, label %elements, label %no
+elements:
+  %element_at = call i64 @element_offset(ptr %layout, ptr %key)
+  %is_element = icmp sge i64 %element_at, 0
+  br i1 %is_element, label %read, label %views
+read:
+  %element = call ptr @element(ptr %self, i64 %element_at)
+  ret ptr %element
+views:
   %basic = call i1 @is_basic(ptr %key)
-  %may = and i1 %plain, %basic
-  br i1 %may, label %ask, label %no
+  br i1 %basic, label %ask, label %no
 ask:
   %extents = call ptr @tuple_item(ptr %layout, i64 0)
   %ndim = call i64 @tuple_size(ptr %extents)
@@ -338,18 +346,11 @@ move:
 whole:
   %column_at = call i64 @column_offset(ptr %layout, ptr %key, i64 %ndim)
   %is_column = icmp sge i64 %column_at, 0
-  br i1 %is_column, label %column, label %several
+  br i1 %is_column, label %column, label %look
 column:
   %column_view = call ptr
     @cut_view(ptr %self, ptr %layout, i64 0, i64 1, i64 %column_at)
   ret ptr %column_view
-several:
-  %element_at = call i64 @element_offset(ptr %layout, ptr %key)
-  %is_element = icmp sge i64 %element_at, 0
-  br i1 %is_element, label %read, label %look
-read:
-  %element = call ptr @element(ptr %self, i64 %element_at)
-  ret ptr %element
 look:
   %entry = call ptr @entry_of(ptr %layout, ptr %key, ptr %said)
   %known = call ptr @known_layout(ptr %entry, ptr %said)
