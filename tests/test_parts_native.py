@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as host
@@ -28,12 +29,11 @@ def test_no_reference_is_lost() -> None:
     def run() -> None:
         for name, program in SHAPES.items():
             for part in (there[2:6], there[2:6, 3:9], there[3]):
-                try:
+                with contextlib.suppress(ValueError, IndexError):  # of a line
                     program(lf, part, random.Random(name))
-                except (ValueError, IndexError):  # of a line
-                    pass
-        for program in CALLS.values():
-            program(lf, there[2:6, 3:9])
+        for call in CALLS.values():
+            with contextlib.suppress(ValueError):
+                call(lf, there[2:6, 3:9])
         for value in (1.5, [1.0] * 24, (2,) * 24, there[:, 3], there[4], row, row[::-1]):
             there[3] = value
             there[:, 5] = value

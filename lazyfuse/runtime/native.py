@@ -314,10 +314,12 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "WEAK_NEXT": _Place(native_parts.WEAK_NEXT),
         "LISTENING": heard.listening, "MESSAGES": heard.messages, "TELL": heard.tell_heard,
         "FORGET": heard.forget,
-        "UFUNCS": sample.ufuncs, "MATMUL": np.matmul, "CALL_NAME": sys.intern("__call__"),
+        "UFUNCS": sample.ufuncs, "MATMUL": np.matmul, "DOT": np.dot,
+        "CALL_NAME": sys.intern("__call__"),
         **{
             name: _Place(numpy_interface.address(getattr(numpy_interface, name)))
-            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY", "COUNT_NONZERO")
+            for name in ("NEW_ARRAY", "SET_BASE", "NEW_SCALAR", "NEW_COPY", "COUNT_NONZERO",
+                         "MATRIX_PRODUCT", "AS_SCALAR")
         },
     }  # fmt: skip
 

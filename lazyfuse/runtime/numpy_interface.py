@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-#: PyArray_Scalar, PyArray_NewCopy, PyArray_NewFromDescr, PyArray_CountNonzero and
-#: PyArray_SetBaseObject.
-NEW_SCALAR, NEW_COPY, NEW_ARRAY, COUNT_NONZERO, SET_BASE = 60, 85, 94, 270, 282
+#: PyArray_Scalar, PyArray_Return, PyArray_NewCopy, PyArray_NewFromDescr, PyArray_CountNonzero,
+#: PyArray_MatrixProduct2 and PyArray_SetBaseObject.
+NEW_SCALAR, AS_SCALAR, NEW_COPY, NEW_ARRAY, COUNT_NONZERO = 60, 76, 85, 94, 270
+MATRIX_PRODUCT, SET_BASE = 280, 282
 
 
 def address(number: int) -> int:
@@ -47,9 +48,14 @@ def is_known() -> bool:
         element = scalar(address(NEW_SCALAR))(data + 16, dtype, None)
         copy = ctypes.PYFUNCTYPE(kind, kind, number)(address(NEW_COPY))(values, 0)
         count = ctypes.PYFUNCTYPE(ctypes.c_int64, kind)(address(COUNT_NONZERO))(values > 3.0)
+        product = ctypes.PYFUNCTYPE(kind, kind, kind, pointer)
+        squares = product(address(MATRIX_PRODUCT))(values, values, None)
+        _keep_one(squares)  # likewise
+        number_of = ctypes.PYFUNCTYPE(kind, kind)(address(AS_SCALAR))(squares)
     except AttributeError:
         return False
     is_fine = made.base is values and not made.flags.writeable
+    is_fine = is_fine and type(number_of) is np.float64 and number_of == np.dot(values, values)
     is_fine = is_fine and copy.flags.owndata and copy.tolist() == values.tolist() and count == 8
     return bool(is_fine and made.tolist() == [[3.0, 2.0, 1.0], [9.0, 8.0, 7.0]] and element == 2.0)
 
