@@ -32,6 +32,19 @@ def engine() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("eager_size", (0, 100_000))
+def test_what_may_be_written_can_be_said_to_be(eager_size: int) -> None:
+    """As scipy.sparse does with arrays of indices; NumPy asks what is below for a buffer."""
+    with oracle.options(eager_size=eager_size):
+        for part in (slice(None), slice(None, None, 3), (slice(None), 2), (slice(2, 5), 1), 3):
+            array = lf.asarray(host.arange(48.0).reshape(12, 4))[part]
+            for each in (array, array.T):
+                found = host.asarray(each)
+                found.flags.writeable = True
+                found[...] = 7.0
+                assert (each == 7.0).all()
+
+
 def is_lent(array: Any) -> bool:
     return bool(array._storage.is_lent)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -32,9 +33,10 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the process had just begun."""
+    """As if the process had just begun, and were in no hurry."""
     monkeypatch.setattr(native_methods, "_failures", [])
     monkeypatch.setattr(native_methods, "_steps", set())
+    monkeypatch.setattr(aside, "PATIENCE", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,20 @@ def test_better_code_is_made_once_and_to_be_kept(
     hasty, careful = native_binaries.HASTY, native_binaries.CAREFUL
     assert levels == ([hasty, hasty, careful] if is_kept else [hasty])
     assert not aside._later
+
+
+def test_what_is_in_no_hurry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that has just begun is not kept from its end; it is done when that is later, though
+    nothing else is compiled."""
+    monkeypatch.setattr(aside, "_later", deque())
+    monkeypatch.setattr(aside, "_begun", time.monotonic())
+    monkeypatch.setattr(aside, "PATIENCE", 1.0)
+    done = threading.Event()
+    aside.afterwards(done.set)
+    assert aside.begin(lambda: None)
+    aside.wait()
+    assert not done.is_set() or time.monotonic() - aside._begun >= 1.0
+    assert done.wait(60)
 
 
 def test_what_waits_keeps_options_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,8 @@ def lend(array: Handle) -> np.ndarray | None:
             loan = _begun(array)
         if loan is None:
             return None
-        return np.asarray(_Elements(loan, array))
+        # a view, of whose base NumPy knows that it may be written (`flags.writeable = True`)
+        return np.asarray(_Elements(loan, array)).view()
 
 
 def _begun(array: Handle) -> _Loan | None:

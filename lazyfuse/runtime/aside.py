@@ -12,8 +12,10 @@ import atexit
 import contextvars
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -33,8 +35,11 @@ _ending: list[bool] = []
 #: What kernels are compiled next, and how many may wait.
 _waiting: deque[Callable[[], None]] = deque()
 _MOST_WAITING = 16
-#: What is done when nothing waits.
+#: What is done when nothing waits, and the program has run for so many seconds: who runs a short
+#: one would wait at its end for what is of no use to it.
 _later: deque[Callable[[], None]] = deque()
+PATIENCE = 5.0
+_begun = time.monotonic()
 #: Whether somebody forks: what waits goes on when that is done, and in the parent only. Single
 #: calls, which no interrupt divides.
 _forking: list[bool] = []
@@ -72,9 +77,9 @@ def begin(work: Callable[[], object]) -> bool:
 
 
 def afterwards(work: Callable[[], object]) -> None:
-    """Have something done by the thread that compiles now, or next, when it has nothing else to
-    do and the program does not end. Its failures are nobody's. The options are those of the
-    caller, of whose context nothing else is kept: that may wait for ever."""
+    """Have something done in a thread when it has nothing else to do, the program has run for some
+    seconds and does not end. Its failures are nobody's. The options are those of the caller, of
+    whose context nothing else is kept: that may wait for ever."""
     options = config.current()
 
     def later() -> None:
@@ -83,6 +88,23 @@ def afterwards(work: Callable[[], object]) -> None:
                 work()
 
     _later.append(later)
+    with suppress(RuntimeError):  # there can be no thread
+        _thread.start_new_thread(_when_it_is_late, ())
+
+
+def _when_it_is_late() -> None:
+    """Begin with what is in no hurry."""
+    while (left := PATIENCE - (time.monotonic() - _begun)) > 0.0:
+        time.sleep(left)
+    if _later and not _ending:
+        with missed_by_nobody(RuntimeError):
+            begin(_nothing)
+
+
+def _next() -> deque[Callable[[], None]]:
+    """What is done next, from its left end."""
+    is_late = time.monotonic() - _begun >= PATIENCE
+    return _waiting or (_later if is_late else _waiting)
 
 
 def wait() -> None:
@@ -164,8 +186,8 @@ def _compile_waiting() -> None:
     is_taken = True
     while is_taken:
         try:
-            while (_waiting or _later) and not _forking:
-                (_waiting or _later).popleft()()
+            while _next() and not _forking:
+                _next().popleft()()
         finally:
             compiling.release()
-        is_taken = bool(_waiting or _later) and compiling.acquire(blocking=bool(_forking))
+        is_taken = bool(_next()) and compiling.acquire(blocking=bool(_forking))
