@@ -212,8 +212,8 @@ def test_better_code_is_made_once_and_to_be_kept(
 
 
 def test_what_is_in_no_hurry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that has just begun is not kept from its end; it is done when that is later, though
-    nothing else is compiled."""
+    """A program that has just begun is not kept from its end; later it is done, though nothing
+    else is compiled."""
     monkeypatch.setattr(aside, "_later", deque())
     monkeypatch.setattr(aside, "_begun", time.monotonic())
     monkeypatch.setattr(aside, "PATIENCE", 1.0)

@@ -289,3 +289,20 @@ def test_longer_rows(count: int, dtype: str) -> None:
             host.testing.assert_array_equal(
                 host.array(found[0]), expected[0], err_msg=name, strict=True
             )
+
+
+def test_arrays_of_numpys_are_copied() -> None:
+    """By `asarray`, too: in their own order, read-only where they are, and of a dtype of ours."""
+    values = host.arange(12.0).reshape(3, 4)
+    for given in (values, values.T, values[:, 1], values[::-1, ::2], host.array(3.0), values[:0]):
+        for make in (lf.asarray, lf.asanyarray, lf.array):
+            found = make(given)
+            assert type(found) is lf.LazyArray and found.base is None
+            assert found.strides == make(given.copy(order="K")).strides
+            kept = given.copy()
+            found[...] = -1.0
+            host.testing.assert_array_equal(given, kept, strict=True)
+    values.flags.writeable = False
+    assert not lf.asarray(values).flags.writeable and lf.array(values).flags.writeable
+    for dtype in (">f8", "S3", "M8[s]"):
+        assert lf.asarray(host.zeros(3, dtype)).dtype == host.dtype(dtype)

@@ -25,7 +25,7 @@ from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import SCALARS, are_numbers, lift, lowered
+from lazyfuse.frontend.small import LARGE, SCALARS, are_numbers, at_once, lift, lowered
 from lazyfuse.runtime.caller import call_as_user
 
 #: What machine code saves of a call (`rerecord.count`).
@@ -122,8 +122,14 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         try:
             return own(*args, **given)
         except ForeignError:  # objects, strings, dates among the arguments
-            pass
-    return fallback.call(func, *args, **kwargs)
+            return fallback.call(func, *args, **kwargs)
+    is_reading = own is None and func.__module__ in _READING
+    found = at_once(func, args, kwargs) if is_reading else LARGE
+    return fallback.call(func, *args, **kwargs) if found is LARGE else found
+
+
+#: Modules whose functions only NumPy has, some of them, which only read small arrays.
+_READING = frozenset(("numpy.linalg", "numpy.fft"))
 
 
 def _seen(value: Any) -> Any:

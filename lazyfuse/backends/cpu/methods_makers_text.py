@@ -90,8 +90,37 @@ no:
   ret ptr null
 }
 
+; an array of ours in memory of its own, of NumPy's that is small and may be written; null for
+; others
+define internal ptr @private_copy(ptr %object) {
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_numpys, label %look, label %no
+look:
+  %is_known = call i1 @has_known_dtype(ptr %object)
+  %flags = get i32 %object[ARRAY_FLAGS]
+  %flag = and i32 %flags, WRITEABLE_FLAG
+  %is_open = icmp ne i32 %flag, 0
+  %may = and i1 %is_known, %is_open
+  br i1 %may, label %measure, label %no
+measure:
+  %size = call i64 @elements(ptr %object)
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  %fits = icmp sle i64 %size, %most
+  %is_small = and i1 %are_any, %fits
+  br i1 %is_small, label %copy, label %no
+copy:
+  %copier = call ptr @object(i64 T_NEW_COPY)
+  %made = call ptr %copier(ptr %object, i32 KEEP_ORDER)
+  %result = call ptr @wrapped_or_null(ptr %made)
+  ret ptr %result
+no:
+  ret ptr null
+}
+
 ; an array of ours as `asarray` and `asanyarray` give it back, and as `array` and `copy` copy
-; it, where it is small and has the dtype that is asked for; null where NumPy is to be asked
+; it, where it is small and has the dtype that is asked for; null where NumPy is to be asked. Those
+; of NumPy's are copied by all of them
 define internal ptr @quick_same(ptr %maker, ptr %args, i64 %count, ptr %names) {
   %has_first = icmp sgt i64 %count, 0
   br i1 %has_first, label %which, label %no
@@ -111,7 +140,16 @@ which:
 look:
   %first = get ptr %args[0]
   %is_ours = call i1 @is(ptr %first, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %no
+  br i1 %is_ours, label %ours, label %numpys
+numpys:
+  %is_bare = icmp eq i64 %count, 1
+  %has_no_words = icmp eq ptr %names, null
+  %is_alone = and i1 %is_bare, %has_no_words
+  %is_view = and i1 %is_alone, %gives_back
+  br i1 %is_view, label %array_of_numpys, label %no
+array_of_numpys:
+  %private = call ptr @private_copy(ptr %first)
+  ret ptr %private
 ours:
   %host = call ptr @part(ptr %first, i64 T_HOST)
   %is_away = icmp eq ptr %host, null
