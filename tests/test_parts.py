@@ -330,3 +330,12 @@ def test_shapes_that_no_array_has_are_refused() -> None:
             there.reshape(extent)
     with pytest.raises(TypeError, match="takes exactly 1 argument"):
         there[2:3, 3:4].reshape()
+
+
+@pytest.mark.parametrize("number", (10**30, -(10**30), 2**63, 2**64, -1, 2**53 + 1))
+def test_integers_that_are_no_longs_are_written_in_lists(number: int) -> None:
+    values, there = pair("f4")
+    for array in (values, there):
+        array[3, :3] = (number, 1, 2**20)
+        array[4:7, 5] = [1, 2.5, number]
+    host.testing.assert_array_equal(host.array(there), values)
