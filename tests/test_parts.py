@@ -306,3 +306,58 @@ def test_arrays_of_numpys_are_copied() -> None:
     assert not lf.asarray(values).flags.writeable and lf.array(values).flags.writeable
     for dtype in (">f8", "S3", "M8[s]"):
         assert lf.asarray(host.zeros(3, dtype)).dtype == host.dtype(dtype)
+
+
+def test_leave_to_overwrite_by_place_is_not_taken() -> None:
+    """Of functions that are NumPy's, on more than a few elements, too."""
+    values, there = pair("f8")
+    for part in (slice(None), slice(2, 4)):
+        for name, rest in (
+            ("nanmedian", (1, None, True)),
+            ("nanquantile", (0.3, 1, None, True)),
+            ("nanpercentile", (30, None, None, True)),
+        ):
+            expected = getattr(host, name)(values[part].copy(), *rest)
+            found = getattr(lf, name)(there[part], *rest)
+            host.testing.assert_allclose(host.array(found), expected)
+            host.testing.assert_array_equal(host.array(there), values)
+
+
+def test_ravel_in_the_order_of_memory_is_a_view_where_numpys_is() -> None:
+    """It does not matter how far apart the elements of an axis with one element are."""
+    values, there = pair("f8")
+    for key in (
+        (slice(4, 5), slice(11, 19)), (slice(6, 7), 5), (17, None, slice(3, 9)),
+        (slice(10, 14), slice(3, 4)), (slice(None), 3), slice(2, 4),
+    ):  # fmt: skip
+        values[key].ravel("K")[...] = -1.0
+        there[key].ravel("K")[...] = -1.0
+        host.testing.assert_array_equal(host.array(there), values, str(key))
+    line = there[3]
+    assert line.ravel("K") is not line
+
+
+def test_ravel_of_nothing_is_a_view() -> None:
+    values, there = pair("f8")
+    for matrix, xp in ((values, host), (there, lf)):
+        read = xp.broadcast_to(matrix[0], (N, N))
+        assert not read[3:3].ravel().flags.writeable
+        assert not read[3:4].ravel().flags.writeable
+
+
+def test_shapes_that_no_array_has_are_refused() -> None:
+    _, there = pair("f8")
+    for extent in (2**63, -(2**63) - 1, -(2**64)):
+        with pytest.raises(ValueError, match="Maximum allowed dimension exceeded"):
+            there.reshape(extent)
+    with pytest.raises(TypeError, match="takes exactly 1 argument"):
+        there[2:3, 3:4].reshape()
+
+
+@pytest.mark.parametrize("number", (10**30, -(10**30), 2**63, 2**64, -1, 2**53 + 1))
+def test_integers_that_are_no_longs_are_written_in_lists(number: int) -> None:
+    values, there = pair("f4")
+    for array in (values, there):
+        array[3, :3] = (number, 1, 2**20)
+        array[4:7, 5] = [1, 2.5, number]
+    host.testing.assert_array_equal(host.array(there), values)

@@ -334,6 +334,15 @@ def class_of(*arrays: Any) -> Any:
     return shape_class(Trace(pending(*arrays)))
 
 
+def test_a_region_of_many_axes_is_in_no_class() -> None:
+    """Each set of its axes would be measured."""
+    with lf.options(eager_size=0):
+        line, values = lf.arange(1000.0) + 1, lf.arange(897.0) * 3
+        lf.materialize(line, values)
+        line.reshape(*(1,) * 12, -1)[..., 3:900] = values + 1
+        assert class_of(line) is None
+
+
 def key_of(array: Any) -> Any:
     found = class_of(array)
     return None if found is None else found.key

@@ -55,6 +55,9 @@ _WRITES_FIRST = {
     "shuffle": "x",
 }
 
+#: Where leave to overwrite the first argument stands among those by position.
+_OVERWRITES = {"nanmedian": 3, "nanquantile": 4, "nanpercentile": 4}
+
 _SEEN: set[tuple[str, int]] = set()
 
 
@@ -170,8 +173,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         args = (options.pop(_WRITES_FIRST[name]),)
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
-    if "overwrite_input" in options:  # leave to use memory that is not NumPy's
-        options["overwrite_input"] = False
+    args = _kept(name, args, options)
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
     numpys: Callable[..., Any] = around if name in _AROUND else as_numpys
@@ -192,6 +194,16 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     )
     results = _Results(owners, [*lowered, *given.values()], alone(result))
     return results.of(result)
+
+
+def _kept(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments without leave to use memory that is not NumPy's; also in the options."""
+    if "overwrite_input" in options:
+        options["overwrite_input"] = False
+    place = _OVERWRITES.get(name)
+    if place is None or len(args) <= place:
+        return args
+    return (*args[:place], False, *args[place + 1 :])
 
 
 def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -64,12 +64,16 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 
 @remembered
 def reshape_method(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
     options = {} if copy is None else {"copy": copy}
     return reshape(self, shape[0] if len(shape) == 1 else shape, order, **options)
 
 
 def _target_shape(shape: Any, size: int) -> Shape:
     extents = integers(shape if _are_several(shape) else (shape,))
+    if any(not -(2**63) <= extent < 2**63 for extent in extents):
+        raise ValueError("Maximum allowed dimension exceeded")
     unknown = [position for position, extent in enumerate(extents) if extent < 0]
     known = math.prod(extent for extent in extents if extent >= 0)
     if len(unknown) > 1:
@@ -149,8 +153,6 @@ def ravel(a: Any, order: str = "C") -> Any:
         a = asarray(a)
         dense = a if _is_dense(a._layout) else methods.walked(a)
         axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
-        if dense.ndim == 1:
-            return dense
         found = reshape(transpose(dense, axes), (-1,))
         return found if dense is a else _owning(found)
     a = asarray(a)
@@ -171,8 +173,9 @@ def _owning(array: Any) -> Any:
 
 
 def _is_dense(layout: Layout) -> bool:
-    """Whether elements lie one after the other, in some order of the axes."""
-    return size_of(layout.shape) == 0 or layout.strides == copy_strides(*layout[:2])
+    """Whether elements lie one after the other, in some order of the axes longer than one."""
+    axes = zip(*layout[:2], copy_strides(*layout[:2]), strict=True)
+    return size_of(layout.shape) == 0 or all(n == 1 or own == gap for n, own, gap in axes)
 
 
 @remembered

@@ -122,7 +122,7 @@ def _rest(node: Node, letters: _Letters, stored: set[Node]) -> tuple[object, ...
             return kind, node.op.name, node.axis
         case View() if _is_memory(node.srcs[0], stored) or _moves_axes(node):
             return kind, letters.offset(node.layout.offset), *_share(node)
-        case Update():
+        case Update() if len(node.layout.shape) <= _MOST_AXES:
             region = letters.array(node.layout.shape, node.layout.strides)
             return kind, region, letters.offset(node.layout.offset), _covers(node)
         case Fill():

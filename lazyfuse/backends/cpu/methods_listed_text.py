@@ -61,7 +61,10 @@ look:
 measure:
   %number = call i64 @PyLong_AsLongLong(ptr %value)
   %lifted = add i64 %number, 9007199254740992
-  %is_exact = icmp ule i64 %lifted, 18014398509481984
+  %is_near = icmp ule i64 %lifted, 18014398509481984
+  %error = call ptr @PyErr_Occurred()
+  %is_long = icmp eq ptr %error, null
+  %is_exact = and i1 %is_near, %is_long
   br i1 %is_exact, label %yes, label %clear
 clear:
   call void @PyErr_Clear()

@@ -228,7 +228,12 @@ measure:
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %size = call i64 @elements_in_order(ptr %layout)
   %is_ordered = icmp ne i64 %size, 0
-  br i1 %is_ordered, label %make, label %copy
+  br i1 %is_ordered, label %make, label %apart
+apart:
+  %extents = call ptr @tuple_item(ptr %layout, i64 0)
+  %elements = call i64 @count_in(ptr %extents)
+  %has_none_inside = icmp eq i64 %elements, 0
+  br i1 %has_none_inside, label %no, label %copy
 copy:
   %flatten = call ptr @object(i64 T_FLATTEN)
   %copied = call ptr
