@@ -282,14 +282,14 @@ give_made:
 begin:{defer}
   %views = call ptr @part(ptr %self, i64 T_FUNCTION_VIEWS)
   %has_views = icmp ne ptr %views, null
-  br i1 %has_views, label %views_known, label %not_recalled
+  br i1 %has_views, label %views_known, label %not_remembered
 views_known:
-  %of_view = call ptr @recalled_call(ptr %views, ptr %args, i64 %count, ptr %names)
-  %is_recalled = icmp ne ptr %of_view, null
-  br i1 %is_recalled, label %give_view, label %not_recalled
+  %of_view = call ptr @remembered_view_of_call(ptr %views, ptr %args, i64 %count, ptr %names)
+  %is_remembered = icmp ne ptr %of_view, null
+  br i1 %is_remembered, label %give_view, label %not_remembered
 give_view:
   ret ptr %of_view
-not_recalled:
+not_remembered:
   %numpys = call ptr @part(ptr %self, i64 T_UFUNC)
   %size = call ptr @part(ptr %self, i64 T_FUNCTION_SIZE)
   %has_none = icmp eq ptr %numpys, null

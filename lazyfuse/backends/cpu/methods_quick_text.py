@@ -55,16 +55,8 @@ def text(
     """The functions, with `names` of the state, of the table's places and so on; codes are those
     of `defer.py`, `functions` are C functions for the operators, with an i before the names of
     those that change their first operand."""
-    parts = [
-        TEXT,
-        DENSE,
-        WALKS,
-        methods_rows_text.TEXT,
-        LINES,
-        PACKED,
-        WINDOWS,
-        computing_text.calls(),
-    ]
+    parts = [TEXT, DENSE, WALKS, methods_rows_text.TEXT, LINES, PACKED, WINDOWS]
+    parts.append(computing_text.calls())
     parts.append(methods_folds_text.text())
     for name, row in ROWS.items():
         kinds = of_kinds(name)

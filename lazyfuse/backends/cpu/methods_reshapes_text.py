@@ -263,8 +263,8 @@ no:
   ret ptr null
 }
 
-; what a function gives for an array of the engine and plain arguments, as `recalled_view`
-define internal ptr @recalled_call(ptr %known, ptr %args, i64 %count, ptr %names) {
+; what a function gives for an array of the engine and plain arguments, as `remembered_view`
+define internal ptr @remembered_view_of_call(ptr %known, ptr %args, i64 %count, ptr %names) {
   %has_any = icmp sgt i64 %count, 0
   br i1 %has_any, label %look, label %no
 look:
@@ -274,7 +274,7 @@ look:
 ours:
   %rest = getelementptr ptr, ptr %args, i64 1
   %fewer = sub i64 %count, 1
-  %view = call ptr @recalled_view(ptr %known, ptr %array, ptr %rest, i64 %fewer, ptr %names)
+  %view = call ptr @remembered_view(ptr %known, ptr %array, ptr %rest, i64 %fewer, ptr %names)
   ret ptr %view
 no:
   ret ptr null
@@ -282,7 +282,7 @@ no:
 
 ; a view of an array of the engine by the layouts that a function remembers, by the array's and
 ; plain arguments (`frontend/relayout.py`); null, without an exception, where there is none
-define internal ptr @recalled_view(ptr %known, ptr %array, ptr %args, i64 %count, ptr %names) {
+define internal ptr @remembered_view(ptr %known, ptr %array, ptr %args, i64 %count, ptr %names) {
   %error = call ptr @PyErr_Occurred()
   %is_quiet = icmp eq ptr %error, null
   %has_no_words = icmp eq ptr %names, null
@@ -360,6 +360,7 @@ no:
 }
 """
 
-#: Methods of arrays in C order that are here; those that remember their layouts.
+#: Methods of arrays in C order that are here.
 ORDERED = frozenset(("reshape", "ravel", "transpose"))
+#: Those whose views are remembered by the layouts of arrays.
 METHODS = frozenset((*ORDERED, "swapaxes", "squeeze"))

@@ -18,7 +18,7 @@ def before(name: str, plain: int) -> str:
 def recall_of(name: str) -> str:
     """The function that knows what came of such calls on arrays of the engine."""
     is_view = public_name(name) in methods_reshapes_text.METHODS
-    return "recalled_view" if is_view else "remembered"
+    return "remembered_view" if is_view else "remembered"
 
 
 def of_memory(name: str, plain: int) -> str:
