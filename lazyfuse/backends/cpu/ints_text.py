@@ -1,10 +1,9 @@
 """What Python's ints hold, as LLVM text: read where they lie, since shapes, strides and places are
 ints of one digit, and CPython's own function takes longer than what is done with them.
 
-Source: CPython, Include/cpython/longintrepr.h (3.11: Include/cpython/longintrepr.h, too): behind
-the head of an object lies a word, and then the digits. The word is the number of digits, negative
-for negative numbers; since 3.12 that number times 8, and 0, 1 or 2 for a sign of plus, none or
-minus.
+Source: CPython, Include/cpython/longintrepr.h: behind the head of an object lies a word, and then
+the digits. The word is the number of digits, negative for negative numbers; since 3.12 that number
+times 8, and 0, 1 or 2 for a sign of plus, none or minus.
 """
 
 from __future__ import annotations

@@ -168,6 +168,17 @@ give:
   ret ptr %view
 }
 
+; whether an object is an array of the engine that is all that its layout says
+define internal i1 @is_as_laid(ptr %object) {
+  %is_engines = call i1 @is_engines(ptr %object)
+  br i1 %is_engines, label %look, label %no
+look:
+  %is_uncast = call i1 @is_uncast(ptr %object)
+  ret i1 %is_uncast
+no:
+  ret i1 false
+}
+
 ; `self.reshape(...)`; null, without an exception, for what is Python's
 define internal ptr @engine_reshape(ptr %self, ptr %args, i64 %count, ptr %names) {
   %shape = alloca [MOST_AXES x i64]
@@ -176,16 +187,13 @@ define internal ptr @engine_reshape(ptr %self, ptr %args, i64 %count, ptr %names
   %is_plain = and i1 %has_no_words, %has_some
   br i1 %is_plain, label %array, label %no
 array:
-  %is_engines = call i1 @is_engines(ptr %self)
-  br i1 %is_engines, label %look, label %no
-look:
-  %is_uncast = call i1 @is_uncast(ptr %self)
+  %is_laid = call i1 @is_as_laid(ptr %self)
+  br i1 %is_laid, label %which, label %no
+which:
   %first = get ptr %args[0]
   %is_tuple = call i1 @is(ptr %first, i64 T_TUPLE)
   %is_alone = icmp eq i64 %count, 1
   %is_inside = and i1 %is_alone, %is_tuple
-  br i1 %is_uncast, label %which, label %no
-which:
   br i1 %is_inside, label %inside, label %measure
 inside:
   %items_at = getelementptr i8, ptr %first, i64 TUPLE_ITEMS
@@ -219,11 +227,8 @@ define internal ptr @engine_ravel(ptr %self, ptr %args, i64 %count, ptr %names) 
   %is_plain = and i1 %has_no_words, %has_none
   br i1 %is_plain, label %array, label %no
 array:
-  %is_engines = call i1 @is_engines(ptr %self)
-  br i1 %is_engines, label %look, label %no
-look:
-  %is_uncast = call i1 @is_uncast(ptr %self)
-  br i1 %is_uncast, label %measure, label %no
+  %is_laid = call i1 @is_as_laid(ptr %self)
+  br i1 %is_laid, label %measure, label %no
 measure:
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %size = call i64 @elements_in_order(ptr %layout)
@@ -289,12 +294,9 @@ define internal ptr @remembered_view(ptr %known, ptr %array, ptr %args, i64 %cou
   %is_plain = and i1 %is_quiet, %has_no_words
   br i1 %is_plain, label %look, label %no
 look:
-  %is_engines = call i1 @is_engines(ptr %array)
-  br i1 %is_engines, label %engines, label %no
-engines:
-  %is_uncast = call i1 @is_uncast(ptr %array)
+  %is_laid = call i1 @is_as_laid(ptr %array)
   %all = add i64 %count, 1
-  br i1 %is_uncast, label %new, label %no
+  br i1 %is_laid, label %new, label %no
 new:
   %key = call ptr @PyTuple_New(i64 %all)
   %has_none = icmp eq ptr %key, null
