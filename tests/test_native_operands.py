@@ -295,9 +295,9 @@ def test_conditions_that_nobody_wants_to_hear_of(name: str) -> None:
 
 
 def test_a_question_about_conditions_that_is_interrupted() -> None:
-    x, question = lf.asarray(host.arange(40.0)), deferred._held["ASK_FLAGS"][0]
+    x, question = lf.asarray(host.arange(40.0) - 800.0), deferred._held["ASK_FLAGS"][0]
     for _ in range(30):
-        lf.power(x, 2.5)
+        lf.exp(x)
 
     def interrupted(flags: int) -> bool:
         raise KeyboardInterrupt
@@ -305,7 +305,7 @@ def test_a_question_about_conditions_that_is_interrupted() -> None:
     deferred._refer("ASK_FLAGS", interrupted)
     try:
         with pytest.raises(KeyboardInterrupt):
-            lf.power(x, 2.5)
+            lf.exp(x)
     finally:
         deferred._refer("ASK_FLAGS", question)
-    host.testing.assert_allclose(host.asarray(lf.power(x, 2.5)), host.arange(40.0) ** 2.5, 1e-14)
+    host.testing.assert_allclose(host.asarray(lf.exp(x)), host.exp(host.arange(40.0) - 800.0), 1e-14)
