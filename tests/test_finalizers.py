@@ -59,6 +59,7 @@ DOUBLE = lf.fuse(lambda x: x * 2)
 def test_arrays_in_finalizers(size: int, make: Callable[[host.ndarray], Any]) -> None:
     """They have their values then and later, whatever is computed with them."""
     random = host.random.default_rng(size)
+    gc.freeze()  # what other tests have left would be looked through at each turn
     for _ in range(25 if size < 10_000 else 8):
         values = random.random(size)
         saved: list[tuple[Any, ...]] = []

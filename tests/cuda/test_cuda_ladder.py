@@ -44,7 +44,7 @@ WITH_CUPY = 25
 WITHIN = 60
 #: Of the programs that a forced strategy applies to, the default run takes one of so many: on the
 #: host, and on the interpreter.
-ON_HOST, FORCED = 3, 6
+ON_HOST, FORCED = 8, 16
 
 
 @cache
