@@ -420,7 +420,7 @@ def step(draw: random.Random, pairs: list[Pair], held: list[Pair], waiting: list
 def test_programs(size: int, full: bool) -> None:
     """What NumPy's arrays hold, ours hold; also where parts are small enough for NumPy."""
     with oracle.options(eager_size=size):
-        for seed in range(3_000 if full else 150):
+        for seed in range(3_000 if full else 80):
             draw = random.Random(f"{seed} {size}")
             values = host.arange(SIZE) * 1.0
             pairs: list[Pair] = [(lf.array(values) * 1, values.copy()) for _ in range(2)]

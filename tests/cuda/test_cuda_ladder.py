@@ -39,7 +39,7 @@ PARTS = 4
 #: Op rows in one part of them.
 KINDS = ("programs", "rows")
 #: Programs of the default run that cupy's strategies run.
-WITH_CUPY = 25
+WITH_CUPY = 15
 #: Programs in which a planted fault must show.
 WITHIN = 60
 #: Of the programs that a forced strategy applies to, the default run takes one of so many: on the
