@@ -39,7 +39,7 @@ ROW = 8192
 @dataclass(frozen=True, slots=True)
 class Card:
     """A device, the library that it is compared with, how that waits for it, and the bytes of an
-    array: far beyond any cache, on a GPU. `repeats`: groups of calls, the least of which counts.
+    array: far beyond any cache, on a GPU. `repeats`: groups of `calls`, the least of which counts.
     `rivals`: compilers that get the same questions.
     """
 
@@ -48,14 +48,18 @@ class Card:
     wait: Callable[[], object]
     nbytes: int = 1 << 29
     repeats: int = 7
+    calls: int = 20
     rivals: dict[str, Rival] = field(default_factory=dict)
 
     def seconds(
-        self, run: Callable[[], object], calls: int = 20, wait: Callable[[], object] | None = None
+        self,
+        run: Callable[[], object],
+        calls: int | None = None,
+        wait: Callable[[], object] | None = None,
     ) -> float:
         """The least time of one call among several groups of calls, after a warm-up: so many that
         the start of the first and the wait for the last do not count."""
-        wait = wait or self.wait
+        wait, calls = wait or self.wait, calls or self.calls
         for _ in range(2):
             run()
         wait()

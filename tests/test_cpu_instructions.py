@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 
-from lazyfuse.backends.cpu import CpuBackend
+from lazyfuse.backends.cpu import CpuBackend, CpuExecutable
 from lazyfuse.backends.cpu.emit import emit
 from lazyfuse.backends.cpu.emit_params import lane_count
 from lazyfuse.ir.kernel import Kernel
@@ -32,6 +33,7 @@ LACKING = {"host": (), "haswell": ("avx512",), "x86-64": ("avx", "fma", "f16c", 
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100)
 
 
+@cache
 def backend(cpu: str) -> CpuBackend:
     """A backend for this processor, or for an older one of its kind."""
     if cpu == "host":
@@ -41,9 +43,15 @@ def backend(cpu: str) -> CpuBackend:
     return CpuBackend(cpu=cpu, features=",".join(older))
 
 
+@cache
+def compiled(backend: CpuBackend, kernel: Kernel) -> CpuExecutable:
+    """The kernel for a backend, once for all arrays."""
+    return backend.compile(kernel, "test")
+
+
 def run(backend: CpuBackend, kernel: Kernel, *arrays: np.ndarray) -> int:
     """Run over the arrays; the conditions met."""
-    executable = backend.compile(kernel, "test")
+    executable = compiled(backend, kernel)
     launch = executable.bind((len(arrays[0]),), ((1,),) * len(arrays), (0,) * len(arrays))
     return launch([Memory(array) for array in arrays], [], threads=1)
 

@@ -10,9 +10,8 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lazyfuse"
@@ -173,9 +172,20 @@ def targets(node: ast.Import | ast.ImportFrom, path: Path) -> list[str]:
     ]
 
 
-def imports(path: Path) -> Iterator[Import]:
-    """Walk the imports of a file."""
-    pending: list[tuple[ast.AST, bool, bool]] = [(ast.parse(path.read_text()), False, False)]
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Parse a file."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """List the imports of a file."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[Import]:
+    pending: list[tuple[ast.AST, bool, bool]] = [(tree_of(path), False, False)]
     while pending:
         node, in_function, types_only = pending.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -191,6 +201,13 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
+def every_import() -> Iterator[tuple[Path, Import]]:
+    """Walk the imports of all modules."""
+    for path in files():
+        for item in imports(path):
+            yield path, item
+
+
 def own_imports(path: Path) -> Iterator[tuple[Import, str]]:
     """Walk the imports of the package's own modules, with their dotted names inside it."""
     for item in imports(path):
@@ -199,24 +216,24 @@ def own_imports(path: Path) -> Iterator[tuple[Import, str]]:
             yield item, rest
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_imports_go_downward(path: Path) -> None:
+def test_imports_go_downward() -> None:
     """Each import between parts is an edge of the table."""
-    part = part_of(module_of(path))
-    assert part in ALLOWED, f"{part}: a new part needs a row in the table"
-    wrong = [
-        f"{name_of(path)}:{item.line} imports {item.target}"
-        for item, module in own_imports(path)
-        if part_of(module) != part and part_of(module) not in ALLOWED[part]
-    ]
+    wrong = []
+    for path in files():
+        part = part_of(module_of(path))
+        assert part in ALLOWED, f"{part}: a new part needs a row in the table"
+        wrong += [
+            f"{name_of(path)}:{item.line} imports {item.target}"
+            for item, module in own_imports(path)
+            if part_of(module) != part and part_of(module) not in ALLOWED[part]
+        ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_packages_from_outside_have_one_home(path: Path) -> None:
+def test_packages_from_outside_have_one_home() -> None:
     """llvmlite, cupy, cachetools and dask are each imported in one place; L0 is plain Python."""
     wrong = []
-    for item in imports(path):
+    for path, item in every_import():
         top = item.target.split(".")[0]
         if top == "lazyfuse" or top in sys.stdlib_module_names:
             continue
@@ -227,11 +244,10 @@ def test_packages_from_outside_have_one_home(path: Path) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_imports_in_functions_are_for_optional_packages(path: Path) -> None:
+def test_imports_in_functions_are_for_optional_packages() -> None:
     """All other imports stand at the top of the file."""
     wrong = []
-    for item in imports(path):
+    for path, item in every_import():
         if not item.in_function:
             continue
         top, _, rest = item.target.partition(".")
@@ -261,21 +277,24 @@ def test_no_import_cycles() -> None:
             del graph[module]
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_files_are_small(path: Path) -> None:
+def test_files_are_small() -> None:
     """A file has at most 400 lines, a table 600."""
-    limit = TABLE_LINES if name_of(path).startswith(TABLES) else FILE_LINES
-    assert len(path.read_text().splitlines()) <= limit
+    long = [
+        f"{name_of(path)} has {lines} lines"
+        for path in files()
+        for limit in [TABLE_LINES if name_of(path).startswith(TABLES) else FILE_LINES]
+        if (lines := len(path.read_text().splitlines())) > limit
+    ]
+    assert long == []
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_functions_are_short(path: Path) -> None:
+def test_functions_are_short() -> None:
     """A function has at most 60 lines, tables excepted."""
-    if name_of(path).startswith(TABLES):
-        return
     long = [
         f"{name_of(path)}:{node.lineno} {node.name} has {lines} lines"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path in files()
+        if not name_of(path).startswith(TABLES)
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
     ]

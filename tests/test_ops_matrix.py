@@ -21,7 +21,7 @@ from tests.oracle import Rules
 UNARY = [family for family in FAMILIES if family.arity == 1]
 BINARY = [family for family in FAMILIES if family.arity == 2]
 #: Layouts for each (family, dtype) of the default run.
-SLICE = 4
+SLICE = 2
 SHORT_LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70)
 
 

@@ -66,8 +66,10 @@ def _check(program: Any, *arrays: Any, ulp: float = 0) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_axis(shape: tuple[int, ...], dtype: str) -> None:
+def test_every_axis(shape: tuple[int, ...], dtype: str, full: bool) -> None:
     """Each reduction over one axis, several, and all."""
+    if not full and (SHAPES.index(shape) + DTYPES.index(dtype)) % 2:
+        pytest.skip("every other shape for a dtype: all with --full")
 
     def program(np: Any, x: Any) -> dict[str, Any]:
         return {

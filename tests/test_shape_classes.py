@@ -136,7 +136,7 @@ def test_values_of_new_lengths(program: Callable[..., Any]) -> None:
 def test_random_programs(device: str, *, full: bool) -> None:
     """Each plan that follows is compared with the one that is made (`options(check=True)`)."""
     with lf.options(check=True, disk_cache=False):
-        for seed in range(3000 if full else 150):
+        for seed in range(3000 if full else 80):
             for run in extents(random.Random(seed)):
                 nodes = pending(*outputs(seed, run))
                 if nodes:

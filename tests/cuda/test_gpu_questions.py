@@ -18,7 +18,9 @@ def by_numpy(program: Program, there: np.ndarray) -> Ready:
     return lambda: program(np, there), lambda: None
 
 
-CARD = gpu.Card("cpu", np, lambda: None, 1 << 16, 1, {"numpy.numpy": by_numpy})
+CARD = gpu.Card(
+    "cpu", np, lambda: None, 1 << 16, repeats=1, calls=2, rivals={"numpy.numpy": by_numpy}
+)
 
 
 @pytest.mark.engine

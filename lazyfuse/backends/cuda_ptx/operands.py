@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -55,6 +56,7 @@ def _register(name: str, kind: PtxType, bits: int) -> Reader:
     return lambda frame, lanes: frame.registers[name][lanes].astype(narrow).view(dtype)
 
 
+@cache
 def constant(text: str, kind: PtxType) -> np.ndarray | None:
     """The value of a literal, or None for a name."""
     if found := _FLOAT.match(text):

@@ -94,9 +94,17 @@ def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     c_high, c_low = two_sum(low, c)
     v_high, v_low = two_sum(high, c_high)
     result: np.ndarray = v_high + odd_sum(c_low, v_low)
-    for place in np.flatnonzero(~_is_safe(a, b, c)):
+    is_plain = _is_plain(a, b, c)
+    result = np.where(is_plain, a * b + c, result)
+    for place in np.flatnonzero(~_is_safe(a, b, c) & ~is_plain):
         result[place] = _exact_fma(float(a[place]), float(b[place]), float(c[place]))
     return result
+
+
+def _is_plain(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Where the product is exact, a zero, or nothing is finite: there is nothing to round."""
+    plain: np.ndarray = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    return plain
 
 
 def _is_safe(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -106,8 +114,6 @@ def _is_safe(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
-        return a * b + c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return a * b + c if a * b == 0 else 0.0
