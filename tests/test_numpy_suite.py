@@ -15,7 +15,7 @@ from tests.numpy_suite.principles import Principles, of_value
 from tests.numpy_suite.rewrite import rewrite
 
 #: Modules of the slice: seconds to run, and views, writes, joining and reductions in them.
-SLICE = ["_core/test_indexerrors", "lib/test_twodim_base", "lib/test_stride_tricks"]
+SLICE = ["lib/test_twodim_base", "lib/test_stride_tricks"]
 
 SOURCE = """
 import numpy as np

@@ -44,7 +44,7 @@ WITH_CUPY = 15
 WITHIN = 60
 #: Of the programs that a forced strategy applies to, the default run takes one of so many: on the
 #: host, and on the interpreter.
-ON_HOST, FORCED = 8, 16
+ON_HOST, FORCED = 10, 20
 #: Of the sources that the interpreter is given, one of so many is made a cubin as well.
 ASSEMBLED = 4
 

@@ -24,6 +24,7 @@ _VARIABLE = re.compile(
     re.S,
 )
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_OPENING = frozenset("{[(")
 _NAME = re.compile(r"%?[$\w]+")
 
 
@@ -98,6 +99,8 @@ def parse(text: str) -> Module:
 
 def split_operands(text: str) -> tuple[str, ...]:
     """Split at the commas that stand outside brackets."""
+    if _OPENING.isdisjoint(text):
+        return tuple([part for each in text.split(",") if (part := each.strip())])
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
         depth += (letter in "{[(") - (letter in "}])")
