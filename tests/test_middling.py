@@ -119,6 +119,12 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         xp.tile(d["x"], 2),
         xp.repeat(d["x"], 3),
         xp.repeat(d["k"][:50], d["k"][:50]),
+        xp.repeat(d["m"], 2, axis=0),
+        d["m"].repeat(repeats=3, axis=1),
+        d["m"].repeat([2] * 50, axis=0),
+        xp.ascontiguousarray(d["m"].T),
+        xp.asfortranarray(d["m"]),
+        xp.asfortranarray(d["m"], "f4"),
         xp.zeros_like(d["m"]),
         xp.pad(d["m"], 2, mode="edge"),
         xp.fft.fftshift(d["x"]),
@@ -183,6 +189,10 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         xp.take(d["x"], d["k"]),
         xp.meshgrid(d["x"][:50], d["y"][:40]),
         xp.kron(d["m"], xp.eye(2)),
+        xp.outer(d["x"][:300], d["y"][:200]),
+        xp.outer(d["m"][:2], d["k"][:90]),
+        xp.subtract.outer(d["x"][:300], d["k"][:200]),
+        xp.add.outer(d["k"][:9], d["m"][:3]),
         xp.cov(d["m"]),
     ),
     "filled": lambda xp, d: (
@@ -271,6 +281,20 @@ def test_only_so_large() -> None:
     found = lf.sort(array)
     assert found._storage.node.buffer is None
     host.testing.assert_array_equal(lf.asnumpy(found), host.sort(values))
+
+
+@pytest.mark.cpu("results at once")
+def test_middling_results_of_small_operands() -> None:
+    """Grids and repetitions are computed at once up to a size, also by an axis that is named."""
+    ours = in_memory()
+    x, m = ours["x"], ours["m"]
+    for found in (
+        lf.outer(x[:300], x[:200]), lf.repeat(m, 8, axis=0), lf.repeat(m, 8, 0),
+        m.repeat(8, axis=1),
+    ):  # fmt: skip
+        assert found._storage.node.buffer is not None
+    for found in (lf.outer(x, x), lf.repeat(m, 800, axis=0)):
+        assert found._storage.node.buffer is None
 
 
 def test_fallbacks_are_told() -> None:

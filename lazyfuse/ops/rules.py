@@ -147,9 +147,9 @@ _MIDDLING: Mapping[str, Middling] = {
         Middling(_MOST_FOLDED),
     ),
     **dict.fromkeys("nansum nanprod average".split(), Middling(_MOST_MOVED)),
-    **dict.fromkeys("gradient cross isclose allclose".split(), Middling(_MOST_COMPOSED)),
+    **dict.fromkeys("gradient cross isclose allclose outer".split(), Middling(_MOST_COMPOSED)),
     **dict.fromkeys("item tobytes tolist".split(), Middling(MOST)),
-    "take": Middling(_MOST_COMPOSED, writes=True),
+    **dict.fromkeys(("take", "repeat"), Middling(_MOST_COMPOSED, writes=True)),
     "ptp": Middling(_MOST_MOVED, alone=True),
     # of larger ones, what reads them is fused with them, in half the time
     **dict.fromkeys(

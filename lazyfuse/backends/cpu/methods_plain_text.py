@@ -101,7 +101,7 @@ bound:
 measure:
   %rule = and i64 %sized_rule, RULE_MASK
   %is_bounded = call i1
-    @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule, i64 0, i64 %words)
+    @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule, i64 0, i64 %words, ptr %names)
   br i1 %is_bounded, label %run, label %undo
 run:
   %value = call ptr

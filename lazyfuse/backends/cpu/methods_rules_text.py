@@ -142,9 +142,9 @@ define internal i64 @most_opened(i64 %sized_rule, i64 %arguments) {
 
 ; whether a result is small that is as large as these arguments together make it; where none is of
 ; the engine that is not asked. `most`: the elements that it may have where that is more than those
-; of a small array. The last `words` of the arguments have names
+; of a small array. The last `words` of the arguments have names, of which some say how large it is
 define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule, i64 %most,
-                               i64 %words) {
+                               i64 %words, ptr %names) {
   %is_of_all = icmp eq i64 %rule, RULE_SPREAD
   %is_of_pair = icmp eq i64 %rule, RULE_PAIR
   %is_spread = or i1 %is_of_all, %is_of_pair
@@ -174,8 +174,12 @@ spread:
 joined:
   br i1 %is_product, label %times, label %of_items
 times:
-  %has_none = icmp eq i64 %words, 0
-  br i1 %has_none, label %multiply, label %no
+  switch i64 %words, label %no [ i64 0, label %multiply  i64 1, label %named ]
+named:
+  %name = call ptr @tuple_item(ptr %names, i64 0)
+  %axis = call ptr @object(i64 T_AXIS)
+  %is_axis = icmp eq ptr %name, %axis
+  br i1 %is_axis, label %multiply, label %no
 multiply:
   %multiplied = call i64 @times_size(ptr %given, i64 %count)
   br label %compare

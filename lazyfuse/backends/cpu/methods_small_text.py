@@ -73,7 +73,7 @@ next:
   br i1 %is_over, label %bound, label %look
 bound:
   %is_bounded = call i1 @is_bounded(ptr %objects, ptr %given, i64 %total, i64 %rule,
-                                   i64 %most, i64 %words)
+                                   i64 %most, i64 %words, ptr %names)
   br i1 %is_bounded, label %run, label %undo_all
 undo_all:
   call void @drop_all(ptr %given, i64 %total)
