@@ -10,9 +10,8 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import around, as_numpys
-from lazyfuse.frontend.handle import Handle, small_array
+from lazyfuse.frontend.handle import SEALED, Handle, small_array
 from lazyfuse.frontend.methods import order_letter
-from lazyfuse.frontend.small import as_writeable_as
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
 
@@ -61,4 +60,6 @@ def _in_memory(made: np.ndarray) -> Any:
         return made
     if session.default_device() == "cpu" and (made.size <= eager_size() or not is_frozen(made)):
         return small_array(made)
-    return as_writeable_as(made, to_array(made))
+    array = to_array(made)
+    array._writeable = made.flags.writeable or SEALED
+    return array

@@ -27,6 +27,7 @@ from lazyfuse.frontend.convert import (
     warn_of_cast,
 )
 from lazyfuse.frontend.handle import Handle, new, result
+from lazyfuse.frontend.integer_powers import check_exponents, is_brief, may_be_refused, product
 from lazyfuse.frontend.outputs import (
     check_output,
     check_outputs,
@@ -37,7 +38,7 @@ from lazyfuse.frontend.outputs import (
 )
 from lazyfuse.frontend.varying import is_varying, known
 from lazyfuse.ir.interp import operands_in
-from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue, View
+from lazyfuse.ir.node import Const, Fill, Map, Node, Opaque, ScalarValue
 from lazyfuse.ir.order import c_strides, result_strides
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import Shape, broadcast, size_of
@@ -70,6 +71,8 @@ def apply(
         operands += operands_of(values, out)
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
+        if name == "power" and where is not True and may_be_refused(operands):
+            raise ForeignError("where")  # not for what is left out
         how: dict[str, Any] = {"types": types, "casting": casting, "order": order}
         home = None if out is None else device_beside((out,))
         node, device = record(name, operands, home=home, **how)
@@ -157,40 +160,11 @@ def record(
         ]
     )
     if not loop.native:
-        if name == "power" and _is_brief(nodes[1]):
+        if name == "power" and is_brief(nodes[1]):
             made = loop.result, shape, strides
-            return _product(nodes[0], nodes[1].value, *made), device  # type: ignore[attr-defined]
+            return product(nodes[0], nodes[1].value, *made), device  # type: ignore[attr-defined]
         return _call(name, nodes, loop, shape, strides), device
     return Map(OPS[name], loop.operands, loop.result, shape, strides, nodes), device
-
-
-#: Exponents up to which powers are products, ten at most; from 64 on most integers overflow.
-_BRIEF = range(2, 64)
-
-
-def _is_brief(exponent: Node) -> bool:
-    """Whether integers to this power are a few products."""
-    return isinstance(exponent, Const) and type(exponent.value) is int and exponent.value in _BRIEF
-
-
-def _product(
-    base: Node, exponent: int, dtype: str, shape: Shape, strides: tuple[int, ...]
-) -> Node:
-    """Integers to a number by squaring: products of integers that wrap are the same in any
-    order."""
-    found: Node | None = None
-
-    def times(x: Node, y: Node) -> Node:
-        return Map(OPS["multiply"], (dtype, dtype), dtype, shape, strides, (x, y))
-
-    while True:
-        if exponent & 1:
-            found = base if found is None else times(found, base)
-        exponent >>= 1
-        if not exponent:
-            assert found is not None
-            return found
-        base = times(base, base)
 
 
 class Outline(NamedTuple):
@@ -316,7 +290,7 @@ def _call(
     op = OPS[name]
     function = OutputOf(op.ufunc, op.output, loop.operands) if op.ufunc else getattr(np, name)
     if name == "power" and loop.operands[1][0] == "i" and size_of(shape):
-        _check_integer_power(nodes)
+        check_exponents(nodes)
     return Opaque(
         name,
         function,
@@ -349,25 +323,6 @@ class OutputOf:
     @property
     def _key(self) -> tuple[object, ...]:
         return (self.ufunc, self.output, self.loop)
-
-
-def _check_integer_power(nodes: tuple[Node, ...]) -> None:
-    """Raise what NumPy raises for negative integer exponents:
-    here, not when the power is computed."""
-    exponent = nodes[1]
-    if isinstance(exponent, Const):
-        negative = exponent.value < 0  # type: ignore[operator]  # an integer dtype
-    else:
-        device, _kept = session.default_device(), None
-        if isinstance(exponent, View):  # a view of our own: it goes when the copy is computed
-            exponent = View(exponent.srcs[0], exponent.layout)
-        elif exponent.handle is None and exponent.srcs:  # a cast of our own, which the power reads
-            _kept = new(exponent, device)
-        copy = Map(OPS["astype"], (exponent.dtype,), exponent.dtype, exponent.shape,
-                   c_strides(exponent.shape), (exponent,))  # fmt: skip
-        negative = bool((np.asarray(new(copy, device)) < 0).any())
-    if negative:
-        raise ValueError("Integers to negative integer powers are not allowed.")
 
 
 def multiple(name: str, values: Sequence[Any], **options: Any) -> tuple[Any, ...]:

@@ -394,5 +394,7 @@ def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
     lent = lend(self)
     values: Any = to_array(self) if lent is None else lent
+    if not self.flags.forc:  # as NumPy's
+        values = np.ascontiguousarray(values)
     plan: tuple[Any, ...] = values[()].__reduce__() if self._is_scalar else (rebuild, (values,))
     return plan

@@ -107,7 +107,7 @@ def numpys_for(
     if self._host is not None:
         return as_numpys(self, dtype, copy)
     if copy is None and asking.f_globals.get("__name__") in _OWNERS:
-        copy = self._writeable is not False or None
+        copy = bool(self._writeable) or None
     if not copy and (dtype is None or np.dtype(dtype) == self.dtype):
         lent = lend(self)
         if lent is not None:
@@ -118,7 +118,7 @@ def numpys_for(
 def around(self: Any) -> np.ndarray:
     """The values for an array of NumPy's that is around them, and written in turn. Aliasing: as
     `as_numpys` gives them to masked arrays."""
-    is_private = self._host is None and self._writeable is not False
+    is_private = self._host is None and bool(self._writeable)
     return to_array(self, copy=True) if is_private else as_numpys(self)
 
 

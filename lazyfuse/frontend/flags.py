@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.handle import WARNS, Handle
+from lazyfuse.frontend.handle import SEALED, WARNS, Handle
 from lazyfuse.ir.order import is_contiguous, is_f_contiguous
 from lazyfuse.runtime.caller import warn_here
 
@@ -66,10 +66,11 @@ class Flags:
 
     @writeable.setter
     def writeable(self, value: bool) -> None:
-        owner = self._array._owner
-        if value and (self._array._is_scalar or owner is not None and not owner._writeable):
+        owner, is_sealed = self._array._owner, self._array._writeable is SEALED
+        is_whole = self._array._is_scalar or owner is not None and not owner._writeable
+        if value and (is_whole or is_sealed):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
-        self._array._writeable = bool(value)
+        self._array._writeable = bool(value) or (SEALED if is_sealed else False)
 
     @property
     def aligned(self) -> bool:

@@ -89,8 +89,11 @@ class FlatIterator(chain[Any]):
                 line[key] = value
                 return
         key = to_array(key) if isinstance(key, Handle) else key
+        given = lower(value)
         written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
-        call_as_user(written.flat.__setitem__, key, lower(value))
+        call_as_user(written.flat.__setitem__, key, given)
+        if not np.size(given):  # NumPy writes nothing then
+            return
         positions = np.ravel(self._positions(key))
         if positions.size and not array.shape:
             array[...] = written

@@ -26,6 +26,8 @@ from lazyfuse.runtime.caller import warn_here
 
 #: `Handle._writeable` of what `broadcast_arrays` gives.
 WARNS = 2
+#: The same of what stays read-only: windows, and memory that nobody can write.
+SEALED = 0
 
 
 class Handle:
@@ -238,7 +240,7 @@ def new_scalar(node: Node, device: str) -> Any:
 
 
 def view(
-    array: Handle, layout: Layout, *, writeable: bool | None = None, cast: Cast | None = None
+    array: Handle, layout: Layout, *, writeable: int | None = None, cast: Cast | None = None
 ) -> Any:
     """An array that shares memory with `array`; of a scalar, which is a value, a copy. `cast`: how
     the memory is read, as the array does when None."""

@@ -177,8 +177,8 @@ def _tiny(memory: Memory, small: dict[int, int]) -> np.ndarray:
     extents = [(small[shape[axis]] or 1) if strides[axis] else 1 for axis in slowest_first]
     made = np.ones(extents, np.dtype(dtype)).transpose(np.argsort(slowest_first).tolist())
     parts = zip(shape, strides, strict=True)
-    turned = made[
-        tuple(slice(None, None if n else 0, -1 if stride < 0 and n else 1) for n, stride in parts)
+    turned = made[  # an array, also of objects without axes
+        *(slice(None, None if n else 0, -1 if stride < 0 and n else 1) for n, stride in parts), ...
     ]
     whole = tuple(small[extent] for extent in shape)
     return turned if turned.shape == whole else np.broadcast_to(turned, whole)

@@ -148,8 +148,11 @@ def conjugate_method(self: Any, out: Any = None) -> Any:
 
 
 def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
-    """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy."""
+    """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy. Raises:
+    ValueError for an output of another size."""
     decimals = operator.index(decimals)
+    if getattr(out, "size", self.size) != self.size:
+        raise ValueError("invalid output shape")
     if self._code[0] in "iub":
         if decimals >= 0 and self._code != "b1":
             copies = out is None

@@ -63,7 +63,7 @@ def check_output(name: str, dtype: str, out: Any, casting: str, number: int = 0)
 
 def check_writeable(out: Any) -> None:
     """Raises ValueError for an output that is read-only, in the words of ufuncs."""
-    if out._writeable is False:
+    if not out._writeable:
         raise ValueError("output array is read-only")
     out._check_writeable()
 

@@ -13,7 +13,7 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, warn_of_setting
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.export import to_array
-from lazyfuse.frontend.handle import Handle, new, new_scalar, small_array, view
+from lazyfuse.frontend.handle import SEALED, Handle, new, new_scalar, small_array, view
 from lazyfuse.frontend.indexing import assign
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.layout import Layout
@@ -83,7 +83,7 @@ def view_method(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """
     if _is_subclass(dtype) or _is_subclass(type):
         kinds = [kind for kind in (dtype, type) if kind is not None]
-        is_private = self._writeable is not False and not self._is_scalar
+        is_private = bool(self._writeable) and not self._is_scalar
         if is_private:
             if self._storage.device != "cpu":
                 fallback.announce("view", "NumPy")  # the values leave the GPU
@@ -186,7 +186,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     if x._host is not None:
         seen = np.lib.stride_tricks.as_strided(x._host, wanted, steps, writeable=writeable)
         return small_array(seen, x if x._owner is None else x._owner)
-    return view(x, layout, writeable=x._writeable and bool(writeable))
+    return view(x, layout, writeable=x._writeable and (bool(writeable) or SEALED))
 
 
 def _shape(shape: Any) -> Shape:
@@ -249,7 +249,7 @@ def sliding_window_view(
         shape[number] -= extent - 1
     own = x._layout.strides
     layout = Layout((*shape, *window), (*own, *(own[number] for number in axes)), x._layout.offset)
-    return view(x, layout, writeable=x._writeable and writeable)
+    return view(x, layout, writeable=x._writeable and (bool(writeable) or SEALED))
 
 
 def getfield(self: Any, dtype: Any, offset: int = 0) -> Any:

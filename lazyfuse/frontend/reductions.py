@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyfuse.frontend import fallback, methods, recorded
 from lazyfuse.frontend.convert import ForeignError, scalar, to_array
-from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.outputs import (
     check_array,
@@ -328,10 +328,7 @@ def _argument(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     if 0 in [source.shape[x] for x in axes]:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if not axes:
-        return new(
-            Fill(source.shape, "i8", c_strides(source.shape), (Const(0, "i8"),)),
-            array._storage.device,
-        )
+        return finished(Fill((), "i8", (), (Const(0, "i8"),)), array._storage.device, None)
     accumulate = "f4" if array._code == "f2" else "u1" if array._code == "b1" else array._code
     node = reduce_node(name, (source,), axes, accumulate, "i8", keep)
     return finished(node, array._storage.device, out)

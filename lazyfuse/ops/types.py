@@ -60,9 +60,14 @@ def resolve_fixed(
     if op.ufunc is None:
         return _resolve_without_ufunc(op, signature)
     asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
+    fixed = types or (None,) * op.ufunc.nargs
+    if casting == "equiv":  # of Python scalars, `resolve_dtypes` of NumPy 2.4 ends the process
+        nothing = [np.empty(0, item) if isinstance(item, str) else item(0) for item in signature]
+        op.ufunc(*nothing, signature=fixed, casting=casting)
+        casting = "same_kind"
     resolved = op.ufunc.resolve_dtypes(
         (*asked, *(None,) * op.ufunc.nout),
-        signature=types or (None,) * op.ufunc.nargs,
+        signature=fixed,
         casting=casting,  # type: ignore[arg-type]  # NumPy checks the word
     )
     operands = tuple(code(dtype) for dtype in resolved[: op.ufunc.nin])

@@ -1,0 +1,144 @@
+"""Defects that a reader found by calls of all functions with all kinds of operands: what was
+written, refused or laid out otherwise than by NumPy, by arrays of each size and by each way."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+from tests.oracle import check
+
+Program = Callable[..., Any]
+SIZES = [4, 60_000]
+
+
+@pytest.fixture(autouse=True, params=[0, 30_000], ids=["recorded", "at once"])
+def small_arrays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small arrays are recorded, too, and computed at once, as they are by default."""
+    with oracle.options(eager_size=request.param):
+        yield
+
+
+@pytest.mark.parametrize("operand", ["i1", "i8", "f4", "f8"])
+@pytest.mark.parametrize("number", [2, 2.0, 300], ids=str)
+def test_equivalent_casts_of_numbers(operand: str, number: Any) -> None:
+    """`casting="equiv"` beside Python numbers: `resolve_dtypes` of NumPy 2.4 ends the process."""
+
+    def program(np: Any, x: Any, name: str = "") -> Any:
+        return getattr(np, name)(x, number, casting="equiv")
+
+    for name in ("add", "divide", "less", "arctan2", "power"):
+        check(lambda np, x, name=name: program(np, x, name), host.ones(3, operand), ulp=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "key", [slice(None), slice(None, None, 2), slice(1, None), [2], ..., 1], ids=str
+)
+def test_nothing_is_written_by_place(key: Any, size: int) -> None:
+    """`x.flat[key] = []` changes nothing: memory that nobody had written came in."""
+
+    def program(np: Any, x: Any) -> Any:
+        x[::2].flat = np.zeros((0, 3))
+        try:
+            x.flat[key] = []
+        except ValueError as error:  # of a single place
+            return str(error), x
+        return x, x * 1
+
+    check(program, host.arange(float(size)))
+    check(program, host.arange(size))
+
+
+@pytest.mark.parametrize("size", [3, 60_000])
+def test_powers_that_a_mask_leaves_out(size: int) -> None:
+    """Integers to negative powers are refused where they are computed, and there alone."""
+
+    def program(np: Any, x: Any, power: Any, out: Any) -> Any:
+        found = np.power(x, power, out=out, where=power >= 0)
+        return found is out, np.power(x, 2, out=out[::-1], where=x > 2)
+
+    powers = host.resize([2, -1, 3], size)
+    check(program, host.full(size, 3), powers, host.zeros(size, int))
+
+    def refused(np: Any, x: Any, power: Any) -> Any:
+        return np.power(x, power, out=np.zeros(x.shape, int), where=x > 2)
+
+    check(refused, host.full(size, 3), powers)
+
+
+SEALED: dict[str, Program] = {
+    "windows": lambda np, x: np.lib.stride_tricks.sliding_window_view(x, 2),
+    "windows of windows": lambda np, x: np.lib.stride_tricks.sliding_window_view(x, 2)[::2],
+    "strides": lambda np, x: np.lib.stride_tricks.as_strided(x, writeable=False),
+    "bytes": lambda np, x: np.frombuffer(b"12345678" * x.size, "u1"),
+    "a part of bytes": lambda np, x: np.frombuffer(b"12345678" * x.size, "u1")[1:],
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", SEALED)
+def test_what_stays_read_only(name: str, size: int) -> None:
+    """Windows, and memory that nobody can write, whatever their flag is set to."""
+
+    def program(np: Any, x: Any) -> Any:
+        found = SEALED[name](np, x)
+        found.flags.writeable = False
+        try:
+            found.flags.writeable = True
+        except ValueError:
+            return found.flags.writeable, x
+        return "writeable"
+
+    check(program, host.arange(float(size)))
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+@pytest.mark.parametrize("size", [2, 300])
+def test_pickled_views_are_in_the_order_of_c(size: int, protocol: int) -> None:
+    """Those that are contiguous in neither order, as NumPy's are."""
+
+    def program(np: Any, x: Any) -> Any:
+        views = [x.T, x.T[1:], x[::-1].T, np.broadcast_to(x[0], (2, size)), x[:, ::2]]
+        return [pickle.loads(pickle.dumps(view, protocol)) for view in views]
+
+    check(program, host.arange(float(size * size)).reshape(size, size))
+
+
+def test_outputs_of_roundings_have_the_shape() -> None:
+    """They are not broadcast to."""
+
+    def program(np: Any, x: Any, out: Any, decimals: int = 0) -> Any:
+        try:
+            return np.round(x, decimals, out=out)
+        except ValueError as error:
+            return str(error)
+
+    for dtype in ("i8", "f8", "c16"):
+        for decimals in (0, 1, -1):
+            for shape in ((2, 4), (1, 4), (4,), (0,)):
+                values, out = host.arange(4).astype(dtype), host.zeros(shape, dtype)
+                check(lambda np, x, y, n=decimals: program(np, x, y, n), values, out)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax"])
+def test_places_in_a_number(name: str) -> None:
+    """They are numbers: scalars of NumPy's, not arrays."""
+
+    def program(np: Any, x: Any) -> Any:
+        found = [getattr(np, name)(x), getattr(np, name)(x * 2, axis=0)]
+        return [(isinstance(each, np.ndarray), int(each)) for each in found]
+
+    check(program, host.array(3.0))
+
+
+@pytest.mark.parametrize("size", [3, 60_000])
+def test_products_with_huge_integers(size: int) -> None:
+    """They are objects, which have no axes: NumPy's error, not one of ours."""
+    check(lambda np, x: x @ 10**30, host.ones((size, 2)))
+    check(lambda np, x: 10**30 @ x, host.ones((size, 2)))
