@@ -142,3 +142,30 @@ def test_products_with_huge_integers(size: int) -> None:
     """They are objects, which have no axes: NumPy's error, not one of ours."""
     check(lambda np, x: x @ 10**30, host.ones((size, 2)))
     check(lambda np, x: 10**30 @ x, host.ones((size, 2)))
+
+
+TURNS: dict[str, Program] = {
+    "a tuple": lambda x: x.__setitem__(slice(2), (x[1], x[0])),
+    "a list": lambda x: x.__setitem__(..., [x[1], x[0]]),
+    "other operations": lambda x: x.__setitem__(slice(None), [x[1] + 1, x[0]]),
+    "places": lambda x: x.__setitem__([0, 1], (x[1], x[0])),
+    "half of the columns": lambda x: x[:, ::2].__setitem__(..., (x[1, ::2], x[0, ::2])),
+    "a list inside": lambda x: x.__setitem__(..., (x[1], [1.0] * x.shape[1])),
+    "more axes": lambda x: x.__setitem__(..., (x[1:], x[:1])),
+}
+
+
+@pytest.mark.parametrize("size", [3, 3000, 60_000])
+@pytest.mark.parametrize("name", TURNS)
+def test_own_parts_are_assigned_in_turn(name: str, size: int) -> None:
+    """`x[:2] = x[1], x[0]` is no exchange: the second has what the first has written."""
+
+    def program(np: Any, x: Any) -> Any:
+        before = x * 1
+        try:
+            TURNS[name](x)
+        except ValueError:
+            return before, "refused"
+        return before, x + 1
+
+    check(program, host.arange(2.0 * size).reshape(2, size))

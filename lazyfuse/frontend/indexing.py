@@ -230,12 +230,28 @@ def assign(target: Any, value: Any) -> None:
         return  # as `x[1:3] += y` assigns last; NumPy looks only then whether it may write
     target._check_writeable()
     if type(value) in (list, tuple):
+        if _has_own_parts(value, target):
+            for place, part in enumerate(value):
+                assign(target[place, ...], part)
+            return
         value = _listed(value, target)
     node = value_node(_packed(value, target._code), target, target.shape)
     if node.shape != target.shape:
         _check_fits(node.shape, target.shape)
     _warn_of_value(node)
     target._write(node)
+
+
+def _has_own_parts(values: Any, target: Any) -> bool:
+    """Whether parts of an array's own memory are among those that are assigned to its parts: NumPy
+    assigns them one by one, so that later ones have what the first ones have written."""
+    are_own = any(
+        isinstance(each, Handle) and each._host is None and each._storage is target._storage
+        for each in values
+    )
+    return are_own and (len(values), *target.shape[1:]) == target.shape and all(
+        np.shape(each) == target.shape[1:] for each in values
+    )  # fmt: skip
 
 
 def _listed(value: Any, target: Any) -> np.ndarray:
