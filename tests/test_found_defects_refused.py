@@ -169,3 +169,21 @@ def test_own_parts_are_assigned_in_turn(name: str, size: int) -> None:
         return before, x + 1
 
     check(program, host.arange(2.0 * size).reshape(2, size))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i8", "u1", "?", "c16", "f2"])
+def test_arrays_are_filled_with_numbers(dtype: str) -> None:
+    """Not with sequences of one; bools take anything."""
+
+    def program(np: Any, x: Any, one: Any) -> Any:
+        found: list[Any] = []
+        for value in ([5], (5,), [[5]], [], [1, 2], one, one.reshape(1, 1), one.reshape(()), 5):
+            try:
+                x.fill(value)
+                found.append(x * 1)
+            except (TypeError, ValueError) as error:
+                found.append(type(error).__name__)
+        return found
+
+    check(program, host.zeros(3, dtype), host.array([5]))
+    check(program, host.zeros(60_000, dtype), host.array([5]))

@@ -261,7 +261,7 @@ class ArrayInterface(Handle):
 
     dot = linalg.dot_method
     copy = shortcuts.remembered(manipulation.copy_method)
-    fill = manipulation.fill
+    fill = indexing.fill
     reshape = manipulation.reshape_method
     ravel = manipulation.ravel_method
     flatten = manipulation.flatten

@@ -242,6 +242,16 @@ def assign(target: Any, value: Any) -> None:
     target._write(node)
 
 
+def fill(self: Any, value: Any) -> None:
+    """Set all elements. Raises: what NumPy raises for values that have axes."""
+    if isinstance(value, list | tuple) or np.ndim(value):
+        self._check_writeable()
+        cell = np.empty((), self.dtype)
+        call_as_user(cell.fill, lower(value))
+        value = cell[()]
+    self[...] = value
+
+
 def _has_own_parts(values: Any, target: Any) -> bool:
     """Whether parts of an array's own memory are among those that are assigned to its parts: NumPy
     assigns them one by one, so that later ones have what the first ones have written."""

@@ -393,8 +393,3 @@ def resize_method(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     memory, kept = ravel(resized, "K"), min(self.size, resized.size)
     memory[:kept] = ravel(self, "K")[:kept]
     self._storage, self._layout = resized._storage, resized._layout
-
-
-def fill(self: Any, value: Any) -> None:
-    """Set all elements."""
-    self[...] = value
