@@ -32,8 +32,16 @@ def test_equivalent_casts_of_numbers(operand: str, number: Any) -> None:
     def program(np: Any, x: Any, name: str = "") -> Any:
         return getattr(np, name)(x, number, casting="equiv")
 
-    for name in ("add", "divide", "less", "arctan2", "power"):
+    for name in ("add", "divide", "less", "arctan2", "power", "divmod"):
         check(lambda np, x, name=name: program(np, x, name), host.ones(3, operand), ulp=1)
+    check(lambda np, x: np.add(x, number, casting="equiv", dtype="f4"), host.ones(3, operand))
+
+
+def test_no_casts_of_numbers() -> None:
+    """`casting="no"` of numbers alone, into an output."""
+    check(lambda np, x: np.sqrt(2, out=x, casting="no"), host.zeros(3))
+    check(lambda np, x: np.modf(2, out=(x, x), casting="no"), host.zeros(3))
+    check(lambda np, x: np.add(x, 2, casting="no"), host.ones(3, "f4"))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -72,9 +80,32 @@ def test_powers_that_a_mask_leaves_out(size: int) -> None:
     check(refused, host.full(size, 3), powers)
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "dtypes,options", [("u8 u8", {}), ("i8 u4", {}), ("i8 i8", {"dtype": "f8"}), ("f8 i8", {})]
+)
+def test_powers_that_nobody_refuses(dtypes: str, options: dict[str, Any]) -> None:
+    """They stay in the engine, with a mask as well."""
+    base, power = (oracle.lf.array(host.arange(40_000).astype(each)) for each in dtypes.split())
+    out = oracle.lf.zeros(40_000)
+    with oracle.options(fallback="error"):
+        out = oracle.lf.power(base, power, out=out, where=base < 3, casting="unsafe", **options)
+    wanted = host.where(host.arange(40_000) < 3, host.arange(40_000.0) ** host.arange(40_000), 0)
+    host.testing.assert_array_equal(oracle.lf.asnumpy(out), wanted)
+
+
+def _windows(np: Any, x: Any) -> Any:
+    return np.lib.stride_tricks.sliding_window_view(x, 2)
+
+
 SEALED: dict[str, Program] = {
-    "windows": lambda np, x: np.lib.stride_tricks.sliding_window_view(x, 2),
-    "windows of windows": lambda np, x: np.lib.stride_tricks.sliding_window_view(x, 2)[::2],
+    "windows": _windows,
+    "windows of windows": lambda np, x: _windows(np, x)[::2],
+    "a diagonal of windows": lambda np, x: np.diagonal(_windows(np, x)),
+    "windows that repeat": lambda np, x: np.broadcast_to(_windows(np, x)[:1], (3, 2)),
+    "strides of what is read-only": lambda np, x: np.lib.stride_tricks.as_strided(
+        np.broadcast_to(x, x.shape)
+    ),
     "strides": lambda np, x: np.lib.stride_tricks.as_strided(x, writeable=False),
     "bytes": lambda np, x: np.frombuffer(b"12345678" * x.size, "u1"),
     "a part of bytes": lambda np, x: np.frombuffer(b"12345678" * x.size, "u1")[1:],
@@ -110,20 +141,34 @@ def test_pickled_views_are_in_the_order_of_c(size: int, protocol: int) -> None:
     check(program, host.arange(float(size * size)).reshape(size, size))
 
 
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_pickled_permutations(protocol: int) -> None:
+    """From protocol 5 on, whole memory in another order of its axes keeps that order."""
+
+    def program(np: Any, x: Any) -> Any:
+        turned = x.transpose(1, 0, 3, 2)
+        views = [turned, turned + 1, turned[::-1], turned[:, :1], x[::2].transpose(3, 2, 1, 0)]
+        return [pickle.loads(pickle.dumps(view, protocol)) for view in views]
+
+    check(program, host.arange(2.0 * 4 * 3 * 5).reshape(2, 4, 3, 5))
+    check(program, host.arange(2.0 * 40 * 30 * 50).reshape(2, 40, 30, 50))
+
+
 def test_outputs_of_roundings_have_the_shape() -> None:
     """They are not broadcast to."""
 
     def program(np: Any, x: Any, out: Any, decimals: int = 0) -> Any:
         try:
             return np.round(x, decimals, out=out)
-        except ValueError as error:
-            return str(error)
+        except (ValueError, TypeError) as error:
+            return type(error).__name__
 
     for dtype in ("i8", "f8", "c16"):
         for decimals in (0, 1, -1):
-            for shape in ((2, 4), (1, 4), (4,), (0,)):
+            for shape in ((2, 4), (1, 4), (4, 1), (4,), (0,)):
                 values, out = host.arange(4).astype(dtype), host.zeros(shape, dtype)
                 check(lambda np, x, y, n=decimals: program(np, x, y, n), values, out)
+            check(lambda np, x, y, n=decimals: program(np, x, (y,), n), values, values * 0)
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax"])

@@ -14,7 +14,7 @@ from tests.numpy_suite.driver import Suite, modules
 from tests.numpy_suite.principles import Principles, of_value
 from tests.numpy_suite.rewrite import rewrite
 
-#: Modules of the slice: seconds to run, and views, writes, joining and reductions in them.
+#: Modules of the slice: seconds to run, and views, writes, joining and sums in them.
 SLICE = ["lib/test_twodim_base", "lib/test_stride_tricks"]
 
 SOURCE = """

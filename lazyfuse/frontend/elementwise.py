@@ -71,7 +71,7 @@ def apply(
         operands += operands_of(values, out)
         if out is not None and not isinstance(out, Handle):
             raise ForeignError("out")
-        if name == "power" and where is not True and may_be_refused(operands):
+        if name == "power" and where is not True and may_be_refused(operands, types):
             raise ForeignError("where")  # not for what is left out
         how: dict[str, Any] = {"types": types, "casting": casting, "order": order}
         home = None if out is None else device_beside((out,))

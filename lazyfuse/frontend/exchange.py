@@ -26,6 +26,7 @@ from lazyfuse.frontend.lending import lend
 from lazyfuse.frontend.numba import LOOKS_FOR_BUFFER, type_of_array
 from lazyfuse.ir.interp import view_of
 from lazyfuse.ir.node import Node
+from lazyfuse.ir.order import is_dense
 from lazyfuse.ir.recast import elements
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
@@ -392,9 +393,8 @@ def rebuild(values: np.ndarray) -> Any:
 def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     """Pickle as the values; protocol 5 sends them out of band, without a copy when the array is
     one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
-    lent = lend(self)
-    values: Any = to_array(self) if lent is None else lent
-    if not self.flags.forc:  # as NumPy's
-        values = np.ascontiguousarray(values)
-    plan: tuple[Any, ...] = values[()].__reduce__() if self._is_scalar else (rebuild, (values,))
-    return plan
+    values: Any = to_array(self) if (lent := lend(self)) is None else lent
+    is_copied = protocol.__index__() < 5 or not is_dense(self.shape, self.strides, self.itemsize)
+    if is_copied and not self.flags.forc:
+        values = np.ascontiguousarray(values)  # as NumPy's
+    return values[()].__reduce__() if self._is_scalar else (rebuild, (values,))

@@ -310,5 +310,5 @@ def to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     )
     moved = new(Source(node.shape, node.dtype, node.strides, buffer), target)
     copy = handle(Handle._concrete, moved._storage, self._layout)
-    copy._writeable = self._writeable
+    copy._writeable = self._writeable or False  # memory of its own
     return copy

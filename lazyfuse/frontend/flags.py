@@ -67,8 +67,8 @@ class Flags:
     @writeable.setter
     def writeable(self, value: bool) -> None:
         owner, is_sealed = self._array._owner, self._array._writeable is SEALED
-        is_whole = self._array._is_scalar or owner is not None and not owner._writeable
-        if value and (is_whole or is_sealed):
+        is_closed = self._array._is_scalar or owner is not None and not owner._writeable
+        if value and (is_closed or is_sealed):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
         self._array._writeable = bool(value) or (SEALED if is_sealed else False)
 

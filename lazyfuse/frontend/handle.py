@@ -26,23 +26,24 @@ from lazyfuse.runtime.caller import warn_here
 
 #: `Handle._writeable` of what `broadcast_arrays` gives.
 WARNS = 2
-#: The same of what stays read-only: windows, and memory that nobody can write.
+#: The same of what stays read-only whatever is asked: windows, and memory that nobody can write.
+#: It is no more true than False, and told from that by identity.
 SEALED = 0
 
 
 class Handle:
     """See the module.
 
-    `_writeable` is False for broadcast views and others that NumPy makes read-only, and WARNS for
-    those that it lets be written with a warning, the first time. `_is_scalar`
-    is true of the class of what NumPy gives as a scalar (an element, a 0-d result): a value of its
-    own that in-place operators replace, not write. `_owner` is the array whose view this is, None
-    for an array with memory of its own. `_cast` says how a view reads the memory as
+    `_writeable` is False for broadcast views and others that NumPy makes read-only, SEALED for
+    what stays so, and WARNS for those that it lets be written with a warning, the first time.
+    `_is_scalar` is true of the class of what NumPy gives as a scalar (an element, a 0-d result): a
+    value of its own that in-place operators replace, not write. `_owner` is the array whose view
+    this is, None for an array with memory of its own. `_cast` says how a view reads the memory as
     another dtype than the storage has; its layout counts in elements of that dtype. `_host` is the
-    NumPy array of a small array (`small.py`), which has none of the others; it is missing where
-    it is put off (`deferred.py`), until somebody asks. `_entered`: the copy of such an
-    array, and of its views, that was an operand of the engine the last time, and the array of the
-    engine in its memory; missing where there was none.
+    NumPy array of a small array (`small.py`), which has none of the others; it is missing where it
+    is put off (`deferred.py`), until somebody asks. `_entered`: the copy of such an array, and of
+    its views, that was an operand of the engine the last time, and the array of the engine in its
+    memory; missing where there was none.
     """
 
     __slots__ = (
@@ -256,6 +257,11 @@ def view(
         made._cast = cast
         made._layout = Layout(*layout)  # never the whole's, which says that nothing is recast
     return made
+
+
+def read_only(array: Handle) -> int:
+    """`_writeable` of a read-only view of an array."""
+    return SEALED if array._writeable is SEALED else False
 
 
 def whole(shape: Shape) -> Layout:

@@ -8,10 +8,11 @@ import numpy as np
 
 from lazyfuse.frontend.convert import Operand
 from lazyfuse.frontend.handle import new
-from lazyfuse.ir.node import Const, Map, Node, View
+from lazyfuse.ir.node import Const, Map, Node, ScalarValue, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.table import OPS
+from lazyfuse.ops.types import Types
 from lazyfuse.runtime import session
 
 #: Exponents up to which powers are products, ten at most; from 64 on most integers overflow.
@@ -41,11 +42,18 @@ def product(base: Node, exponent: int, dtype: str, shape: Shape, strides: tuple[
         base = times(base, base)
 
 
-def may_be_refused(operands: Sequence[Operand]) -> bool:
-    """Whether these may be integers and negative powers."""
-    exponent = operands[1].value
+def may_be_refused(operands: Sequence[Operand], types: Types | None) -> bool:
+    """Whether these are integers and powers that may be negative, and are computed as integers;
+    `types`: the dtypes that a call fixes."""
+    power = operands[1]
     are_integers = all([item.type is int or str(item.type)[0] in "iub" for item in operands])
-    return are_integers and not (isinstance(exponent, int) and exponent >= 0)
+    is_signed = str(power.type)[0] == "i" if power.value is None else _is_negative(power.value)
+    fixed = [dtype.kind for dtype in types or () if dtype is not None]
+    return are_integers and is_signed and all(kind in "iub" for kind in fixed)
+
+
+def _is_negative(number: ScalarValue) -> bool:
+    return isinstance(number, int) and number < 0
 
 
 def check_exponents(nodes: tuple[Node, ...]) -> None:

@@ -149,8 +149,10 @@ def conjugate_method(self: Any, out: Any = None) -> Any:
 
 def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
     """NumPy's rounding: multiply, rint, divide; integers round to tens in NumPy. Raises:
-    ValueError for an output of another size."""
+    ValueError for an output of another size, TypeError for a tuple."""
     decimals = operator.index(decimals)
+    if isinstance(out, tuple):
+        raise TypeError("output must be an array")
     if getattr(out, "size", self.size) != self.size:
         raise ValueError("invalid output shape")
     if self._code[0] in "iub":

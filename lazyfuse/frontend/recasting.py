@@ -186,7 +186,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     if x._host is not None:
         seen = np.lib.stride_tricks.as_strided(x._host, wanted, steps, writeable=writeable)
         return small_array(seen, x if x._owner is None else x._owner)
-    return view(x, layout, writeable=x._writeable and (bool(writeable) or SEALED))
+    return view(x, layout, writeable=x._writeable if x._writeable and writeable else SEALED)
 
 
 def _shape(shape: Any) -> Shape:
@@ -249,7 +249,7 @@ def sliding_window_view(
         shape[number] -= extent - 1
     own = x._layout.strides
     layout = Layout((*shape, *window), (*own, *(own[number] for number in axes)), x._layout.offset)
-    return view(x, layout, writeable=x._writeable and (bool(writeable) or SEALED))
+    return view(x, layout, writeable=x._writeable if x._writeable and writeable else SEALED)
 
 
 def getfield(self: Any, dtype: Any, offset: int = 0) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from lazyfuse.frontend.handle import WARNS, Handle, view
+from lazyfuse.frontend.handle import WARNS, Handle, read_only, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
@@ -80,7 +80,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         *(layout.strides[axis] for axis in rest),
         layout.strides[first] + layout.strides[second],
     )
-    return view(a, Layout(shape, strides, start if length else layout.offset), writeable=False)
+    found = Layout(shape, strides, start if length else layout.offset)
+    return view(a, found, writeable=read_only(a))
 
 
 def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -107,7 +108,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         0 if axis < skip or array.shape[axis - skip] == 1 else array._layout.strides[axis - skip]
         for axis in range(len(target))
     )
-    return view(array, Layout(target, strides, array._layout.offset), writeable=False)
+    found = Layout(target, strides, array._layout.offset)
+    return view(array, found, writeable=read_only(array))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:

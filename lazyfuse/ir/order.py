@@ -156,6 +156,12 @@ def result_strides(
 
 
 @lru_cache(KEPT)
+def is_dense(shape: Shape, strides: Strides, unit: int = 1) -> bool:
+    """Whether the elements are one whole memory, in whatever order of the axes; strides count in
+    parts of an element, of which it has so many."""
+    return tuple([unit * step for step in copy_strides(shape, strides)]) == strides
+
+
 def copy_strides(shape: Shape, strides: Strides) -> Strides:
     """Return the strides of a copy with order='K': astype, np.copy, empty_like, full_like."""
     if is_contiguous(shape, strides):

@@ -61,7 +61,7 @@ def resolve_fixed(
         return _resolve_without_ufunc(op, signature)
     asked = tuple(np.dtype(item) if isinstance(item, str) else item for item in signature)
     fixed = types or (None,) * op.ufunc.nargs
-    if casting == "equiv":  # of Python scalars, `resolve_dtypes` of NumPy 2.4 ends the process
+    if casting in ("no", "equiv"):  # of Python scalars, `resolve_dtypes` of NumPy 2.4 is wrong
         nothing = [np.empty(0, item) if isinstance(item, str) else item(0) for item in signature]
         op.ufunc(*nothing, signature=fixed, casting=casting)
         casting = "same_kind"

@@ -142,7 +142,8 @@ define internal i64 @most_opened(i64 %sized_rule, i64 %arguments) {
 
 ; whether a result is small that is as large as these arguments together make it; where none is of
 ; the engine that is not asked. `most`: the elements that it may have where that is more than those
-; of a small array. The last `words` of the arguments have names, of which some say how large it is
+; of a small array. The last `words` of the arguments have names: of a product that is the axis, if
+; any, since others say how large it is
 define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule, i64 %most,
                                i64 %words, ptr %names) {
   %is_of_all = icmp eq i64 %rule, RULE_SPREAD
@@ -181,7 +182,8 @@ named:
   %is_axis = icmp eq ptr %name, %axis
   br i1 %is_axis, label %multiply, label %no
 multiply:
-  %multiplied = call i64 @times_size(ptr %given, i64 %count)
+  %factors = sub i64 %count, %words
+  %multiplied = call i64 @times_size(ptr %given, i64 %factors)
   br label %compare
 of_items:
   %items = get ptr %given[0]

@@ -58,7 +58,14 @@ def _register(name: str, kind: PtxType, bits: int) -> Reader:
 
 @cache
 def constant(text: str, kind: PtxType) -> np.ndarray | None:
-    """The value of a literal, or None for a name."""
+    """The value of a literal, read-only, or None for a name."""
+    value = _literal(text, kind)
+    if value is not None:
+        value.setflags(write=False)
+    return value
+
+
+def _literal(text: str, kind: PtxType) -> np.ndarray | None:
     if found := _FLOAT.match(text):
         bits = int(found.group(1), 16)
         return np.array([bits], unsigned(32 if text[1] in "fF" else 64)).view(kind.dtype)

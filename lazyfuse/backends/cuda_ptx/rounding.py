@@ -102,7 +102,7 @@ def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _is_plain(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Where the product is exact, a zero, or nothing is finite: there is nothing to round."""
+    """Where a factor is zero, or not all are finite: nothing is rounded twice."""
     plain: np.ndarray = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
     return plain
 
@@ -116,7 +116,7 @@ def _is_safe(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def _exact_fma(a: float, b: float, c: float) -> float:
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
-        return a * b + c if a * b == 0 else 0.0
+        return 0.0
     sign = 1.0 if exact > 0 else -1.0
     try:
         return math.copysign(float(exact), sign)
