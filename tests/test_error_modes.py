@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any
+from zlib import crc32
 
 import numpy as host
 import pytest
@@ -118,23 +119,29 @@ def _has_loop(name: str, dtype: str) -> bool:
         return False
 
 
+def _first(name: str, full: bool) -> int:
+    """Which special value is the first: the default run takes every other one."""
+    return 0 if full else crc32(name.encode()) % 2
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i1", "u1", "u8", "c16"])
 @pytest.mark.parametrize("name", sorted(UNARY))
-def test_unary_operations_warn_as_numpy(name: str, dtype: str) -> None:
+def test_unary_operations_warn_as_numpy(name: str, dtype: str, full: bool) -> None:
     """One special value at a time: each with its own conditions."""
     if not _has_loop(name, dtype):
         pytest.skip("NumPy has no loop")
-    for value in specials(dtype):
+    for value in specials(dtype)[_first(name, full) :: 1 if full else 2]:
         check_warnings(lambda np, a: getattr(np, name)(a), host.full(11, value))
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "i1", "u1", "u8", "c16"])
 @pytest.mark.parametrize("name", sorted(BINARY))
-def test_binary_operations_warn_as_numpy(name: str, dtype: str) -> None:
+def test_binary_operations_warn_as_numpy(name: str, dtype: str, full: bool) -> None:
     """Pairs of special values."""
     if not _has_loop(name, dtype):
         pytest.skip("NumPy has no loop")
-    for x, y in itertools.product(specials(dtype)[::2], specials(dtype)[:9]):
+    pairs = list(itertools.product(specials(dtype)[::2], specials(dtype)[:9]))
+    for x, y in pairs[_first(name, full) :: 1 if full else 2]:
         check_warnings(
             lambda np, a, b: getattr(np, name)(a, b), host.full(11, x), host.full(11, y)
         )

@@ -18,7 +18,7 @@ from tests.fuzz.warned import false_warnings
 pytestmark = pytest.mark.engine
 
 #: Programs of the slice, and of --full.
-SLICE, FULL = 60, 5000
+SLICE, FULL = 48, 5000
 #: Programs whose warnings are compared.
 WARNED = 30
 #: Programs among which a planted fault must show.

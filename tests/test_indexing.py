@@ -151,7 +151,7 @@ def test_writes(shape: tuple[int, ...], pending: bool, full: bool) -> None:
         return old, y, y + 1
 
     for number, array in enumerate(layouts(shape)):
-        chosen = keys(len(shape), stride=5 if full else 131 + 2 * number)
+        chosen = keys(len(shape), stride=5 if full else 197 + 2 * number)
         for turn, key in enumerate(chosen):
             value = value_for(VALUES[turn % len(VALUES)], array, key)
             check(lambda np, x, v, key=key: program(np, x, v, key), array, value)

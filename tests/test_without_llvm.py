@@ -58,8 +58,8 @@ def test_one_warning_and_numpys_answers() -> None:
 
 
 def test_the_programs_of_the_suite() -> None:
-    """Views, writes and reductions, as they run on the compiled backend."""
-    files = [f"tests/test_{name}.py" for name in ("views", "writes", "reductions")]
+    """Views and writes, as they run on the compiled backend."""
+    files = [f"tests/test_{name}.py" for name in ("views", "writes")]
     flags = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
     done = _run("-c", SUITE, *files, *flags)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -1,7 +1,7 @@
 """CUDA C text -> a shared library through g++ and `lf_cuda_host.h`, loaded with ctypes.
 
-Many kernels in one translation unit cost about 5 ms each; a lone one about 200 ms, half of it
-saved by a precompiled header. Libraries are kept in a directory of this user, under the digest of
+Many kernels in one translation unit cost some ms each; a lone one about 200 ms, half of it saved
+by a precompiled header. Libraries are kept in a directory of this user, under the digest of
 everything that decides them.
 """
 
@@ -24,8 +24,9 @@ FLAGS = (
     "-std=c++17", "-w", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-fno-gnu-unique",
 )  # fmt: skip
-#: The level of optimization: 0 compiles in a third of the time, 1 runs large arrays faster.
-LEVEL = 1
+#: The level of optimization: 0 compiles in a third of the time, which is most of what tests of
+#: small arrays take; 1 runs large arrays faster.
+LEVEL = 0
 
 
 class HostBuildError(RuntimeError):
