@@ -393,8 +393,8 @@ def rebuild(values: np.ndarray) -> Any:
 def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     """Pickle as the values; protocol 5 sends them out of band, without a copy when the array is
     one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
-    values: Any = to_array(self) if (lent := lend(self)) is None else lent
-    is_copied = protocol.__index__() < 5 or not is_dense(self.shape, self.strides, self.itemsize)
-    if is_copied and not self.flags.forc:
-        values = np.ascontiguousarray(values)  # as NumPy's
+    values: Any = lend(self) if self._host is None else self._host
+    if values is None:  # a copy that lies as NumPy's lies when it is pickled
+        is_kept = self.flags.forc or is_dense(self.shape, self.strides, self.itemsize)
+        values = to_array(self) if is_kept else np.ascontiguousarray(to_array(self))
     return values[()].__reduce__() if self._is_scalar else (rebuild, (values,))
