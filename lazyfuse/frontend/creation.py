@@ -149,7 +149,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """A C-contiguous array of at least one axis: itself when it is one."""
     result = _with_axis(asarray(a, dtype))
     if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
-        return result.copy("C")  # type: ignore[attr-defined]
+        return result.copy("C")  # type: ignore[attr-defined]  # likewise
     return result
 
 
@@ -157,7 +157,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """An F-contiguous array of at least one axis: itself when it is one."""
     result = _with_axis(asarray(a, dtype))
     if isinstance(result, Handle) and not result.flags.f_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
-        return result.copy("F")  # type: ignore[attr-defined]
+        return result.copy("F")  # type: ignore[attr-defined]  # likewise
     return result
 
 
