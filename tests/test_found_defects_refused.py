@@ -154,6 +154,20 @@ def test_pickled_permutations(protocol: int) -> None:
     check(program, host.arange(2.0 * 40 * 30 * 50).reshape(2, 40, 30, 50))
 
 
+@pytest.mark.parametrize("name", ["exp", "sin", "sqrt", "add", "power"])
+def test_orders_of_results(name: str) -> None:
+    """ "A" is of the array as it lies, not of a copy."""
+
+    def program(np: Any, x: Any) -> Any:
+        views = [x, x.T, x[::-1], x.T[::-1], x[:, ::2], x.T[:, ::2], x[:1], x.T[:, :1]]
+        operands = [[view] * getattr(np, name).nin for view in views]
+        orders = [(order, each) for order in "KACF" for each in operands]
+        return [getattr(np, name)(*each, order=order) for order, each in orders]
+
+    check(program, host.ones((3, 4)))
+    check(lambda np, x: np.add(x, x.T, order="A"), host.ones((3, 3)))
+
+
 def test_outputs_of_roundings_have_the_shape() -> None:
     """They are not broadcast to."""
 

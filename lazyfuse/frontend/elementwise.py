@@ -73,7 +73,8 @@ def apply(
             raise ForeignError("out")
         if name == "power" and where is not True and may_be_refused(operands, types):
             raise ForeignError("where")  # not for what is left out
-        how: dict[str, Any] = {"types": types, "casting": casting, "order": order}
+        lies = _order_of(values) if order == "A" else order
+        how: dict[str, Any] = {"types": types, "casting": casting, "order": lies}
         home = None if out is None else device_beside((out,))
         node, device = record(name, operands, home=home, **how)
     except ForeignError:
@@ -95,6 +96,12 @@ def apply(
         return new(node, device) if name == "where" else result(node, device)
     how = {"where": where, "casting": casting, "order": order, "shapes": _shapes(operands)}
     return deliver(name, node, device, out=out, **how)
+
+
+def _order_of(values: Sequence[Any]) -> str:
+    """The order "A" of a result, by how arrays lie: copies of small ones may lie otherwise."""
+    arrays: list[Any] = [each for each in values if isinstance(each, Handle | np.ndarray)]
+    return "F" if all(each.flags.f_contiguous for each in arrays) else "C"
 
 
 def _shapes(operands: Sequence[Operand]) -> list[Shape]:
