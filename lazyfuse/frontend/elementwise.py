@@ -73,8 +73,8 @@ def apply(
             raise ForeignError("out")
         if name == "power" and where is not True and may_be_refused(operands, types):
             raise ForeignError("where")  # not for what is left out
-        lies = _order_of(values) if order == "A" else order
-        how: dict[str, Any] = {"types": types, "casting": casting, "order": lies}
+        how: dict[str, Any] = {"types": types, "casting": casting}
+        how["order"] = _order_of(values) if order == "A" else order
         home = None if out is None else device_beside((out,))
         node, device = record(name, operands, home=home, **how)
     except ForeignError:

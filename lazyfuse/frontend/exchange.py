@@ -395,6 +395,6 @@ def reduce_ex(self: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
     one whole memory. What NumPy gives as a scalar becomes NumPy's scalar."""
     values: Any = lend(self) if self._host is None else self._host
     if values is None:  # a copy that lies as NumPy's lies when it is pickled
-        is_kept = self.flags.forc or is_dense(self.shape, self.strides, self.itemsize)
+        is_kept = is_dense(self.shape, self.strides, self.itemsize)
         values = to_array(self) if is_kept else np.ascontiguousarray(to_array(self))
     return values[()].__reduce__() if self._is_scalar else (rebuild, (values,))

@@ -18,7 +18,7 @@ from lazyfuse.frontend.memory import is_settled
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
-from lazyfuse.ir.order import c_strides, copy_strides, f_strides, is_contiguous
+from lazyfuse.ir.order import c_strides, f_strides, is_contiguous, is_dense
 from lazyfuse.ops.shapes import Shape, integer, integers, normalize_axis, size_of
 
 
@@ -151,7 +151,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     order = methods.order_letter(order, "C")
     if order == "K":
         a = asarray(a)
-        dense = a if _is_dense(a._layout) else methods.walked(a)
+        dense = a if is_dense(*a._layout[:2]) else methods.walked(a)
         axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
         found = reshape(transpose(dense, axes), (-1,))
         return found if dense is a else _owning(found)
@@ -170,12 +170,6 @@ def _owning(array: Any) -> Any:
     """The one view of a new array, as an array with memory of its own."""
     array._owner = None
     return array
-
-
-def _is_dense(layout: Layout) -> bool:
-    """Whether elements lie one after the other, in some order of the axes longer than one."""
-    axes = zip(*layout[:2], copy_strides(*layout[:2]), strict=True)
-    return size_of(layout.shape) == 0 or all(n == 1 or own == gap for n, own, gap in axes)
 
 
 @remembered

@@ -155,13 +155,14 @@ def result_strides(
     return _packed(shape, _sorted_axes(rows, len(shape)))
 
 
-@lru_cache(KEPT)
 def is_dense(shape: Shape, strides: Strides, unit: int = 1) -> bool:
-    """Whether the elements are one whole memory, in whatever order of the axes; strides count in
-    parts of an element, of which it has so many."""
-    return tuple([unit * step for step in copy_strides(shape, strides)]) == strides
+    """Whether elements lie one after the other, in some order of the axes longer than one; an
+    element takes `unit` of what strides count."""
+    axes = zip(shape, strides, copy_strides(shape, strides), strict=True)
+    return 0 in shape or all(n == 1 or own == unit * gap for n, own, gap in axes)
 
 
+@lru_cache(KEPT)
 def copy_strides(shape: Shape, strides: Strides) -> Strides:
     """Return the strides of a copy with order='K': astype, np.copy, empty_like, full_like."""
     if is_contiguous(shape, strides):
