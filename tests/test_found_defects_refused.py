@@ -4,6 +4,7 @@ written, refused or laid out otherwise than by NumPy, by arrays of each size and
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -246,3 +247,64 @@ def test_arrays_are_filled_with_numbers(dtype: str) -> None:
 
     check(program, host.zeros(3, dtype), host.array([5]))
     check(program, host.zeros(60_000, dtype), host.array([5]))
+
+
+def _warned(program: Program) -> Program:
+    """What a program gives, and what it warns of."""
+
+    def warned(np: Any, x: Any) -> Any:
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            found = program(np, x)
+        return found, [str(each.message) for each in given]
+
+    return warned
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "add"])
+def test_outputs_by_position(name: str, size: int) -> None:
+    """NumPy 2.4 warns of the third operand of `maximum`."""
+    check(_warned(lambda np, x: getattr(np, name)(x, 1, None)), host.ones(size))
+    with oracle.options(native=False):  # machine code, of calls that have been made, does not
+        check(_warned(lambda np, x: getattr(np, name)(x, 2, x)), host.ones(size))
+
+
+@pytest.mark.parametrize(
+    "fold", ["sum", "mean", "prod", "cumsum", "cumprod", "max"], ids=lambda name: name
+)
+@pytest.mark.parametrize("size", SIZES)
+def test_folds_that_lose_a_part(fold: str, size: int) -> None:
+    """Complex numbers that are folded as real ones are told of."""
+
+    def program(np: Any, x: Any) -> Any:
+        try:
+            return getattr(x, fold)(dtype=float)
+        except TypeError as error:  # of a maximum, which takes none
+            return type(error)
+
+    check(_warned(program), host.ones(size) + 1j)
+
+
+@pytest.mark.parametrize("fold", ["sum", "mean", "prod", "cumsum"])
+def test_folds_in_another_byte_order(fold: str) -> None:
+    """Ufuncs refuse a dtype in the other byte order, `cumsum` reads it as its own."""
+    check(lambda np, x: getattr(np, fold)(x, dtype=">f8"), host.ones(5))
+
+
+def test_scans_in_another_byte_order() -> None:
+    check(lambda np, x: np.add.accumulate(x, dtype=">f8"), host.ones(5))
+    check(lambda np, x: np.add.reduceat(x, [0, 2], dtype=">f8"), host.ones(5))
+
+
+@pytest.mark.parametrize("decimals", [1, -1])
+@pytest.mark.parametrize("pair", ["f4 f8", "f8 f4", "f8 f2", "f4 c16", "f2 f4"])
+def test_rounding_into_another_dtype(pair: str, decimals: int) -> None:
+    """From the first product on it is computed in the dtype of the output."""
+    source, target = pair.split()
+
+    def program(np: Any, x: Any) -> Any:
+        out = np.zeros(x.shape, target)
+        return np.round(x, decimals, out=out), out
+
+    check(program, (host.arange(40) / 3).astype(source))

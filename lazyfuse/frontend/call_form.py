@@ -16,7 +16,9 @@ import numpy as np
 from lazyfuse.frontend import elementwise, fallback
 from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import Handle, view
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import Types
+from lazyfuse.runtime.caller import warn_here
 
 _KEYWORDS = frozenset({"out", "where", "dtype", "casting", "order", "subok", "signature", "sig"})
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -155,6 +157,18 @@ def _dtype(item: Any) -> np.dtype | None:
         made: np.dtype = item()  # type: ignore[call-overload]  # one dtype per class, or TypeError
         return made
     return None if item is None else np.dtype(item)
+
+
+def warn_of_position(ufunc: np.ufunc) -> None:
+    """NumPy's warning, at the user's line, where the output of a call is given by its position."""
+    if ufunc in (np.maximum, np.minimum) and NUMPY >= (2, 4):
+        warn_here(
+            "Passing more than 2 positional arguments to np.maximum and np.minimum is deprecated. "
+            "If you meant to use the third argument as an output, use the `out` keyword argument "
+            "instead. If you hoped to work with more than 2 inputs, combine them into a single "
+            "array and get the extrema for the relevant axis.",
+            DeprecationWarning,
+        )
 
 
 def _warn_of_gaps() -> None:

@@ -14,7 +14,7 @@ from lazyfuse.frontend import elementwise, fallback, recorded, reductions
 from lazyfuse.frontend.at_once import computed
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.library import Call, opaque
-from lazyfuse.frontend.outputs import into
+from lazyfuse.frontend.outputs import into, is_swapped
 from lazyfuse.frontend.reductions import native
 from lazyfuse.ir.order import result_strides
 from lazyfuse.ops.shapes import normalize_axis
@@ -111,6 +111,8 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: Any, dtype: Any, o
     places = _places(indices)
     asked = None if dtype is None else code(np.dtype(dtype))
     kind = None
+    if is_swapped(dtype):
+        given = None
     if given is not None and ufunc.nout == 1 and given.shape and asked in (None, *DTYPES):
         kind = resolve_accumulation(ufunc, given._code, asked)
     is_plain = places is not None and type(axis) is int and out is None

@@ -166,7 +166,10 @@ def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
         return apply("rint", (self,), out=out)
     scale = 10.0 ** abs(decimals)
     first, second = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
-    scaled = apply("rint", (apply(first, (self, scale)),))
+    scaled = apply(first, (self, scale))
+    if out is not None and out.dtype.kind in "fc":  # which NumPy computes in from here on
+        scaled = scaled.astype(out.dtype, copy=False)
+    scaled = apply("rint", (scaled,))
     flags = self.flags  # NumPy computes in an array that lies as PyArray_Round makes it
     order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     return apply(second, (scaled, scale), out=out, order=order)

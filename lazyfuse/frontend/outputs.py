@@ -147,9 +147,17 @@ def converted(node: Node, dtype: str) -> Node:
 
 def counted(node: Node, dtype: str) -> Node:
     """An operand of a loop in `dtype`. A cast of floats to integers is a step of its own: it can
-    be invalid, of which kernels tell by operation."""
+    be invalid, of which kernels tell by operation. Of complex numbers that lose a part NumPy
+    warns, as of every cast."""
+    warn_of_cast(node.dtype, dtype)
     is_lossy = node.dtype[0] in "fc" and dtype[0] in "iu"
     return converted(node, dtype) if is_lossy else node
+
+
+def is_swapped(dtype: Any) -> bool:
+    """Whether a dtype that a fold is to be computed in has the other byte order: NumPy refuses
+    it."""
+    return dtype is not None and not np.dtype(dtype).isnative
 
 
 def as_array(found: Any) -> Any:

@@ -22,6 +22,7 @@ from lazyfuse.frontend.outputs import (
     counted,
     finished,
     into,
+    is_swapped,
     mask_node,
 )
 from lazyfuse.ir.node import Const, Fill, Map, Node, Reduce
@@ -55,7 +56,8 @@ def reduce(
     check_array(out)
     keep = keepdims is not _MISSING and _flag(keepdims)
     where = True if where is _MISSING else where
-    array = None if out is not None and not isinstance(out, Handle) else native(a)
+    is_numpys = is_swapped(dtype) or (out is not None and not isinstance(out, Handle))
+    array = None if is_numpys else native(a)
     if array is not None and not _narrows(row.ufunc, array._code, dtype, out):
         axes = normalize(axis, len(array._layout.shape))
         asked = None if dtype is None else code(np.dtype(dtype))

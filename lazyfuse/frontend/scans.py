@@ -16,7 +16,7 @@ from lazyfuse.frontend import creation, fallback, joining, manipulation
 from lazyfuse.frontend.convert import check_home
 from lazyfuse.frontend.folds import single
 from lazyfuse.frontend.handle import Handle, new
-from lazyfuse.frontend.outputs import check_array, counted
+from lazyfuse.frontend.outputs import check_array, counted, is_swapped
 from lazyfuse.frontend.reductions import native
 from lazyfuse.ir.node import Map, Node, Opaque, Scan
 from lazyfuse.ir.order import result_strides
@@ -102,7 +102,9 @@ def _axis(axis: Any, ndim: int) -> int:
 
 
 def _is_unknown(dtype: Any) -> bool:
-    return dtype is not None and code(np.dtype(dtype)) not in fallback.KNOWN
+    if dtype is None:
+        return False
+    return is_swapped(dtype) or code(np.dtype(dtype)) not in fallback.KNOWN
 
 
 def _may_raise(ufunc: np.ufunc, dtype: str) -> bool:
@@ -146,7 +148,9 @@ def _cumulated(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         array = manipulation.ravel(array)
     elif axis is None and array.ndim > 1:
         array = manipulation.ravel(array)
-    return accumulate(ufunc, array, 0 if axis is None else operator.index(axis), dtype, out)
+    native_dtype = np.dtype(dtype).newbyteorder("=") if is_swapped(dtype) else dtype
+    number = 0 if axis is None else operator.index(axis)
+    return accumulate(ufunc, array, number, native_dtype, out)
 
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,

@@ -28,7 +28,7 @@ from lazyfuse.frontend import (
     small,
     windows,
 )
-from lazyfuse.frontend.call_form import as_arrays, call
+from lazyfuse.frontend.call_form import as_arrays, call, warn_of_position
 from lazyfuse.frontend.convert import ForeignError, are_numbers_numpys, device_beside, eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.function import Function
@@ -195,6 +195,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             if len(kwargs) == 1 and kwargs.get("out", kwargs) is None:
                 kwargs = {}
             if len(args) == self._ufunc.nin + 1 and args[-1] is None and "out" not in kwargs:
+                warn_of_position(self._ufunc)
                 args = args[:-1]
         if not kwargs and len(args) == self._short.nin:
             are_numbers = type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS
@@ -222,6 +223,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         at_once = self._is_exact or are_numbers
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is small.LARGE:
+            if len(args) > self._ufunc.nin:
+                warn_of_position(self._ufunc)
             found = self._on_parts(args, kwargs)
         else:
             count(_OF_SMALL)
