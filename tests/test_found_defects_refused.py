@@ -284,6 +284,7 @@ def test_folds_that_lose_a_part(fold: str, size: int) -> None:
             return type(error)
 
     check(_warned(program), host.ones(size) + 1j)
+    check(_warned(lambda np, x: np.cumsum(x, out=np.zeros(x.shape))), host.ones(size) + 1j)
 
 
 @pytest.mark.parametrize("fold", ["sum", "mean", "prod", "cumsum"])

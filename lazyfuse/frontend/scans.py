@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import creation, fallback, joining, manipulation
-from lazyfuse.frontend.convert import check_home
+from lazyfuse.frontend.convert import check_home, warn_of_cast
 from lazyfuse.frontend.folds import single
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.outputs import check_array, counted, is_swapped
@@ -122,6 +122,7 @@ def _into(out: Any, node: Node, device: str) -> Any:
             f"[original->remapped]: {out.shape} and {node.shape}"
         )
     out._check_writeable("output array")
+    warn_of_cast(node.dtype, out._code)
     out._write(Map(OPS["astype"], (node.dtype,), out._code, node.shape, node.strides, (node,)))
     return out
 
