@@ -147,9 +147,7 @@ def converted(node: Node, dtype: str) -> Node:
 
 def counted(node: Node, dtype: str) -> Node:
     """An operand of a loop in `dtype`. A cast of floats to integers is a step of its own: it can
-    be invalid, of which kernels tell by operation. Of complex numbers that lose a part NumPy
-    warns, as of every cast."""
-    warn_of_cast(node.dtype, dtype)
+    be invalid, of which kernels tell by operation."""
     is_lossy = node.dtype[0] in "fc" and dtype[0] in "iu"
     return converted(node, dtype) if is_lossy else node
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback, methods, recorded
-from lazyfuse.frontend.convert import ForeignError, scalar, to_array
+from lazyfuse.frontend.convert import ForeignError, scalar, to_array, warn_of_cast
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.outputs import (
@@ -104,6 +104,7 @@ def _fold(
 ) -> Node:
     """The node of a fold that kernels compute, of what a mask leaves where there is one."""
     accumulate = loop.operands[0]
+    warn_of_cast(source.dtype, accumulate)
     source = counted(source, accumulate)
     if chosen is not None:
         source = _masked(row, source, chosen, accumulate)

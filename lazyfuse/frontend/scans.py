@@ -56,6 +56,7 @@ def accumulate(
 def _node(ufunc: np.ufunc, source: Node, axis: int, dtype: str) -> Node:
     """The scan, or a recorded call of NumPy's."""
     strides = result_strides([(source.shape, source.strides)], source.shape, trivial=False)
+    warn_of_cast(source.dtype, dtype)
     source = counted(source, dtype)
     op = OPS.get(ufunc.__name__)
     if op is not None and op.ufunc is ufunc and has_step(op, dtype):
