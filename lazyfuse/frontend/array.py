@@ -354,7 +354,7 @@ class LazyScalar(ArrayInterface):
     is NumPy's scalar of its dtype.
     """
 
-    __slots__ = ()
+    __slots__ = ("_known",)
     _is_scalar = True
     __class__ = property(scalars.class_of)  # see scalars.class_of
     __hash__ = scalars.hash_of
@@ -370,7 +370,9 @@ class LazyScalar(ArrayInterface):
     argmin = scalars.giving_scalars(reductions.argmin_method)
     fill, put, sort = map(scalars.on_a_copy, ("fill", "put", "sort"))
     resize, setfield, setflags = map(scalars.on_a_copy, ("resize", "setfield", "setflags"))
+    item = scalars.item
     __trunc__ = scalars.truncated
+    __str__, __repr__, __format__ = scalars.written_out, scalars.shown, scalars.formatted
     __conform__ = scalars.conforming
     mT = dot = partition = argpartition = scalars.Missing()
 
@@ -378,6 +380,8 @@ class LazyScalar(ArrayInterface):
         return scalars.attribute(self, name)
 
 
+scalars.install(LazyScalar)
+export.remember(vars(LazyScalar)["_known"])
 for _kind in (LazyArray, LazyScalar):
     give_buffers(_kind, exchange.buffer_for_c, export.FORGOTTEN)
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar

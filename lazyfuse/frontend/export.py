@@ -4,6 +4,7 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeVar, cast
@@ -20,7 +21,7 @@ from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine, session
+from lazyfuse.runtime import engine, session, under_way
 from lazyfuse.runtime.caller import call_as_user
 
 Number = TypeVar("Number", int, float)
@@ -220,6 +221,41 @@ def asnumpy(x: Any, /, *, copy: bool = False) -> np.ndarray:
     if copy:
         return np.array(x)
     return to_array(x) if isinstance(x, Handle) and x._host is None else np.asarray(x)
+
+
+def value_of(self: Any) -> np.generic:
+    """The value of a scalar as NumPy's; computes it."""
+    value: Any = known(self)
+    if value is None:
+        value = to_array(self)[()]
+    found: np.generic = value
+    return found
+
+
+#: How the value of a scalar is read and kept: `remember` has them from the class.
+_slots: list[tuple[Callable[[Any], Any], Callable[[Any, Any], None]]] = []
+
+
+def remember(slot: Any) -> None:
+    """Keep the value of a scalar, once it is known, in a slot of its class."""
+    _slots[:] = [(slot.__get__, slot.__set__)]
+
+
+def known(self: Any) -> Any:
+    """The value as NumPy's scalar where it is computed, in this machine's memory; else None, and
+    while a function is recorded for `fuse`, which has to hear that it is asked for."""
+    if under_way.recordings:
+        return None
+    read, keep = _slots[0]
+    try:
+        return read(self)
+    except AttributeError:  # not asked for yet
+        pass
+    if self._storage.device != "cpu" or self._storage.node.buffer is None:
+        return None
+    value = look(self, lambda values: values[()])
+    keep(self, value)
+    return value
 
 
 def item(self: Any, *args: Any) -> Any:

@@ -23,7 +23,7 @@ from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend import array_likes
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
-from lazyfuse.frontend.export import around, as_numpys
+from lazyfuse.frontend.export import around, as_numpys, value_of
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
@@ -129,6 +129,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     through.
     """
     engine.count_asked()
+    if any([type(arg) is Handle._scalar for arg in args]):
+        args = tuple([lower(arg) if type(arg) is Handle._scalar else arg for arg in args])
     if all(map(_has_no_arrays, (*args, *kwargs.values()))):
         result = call_as_user(function, *args, **kwargs)
         is_array = type(result) is np.ndarray
@@ -147,7 +149,7 @@ def operate(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 #: What has no arrays inside, and no memory that a result could be.
-_ATOMS = frozenset((bool, int, float, complex, str, type, type(None), range, GeneratorType))
+_ATOMS = SCALARS | {str, type, type(None), range, GeneratorType}
 
 
 def _has_no_arrays(value: Any) -> bool:
@@ -281,8 +283,7 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
     """Arrays inside lists, tuples and dicts as NumPy arrays, as `numpys` makes them, scalars as
     NumPy scalars. What has no array of ours inside stays the object that it is."""
     if isinstance(value, Handle):
-        array = numpys(value)
-        return array[()] if value._is_scalar else array
+        return value_of(value) if value._is_scalar else numpys(value)
     if type(value) in (list, tuple):
         if are_numbers(value) and _NO_ARRAYS.issuperset(map(type, value)):
             return value  # NumPy would ask an array among them to call the function

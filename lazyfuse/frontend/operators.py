@@ -144,7 +144,7 @@ def power_operator(self: Any, exponent: Any, modulus: Any = None) -> Any:
         return NotImplemented
     if has_own_idea(exponent):
         return override(np.power, (self, exponent), exponent)
-    shortcut = _power_shortcut(self, exponent)
+    shortcut = power_shortcut(self, exponent)
     return _power(self, exponent) if shortcut is None else _POWERS[shortcut](self)
 
 
@@ -168,7 +168,7 @@ def in_place_power(self: Any, exponent: Any) -> Any:
         return NotImplemented
     if has_own_idea(exponent):
         return override_in_place(np.power, self, exponent)
-    shortcut = _power_shortcut(self, exponent)
+    shortcut = power_shortcut(self, exponent)
     if shortcut is None:
         return apply("power", (self, exponent), out=self)
     if delivered(getattr(np, shortcut), (self,), self):
@@ -176,7 +176,7 @@ def in_place_power(self: Any, exponent: Any) -> Any:
     return apply(shortcut, (self,), out=self)
 
 
-def _power_shortcut(base: Any, exponent: Any) -> str | None:
+def power_shortcut(base: Any, exponent: Any) -> str | None:
     """What NumPy's `array ** scalar` runs instead of power (array_power in number.c)."""
     exponent = asked(exponent)
     if type(exponent) not in (int, float):

@@ -1,24 +1,110 @@
-"""What NumPy gives as scalars (elements, 0-d results) while they are still pending."""
+"""What NumPy gives as scalars (elements, 0-d results), which are pending here.
+
+Once the value is known, arithmetic of it with other numbers is that of NumPy's scalars, at once,
+where small arrays are computed at once, too; and what asks for it again finds NumPy's scalar.
+"""
 
 from __future__ import annotations
 
 import math
+import operator as python
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend.export import to_array
+from lazyfuse import config
+from lazyfuse.frontend.export import known, value_of
 from lazyfuse.frontend.handle import Handle, new_scalar
-from lazyfuse.frontend.operators import operator, reflected
+from lazyfuse.frontend.operators import operator, power_shortcut, reflected
+from lazyfuse.frontend.small import SCALARS
+from lazyfuse.runtime.heard import heard
+
+#: Numbers whose arithmetic is NumPy's, bit by bit: products of complex scalars are not those of
+#: arrays.
+_REAL = SCALARS - {complex, np.complex64, np.complex128}
 
 
-def value_of(self: Any) -> np.generic:
-    """The value as NumPy's scalar; computes it."""
-    value: Any = to_array(self)[()]
-    found: np.generic = value
-    return found
+def giving_numbers(method: Callable[..., Any], convert: Callable[..., Any]) -> Callable[..., Any]:
+    """A conversion of arrays, for scalars: of a value that is known, NumPy's scalar's. Parts of
+    complex numbers are lost with a warning, of which the method knows."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any) -> Any:
+        value = known(self)
+        return convert(value, *args) if type(value) in _REAL else method(self, *args)
+
+    return call
+
+
+def formatted(self: Any, spec: str) -> str:
+    """`format(x, spec)` of the value."""
+    return format(value_of(self), spec)
+
+
+def written_out(self: Any) -> str:
+    """`str(x)` of the value."""
+    return str(value_of(self))
+
+
+def shown(self: Any) -> str:
+    """`repr(x)` of the value."""
+    return repr(value_of(self))
+
+
+def item(self: Any, *args: Any) -> Any:
+    """The value as a Python number."""
+    return value_of(self).item(*args)
+
+
+def at_once(
+    recorded: Callable[[Any, Any], Any], compute: Callable[[Any, Any], Any], *, tells: bool = True
+) -> Callable[[Any, Any], Any]:
+    """A binary operator of arrays, for scalars: with another number, both known, what `compute`
+    gives of NumPy's scalars, which for real numbers has the bits of the kernels'. `tells`: whether
+    NumPy may have something to say of it."""
+
+    @wraps(recorded)
+    def call(self: Any, other: Any) -> Any:
+        value = known(self)
+        if type(value) in _REAL:
+            given = known(other) if type(other) is Handle._scalar else other
+            if type(given) in _REAL and config.current().eager_size:
+                return heard(compute, value, given) if tells else compute(value, given)
+        return recorded(self, other)
+
+    return call
+
+
+def alone(recorded: Callable[[Any], Any], compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A unary operator, as `at_once`; the modulus of a complex number is the kernels'."""
+
+    @wraps(recorded)
+    def call(self: Any) -> Any:
+        value = known(self)
+        is_plain = type(value) in _REAL and config.current().eager_size > 0
+        return heard(compute, value) if is_plain else recorded(self)
+
+    return call
+
+
+def power(recorded: Callable[..., Any]) -> Callable[..., Any]:
+    """`x ** y`, as `at_once`, where the kernels' is exact: of integers, and where it is a square
+    or the like."""
+
+    @wraps(recorded)
+    def call(self: Any, exponent: Any, modulus: Any = None) -> Any:
+        value = known(self) if type(exponent) in _REAL and modulus is None else None
+        if isinstance(value, np.integer | np.floating) and config.current().eager_size:
+            shortcut = power_shortcut(self, exponent)
+            if shortcut is not None:
+                return heard(getattr(np, shortcut), value)
+            if isinstance(value, np.integer) and isinstance(exponent, int | np.integer):
+                return heard(python.pow, value, exponent)
+        return recorded(self, exponent, modulus)
+
+    return call
 
 
 def class_of(self: Any) -> type:
@@ -36,6 +122,50 @@ def hash_of(self: Any) -> int:
 _REPEATED = (list, tuple, str, bytes, bytearray)
 
 _times, _times_by = operator("multiply"), reflected("multiply")
+
+
+#: The operators by their methods' names, without those that records have otherwise.
+_BINARY: dict[str, Callable[..., Any]] = {
+    "add": python.add, "sub": python.sub, "mul": python.mul, "truediv": python.truediv,
+    "floordiv": python.floordiv, "mod": python.mod, "divmod": divmod, "and": python.and_,
+    "or": python.or_, "xor": python.xor, "lshift": python.lshift, "rshift": python.rshift,
+}  # fmt: skip
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "eq": python.eq, "ne": python.ne, "lt": python.lt, "le": python.le, "gt": python.gt,
+    "ge": python.ge,
+}  # fmt: skip
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": python.neg,
+    "pos": python.pos,
+    "abs": abs,
+    "invert": python.invert,
+}
+_CONVERSIONS: dict[str, Callable[..., Any]] = {
+    "bool": bool, "int": int, "float": float, "index": python.index, "round": round,
+}  # fmt: skip
+
+
+def install(kind: Any) -> None:
+    """Have the operators of a class of scalars compute at once what is known."""
+    changed: dict[str, Callable[..., Any]] = {}
+    for name, compute in _BINARY.items():
+        changed[name] = at_once(getattr(kind, f"__{name}__"), compute)
+    for name, compute in _COMPARISONS.items():
+        changed[name] = at_once(getattr(kind, f"__{name}__"), compute, tells=False)
+    for name, compute in _BINARY.items():
+        swapped = _swapped(compute)
+        changed[f"r{name}"] = at_once(getattr(kind, f"__r{name}__"), swapped)
+    for name, compute in _UNARY.items():
+        changed[name] = alone(getattr(kind, f"__{name}__"), compute)
+    for name, convert in _CONVERSIONS.items():
+        changed[name] = giving_numbers(getattr(kind, f"__{name}__"), convert)
+    changed["pow"] = power(kind.__pow__)
+    for name, method in changed.items():
+        setattr(kind, f"__{name}__", method)
+
+
+def _swapped(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda value, other: compute(other, value)
 
 
 def no_product(self: Any, other: Any) -> Any:
@@ -112,4 +242,4 @@ def attribute(self: Any, name: str) -> Any:
     return getattr(value_of(self), name)
 
 
-_PARTS = frozenset(("_host", "_storage", "_layout", "_cast", "_code"))
+_PARTS = frozenset(("_host", "_storage", "_layout", "_cast", "_code", "_known"))
