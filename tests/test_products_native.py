@@ -40,6 +40,28 @@ def test_values(dtype: str) -> None:
         oracle.check(products, a, b, a[7].copy())
 
 
+def batches(np: Any, a: Any, b: Any) -> Any:
+    """Matrices of arrays of more axes, and vectors; where there are none."""
+    x = a[:24, :].reshape(2, 3, 4, -1)
+    return (
+        x @ b, x[0] @ b, np.matmul(x, b), x @ b[0], np.matmul(x[:, :0], b), x[:, :, 0] @ b.T,
+        x[..., :5] @ b[:5], x.transpose(2, 1, 0, 3) @ b[:, :7], x @ b.reshape(1, 1, *b.shape),
+        x[..., :0] @ b[:0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ("f8", "f4", "i8", "c16"))
+def test_batches(dtype: str) -> None:
+    """What has more than two axes took 30 us."""
+    draw = host.random.default_rng(9)
+    a, b = (draw.uniform(1.0, 9.0, (200, 200)).astype(dtype) for _ in range(2))
+    with lf.options(eager_size=30_000):
+        oracle.check(batches, a, b)
+        x = lf.asarray(a[:24]).reshape(2, 12, -1)
+        found = x @ lf.asarray(b)
+    assert found._host is not None or found._storage.node.buffer is not None
+
+
 def test_bad_operands() -> None:
     def program(np: Any, a: Any) -> Any:
         return np.matmul(a, a[0, :5])
@@ -50,8 +72,11 @@ def test_bad_operands() -> None:
     def number(np: Any, a: Any) -> Any:
         return np.matmul(a, 2.0)
 
+    def batch(np: Any, a: Any) -> Any:
+        return np.matmul(a.reshape(2, 100, 200), a[:5])
+
     with lf.options(eager_size=30_000):
-        for each in (program, method, number):
+        for each in (program, method, number, batch):
             oracle.check(each, host.ones((200, 200)))
 
 

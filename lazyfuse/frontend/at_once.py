@@ -58,12 +58,12 @@ def computed(
 
 
 def product(left: Any, right: Any) -> Any:
-    """`left @ right` of vectors and matrices, one of which may be NumPy's, without asking NumPy
-    what it will be like; None for all else."""
+    """`left @ right` of an array and a vector or matrix, one of which may be NumPy's, without
+    asking NumPy what it will be like; None for all else."""
     if not all(isinstance(value, Handle) or type(value) is np.ndarray for value in (left, right)):
         return None
     one, other = _shape(left), _shape(right)
-    if not 1 <= len(one) <= 2 or not 1 <= len(other) <= 2 or one[-1] != other[0]:
+    if not one or not 1 <= len(other) <= 2 or one[-1] != other[0]:
         return None
     if math.prod((*one[:-1], *other[1:])) > _most() or not _is_allowed((left, right)):
         return None

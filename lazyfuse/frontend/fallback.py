@@ -133,6 +133,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         args = tuple([lower(arg) if type(arg) is Handle._scalar else arg for arg in args])
     if all(map(_has_no_arrays, (*args, *kwargs.values()))):
         result = call_as_user(function, *args, **kwargs)
+        if type(result) in SCALARS:
+            return result
         is_array = type(result) is np.ndarray
         return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
     is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs

@@ -148,6 +148,12 @@ def reshaped_in_place(array: Any, shape: Any) -> Layout:
 @remembered
 def ravel(a: Any, order: str = "C") -> Any:
     """One axis. Aliasing: a view when the elements lie in this order."""
+    if type(a) is Handle._concrete and order == "C":
+        return a.ravel()  # type: ignore[attr-defined]  # a LazyArray, whose method is machine code
+    return _raveled(a, order)
+
+
+def _raveled(a: Any, order: str) -> Any:
     order = methods.order_letter(order, "C")
     if order == "K":
         a = asarray(a)
@@ -174,7 +180,7 @@ def _owning(array: Any) -> Any:
 
 @remembered
 def ravel_method(self: Any, order: str = "C") -> Any:
-    return ravel(self, order)
+    return _raveled(self, order)
 
 
 def flatten(self: Any, order: str = "C") -> Any:

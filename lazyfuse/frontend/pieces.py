@@ -24,6 +24,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
 from lazyfuse.ops.rules import LOOKED_AT, PICKED, PICKED_ROWS, ROW
 from lazyfuse.ops.shapes import size_of
+from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, under_way
 from lazyfuse.runtime.caller import call_as_user
@@ -299,8 +300,17 @@ def _given(array: Any, value: Any) -> Any:
     if type(value) not in ARRAYS and type(value) is not np.ndarray:
         return None
     given = at_hand(value, reach((value,), largest()))
-    is_known = given is not None and np.can_cast(given.dtype, array._code, "same_kind")
-    return given if is_known else None
+    return given if given is not None and _is_kept(code(given.dtype), array._code) else None
+
+
+def _is_kept(source: str, target: str) -> bool:
+    """Whether numbers of a dtype are numbers of another but for conditions of arithmetic: nothing
+    of them is left out."""
+    are_known = {source, target} <= _NUMBERS
+    return are_known and (source[0] != "c" or target[0] == "c")
+
+
+_NUMBERS = frozenset(DTYPES)
 
 
 def _listed(array: Any, values: Sequence[Any]) -> Any:
@@ -324,7 +334,7 @@ def _computed(array: Any, value: Any) -> Any:
     any case, and NumPy does that in less time than it takes to record it. None for no array."""
     if type(value) not in ARRAYS or value._host is not None or value._storage.device != "cpu":
         return None
-    if not np.can_cast(value._code, array._code, "same_kind"):
+    if not _is_kept(value._code, array._code):
         return None
     value._flush()
     return window(value, size_of(value._layout.shape))

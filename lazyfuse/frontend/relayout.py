@@ -67,6 +67,7 @@ def _is_view(made: Any, array: Any) -> bool:
     owner = array if array._owner is None else array._owner
     return (
         type(made) is type(array)
+        and made._host is None  # a small copy has no storage, and would be given one
         and made._storage is array._storage
         and made._owner is owner
         and made._writeable is array._writeable

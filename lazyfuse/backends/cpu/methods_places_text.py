@@ -337,8 +337,8 @@ answer:
   ret i32 %nothing
 }
 
-; whether a value is cast to the dtype of an array within a kind of numbers, or to a wider kind, so
-; that NumPy warns of conditions of arithmetic alone
+; whether a value is cast to the dtype of an array from real numbers, or to complex ones, so that
+; NumPy warns of conditions of arithmetic alone
 define internal i1 @is_cast_quietly(ptr %given, ptr %array) {
   %own = call i32 @kind_rank(ptr %array)
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
@@ -346,8 +346,14 @@ define internal i1 @is_cast_quietly(ptr %given, ptr %array) {
 dtypes:
   %theirs = call i32 @kind_rank(ptr %given)
   %is_known = call i1 @has_known_dtype(ptr %given)
-  %is_wider = icmp sle i32 %theirs, %own
-  %is_cast = and i1 %is_known, %is_wider
+  %is_real_array = icmp sle i32 %theirs, 3
+  %is_complex_to = icmp eq i32 %own, 4
+  %are_kept = or i1 %is_real_array, %is_complex_to
+  %are_numbers = icmp sle i32 %theirs, 4
+  %is_number_to = icmp sle i32 %own, 4
+  %are_both = and i1 %are_numbers, %is_number_to
+  %keeps = and i1 %are_kept, %are_both
+  %is_cast = and i1 %is_known, %keeps
   ret i1 %is_cast
 number:
   %kind = call ptr @kind(ptr %given)

@@ -164,14 +164,14 @@ no:
   ret ptr null
 }
 
-; how many elements the product of two vectors or matrices has; 0 for others, and where they do not
-; fit
+; how many elements the product of an array, along its last axis, and a vector or matrix has; 0 for
+; others, and where they do not fit
 define internal i64 @size_of_product(ptr %left, ptr %right) {
   %left_axes = get i32 %left[ND]
   %right_axes = get i32 %right[ND]
   %left_less = sub i32 %left_axes, 1
   %right_less = sub i32 %right_axes, 1
-  %left_fits = icmp ult i32 %left_less, 2
+  %left_fits = icmp ult i32 %left_less, MOST_AXES
   %right_fits = icmp ult i32 %right_less, 2
   %both = and i1 %left_fits, %right_fits
   br i1 %both, label %inner, label %no
@@ -181,9 +181,12 @@ inner:
   %from_last = select i1 %is_vector, i32 0, i32 1
   %summed_right = call i64 @extent(ptr %right, i32 %from_last)
   %is_same = icmp eq i64 %summed, %summed_right
-  br i1 %is_same, label %outer, label %no
+  %are_any = icmp sgt i64 %summed, 0
+  %may = and i1 %is_same, %are_any
+  br i1 %may, label %outer, label %no
 outer:
-  %rows = call i64 @extent(ptr %left, i32 1)
+  %elements = call i64 @elements(ptr %left)
+  %rows = sdiv i64 %elements, %summed
   %last = call i64 @extent(ptr %right, i32 0)
   %columns = select i1 %is_vector, i64 1, i64 %last
   %size = mul i64 %rows, %columns

@@ -246,6 +246,7 @@ clear:
 look:
   %is_region = call i1 @is(ptr %part, i64 T_NDARRAY)
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
+  %all = call ptr @object(i64 T_ALL)
   br i1 %is_region, label %region, label %element
 element:
   call void @Py_DecRef(ptr %part)
@@ -276,7 +277,10 @@ dtypes:
   %own = get ptr %part[DESCR]
   %theirs = get ptr %given[DESCR]
   %is_alike = icmp eq ptr %own, %theirs
-  br i1 %is_alike, label %places, label %drop
+  br i1 %is_alike, label %places, label %cast
+cast:
+  %is_cast = call i1 @is_cast_quietly(ptr %given, ptr %part)
+  br i1 %is_cast, label %listen, label %drop
 places:
   %is_same = call i1 @is_same_memory(ptr %part, ptr %given)
   br i1 %is_same, label %done, label %write_region
@@ -286,7 +290,6 @@ done:
   ret i32 1
 write_region:
   %is_quiet = call i1 @is_quiet(ptr %self, ptr %given)
-  %all = call ptr @object(i64 T_ALL)
   br i1 %is_quiet, label %renew, label %listen
 renew:
   %is_renewed = call i1 @renewed(ptr %self)
