@@ -31,6 +31,7 @@ from lazyfuse.frontend.control import devices, get_array_module, materialize
 from lazyfuse.frontend.export import asnumpy
 from lazyfuse.frontend.importing import enable as _enable_imports
 from lazyfuse.frontend.namespace import lookup as _lookup
+from lazyfuse.frontend.namespace import made as _made
 from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
 from lazyfuse.observe.explain import explain
@@ -46,6 +47,8 @@ _enable_imports()
 ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
+
+globals().update({name: value for name, value in _made().items() if name not in globals()})
 
 #: Names whose modules are imported when they are asked for.
 _LATE = {"fuse": "lazyfuse.frontend.fused"}

@@ -257,3 +257,23 @@ def test_objects_around_a_small_array_stay_small() -> None:
         for _ in range(2):
             product = lf.dot((1.0, 2.0, 3.0), one)
         assert product._host is not None
+
+
+def _overriding(np: Any) -> Any:
+    class Named(np.ndarray):  # type: ignore[misc,name-defined]  # of either library
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+            given = [each.view(np.ndarray) if isinstance(each, Named) else each for each in inputs]
+            found = super().__array_ufunc__(ufunc, method, *given, **kwargs)
+            return found.view(Named) if isinstance(found, host.ndarray) else found
+
+    x, y = np.arange(3.0).view(Named), np.exp(np.arange(3.0) * 0)
+    found = [
+        x.__array_ufunc__(np.equal, "__call__", x, y), x + y, y + x, x == 1, np.add(x, y),
+        np.add.reduce(x), np.multiply(y, x, where=np.array([True, True, True])),
+    ]  # fmt: skip
+    return [(type(each).__name__, host.asarray(each).tolist()) for each in found]
+
+
+def test_classes_that_override_ufuncs() -> None:
+    """`super().__array_ufunc__` with an array of ours was NotImplemented."""
+    assert _overriding(lf) == _overriding(host)

@@ -158,3 +158,14 @@ def test_second_names() -> None:
     for same in names.values():
         assert len({id(getattr(lf, name)) for name in same}) == 1, same
     assert lf.around is not lf.round
+
+
+def test_names_in_the_module_itself() -> None:
+    """`eval(text, vars(np))` finds functions that record, types and constants; the rest is made
+    when it is asked for."""
+    expression = "sum(sin(x) + pi).astype(float32)"
+    given = {"x": lf.arange(3.0)}
+    expected = eval(expression, vars(host), {"x": host.arange(3.0)})
+    assert host.isclose(float(eval(expression, vars(lf), given)), expected, rtol=1e-6)
+    missing = {name for name in vars(host) if not name.startswith("_")} - {*vars(lf)}
+    assert not [name for name in missing if isinstance(getattr(host, name), host.ufunc | type)]

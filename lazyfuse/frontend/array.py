@@ -41,7 +41,7 @@ from lazyfuse.frontend import (
     walking,
 )
 from lazyfuse.frontend.beside import unless_same
-from lazyfuse.frontend.derived import Derived, attribute
+from lazyfuse.frontend.derived import Derived, Overriding, attribute
 from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import FlatIterator, set_flat
 from lazyfuse.frontend.handle import Handle
@@ -295,7 +295,8 @@ class ArrayType(ABCMeta):
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
         if any(isinstance(base, ArrayType) for base in bases):
-            real = tuple(Derived if isinstance(base, ArrayType) else base for base in bases)
+            own = Overriding if "__array_ufunc__" in namespace else Derived
+            real = tuple(own if isinstance(base, ArrayType) else base for base in bases)
             return type(name, real, namespace, **options)
         return super().__new__(cls, name, bases, namespace)
 

@@ -44,6 +44,18 @@ class Derived(np.ndarray):
         super().__setitem__(key if type(key) in _NO_ARRAYS else fallback.lower(key), value)
 
 
+class Overriding(Derived):
+    """The base of those that say themselves what ufuncs make of them."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        """What `super()` gives them: NumPy's, with arrays of lazyfuse as NumPy's, for it knows
+        nothing of what overrides ufuncs."""
+        given = [fallback.lower(each) if isinstance(each, Handle) else each for each in inputs]
+        return super().__array_ufunc__(ufunc, method, *given, **kwargs)
+
+
 def _numpys(kind: Any) -> Any:
     return np.ndarray if kind is Handle._concrete else kind
 

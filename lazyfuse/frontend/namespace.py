@@ -328,6 +328,17 @@ def lookup(name: str) -> Any:
     return _kept(name) if is_kept else _found(name)
 
 
+def made() -> dict[str, Any]:
+    """The names that need not be made first: those that record, NumPy's types and its constants.
+    The module has them from the start, for programs that look into `vars(np)`."""
+    same = {
+        name: value
+        for name, value in vars(np).items()
+        if not name.startswith("_") and kind(name, value) == "same"
+    }
+    return {**same, **NATIVE}
+
+
 @cache
 def _kept(name: str) -> Any:
     """What a name is, which the module keeps: a lookup costs more than a small sum."""
