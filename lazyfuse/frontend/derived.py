@@ -50,10 +50,11 @@ class Overriding(Derived):
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
-        """What `super()` gives them: NumPy's, with arrays of lazyfuse as NumPy's, for it knows
-        nothing of what overrides ufuncs."""
+        """What `super()` gives them: NumPy's, of its ufunc and arrays, for it knows nothing of
+        what overrides ufuncs."""
         given = [fallback.lower(each) if isinstance(each, Handle) else each for each in inputs]
-        return super().__array_ufunc__(ufunc, method, *given, **kwargs)
+        numpys = getattr(ufunc, "_numpys", ufunc)
+        return super().__array_ufunc__(numpys, method, *given, **kwargs)
 
 
 def _numpys(kind: Any) -> Any:
