@@ -37,6 +37,13 @@ def listed(mask: np.ndarray, dtype: str) -> np.ndarray:
     return np.flatnonzero(mask).astype(dtype, copy=False)
 
 
+def place(target: np.ndarray, mask: np.ndarray, values: np.ndarray) -> None:
+    """target[mask] = values, for arrays of one dtype. Raises: ValueError for as many values as
+    are not chosen."""
+    if not is_placed(target, mask, values):
+        target[mask] = values
+
+
 def is_placed(target: np.ndarray, mask: Any, values: Any) -> bool:
     """Whether target[mask] = values has been done: for a mask of the same shape and an array of
     the same dtype with an element for each that is true."""

@@ -13,8 +13,15 @@ from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keyed import UNKNOWN, can_pick, for_numpy, has_arrays, part_of
 from lazyfuse.frontend.keys import basic_layout
-from lazyfuse.frontend.masks import filtered
-from lazyfuse.frontend.memory import change, give_zeros, is_filled, is_many_zeros, is_settled
+from lazyfuse.frontend.masks import filtered, place
+from lazyfuse.frontend.memory import (
+    change,
+    give_zeros,
+    in_place,
+    is_filled,
+    is_many_zeros,
+    is_settled,
+)
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import SCALARS, lift
@@ -26,7 +33,7 @@ from lazyfuse.ops.rules import LOOKED_AT, PICKED, PICKED_ROWS, ROW
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
-from lazyfuse.runtime import engine, under_way
+from lazyfuse.runtime import engine, session, under_way
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.shared import is_free
@@ -176,7 +183,8 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
         return False
     if has_arrays(key):
         if _is_mask(array, key):
-            return _are_chosen(array, key, value)
+            is_array = type(value) in ARRAYS or type(value) is np.ndarray
+            return (_are_placed if is_array else _are_chosen)(array, key, value)
         return _changed_at(np.ndarray.__setitem__, array, key, value)
     found = _target(array, key, value)
     if found is None:
@@ -254,6 +262,23 @@ def _are_chosen(array: Any, mask: Any, value: Any) -> bool:
         return False
     count(_SAVED)
     return change(array, array._layout, np.ndarray.__setitem__, where, value)
+
+
+def _are_placed(array: Any, mask: Any, value: Any) -> bool:
+    """Whether array[mask] = value is done for an array of its dtype, and a mask of all of it."""
+    if not largest() or value.dtype != array._code:
+        return False
+    where = at_hand(mask, size_of(array._layout.shape))
+    given = None if where is None else at_hand(value, value.size)
+    if given is None or not _settles(array):
+        return False
+    count(_SAVED)
+    with session.flush_lock:
+        if not is_settled(array):  # another thread was faster
+            return False
+        array._storage.renew()
+        place(in_place(array._storage.node, array._reading, array._layout), where, given)
+    return True
 
 
 def _is_scattered(node: Node) -> bool:
