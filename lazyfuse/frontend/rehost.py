@@ -82,7 +82,7 @@ class Host:
         if value is warnings:
             return WARNINGS_HERE
         if isinstance(value, ModuleType):
-            return _Namespace(value, self) if _is_numpy(value.__name__) else value
+            return _Namespace(value, self) if _is_numpy(_name(value)) else value
         public = PUBLIC.get(id(value))
         if public is not None:
             return self._find(public)
@@ -118,6 +118,11 @@ def names_in(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from names_in(constant)
+
+
+def _name(module: ModuleType) -> str:
+    """What a module is imported as: pocketfft's calls itself otherwise before NumPy 2.4."""
+    return module.__name__ if module.__spec__ is None else module.__spec__.name
 
 
 def _is_numpy(module: str) -> bool:
