@@ -14,6 +14,7 @@ from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.frontend.varying import asked, is_varying
 from lazyfuse.frontend.windows import called, delivered, settled
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.rules import Rule
 from lazyfuse.ops.table import OPS
 from lazyfuse.runtime.gpu_arrays import is_cupy
@@ -184,7 +185,8 @@ def power_shortcut(base: Any, exponent: Any) -> str | None:
     if base._code[0] in "fc":
         return _EXPONENTS.get(float(exponent))
     if base._code == "b1" and type(exponent) is int:
-        return "square" if exponent == 2 and not base._is_scalar else None
+        is_squared = NUMPY >= (2, 4) and exponent == 2 and not base._is_scalar
+        return "square" if is_squared else None
     if base._code[0] in "iu" and type(exponent) is int:
         return {1: "positive", 2: "square"}.get(exponent)
     return None

@@ -25,6 +25,7 @@ from lazyfuse.frontend.reductions import _MISSING, native, normalize, reduce
 from lazyfuse.frontend.reductions import sum as sum_over
 from lazyfuse.frontend.views import diagonal
 from lazyfuse.ir.node import Const, Map
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
@@ -47,7 +48,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     )
     count = size_of(tuple(array.shape[x] for x in axes))
     if not count:
-        warn_here("Mean of empty slice")
+        warn_here("Mean of empty slice" if NUMPY >= (2, 4) else "Mean of empty slice.")
     quotient = _divided(_sum(array, axes, wide, keepdims, out), count)
     if half and out is None:
         quotient = methods.astype(quotient, "f2")
