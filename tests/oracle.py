@@ -28,6 +28,8 @@ lf: Any = importlib.import_module(MODULE)
 IS_ENGINE = MODULE == "lazyfuse"
 #: What lazyfuse records: arrays and pending scalars.
 LAZY: tuple[type, ...] = (lf.LazyArray, lf.LazyScalar) if IS_ENGINE else ()
+#: Major and minor number of NumPy's version.
+NUMPY = tuple(map(int, host.__version__.split(".")[:2]))
 ON_GPU = os.environ.get("LAZYFUSE_DEVICE", "cpu").startswith("cuda")
 
 Program = Callable[..., Any]

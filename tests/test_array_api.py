@@ -13,6 +13,7 @@ import numpy as host
 import pytest
 
 from tests.oracle import lf
+from tests.signed import IS_SIGNED
 
 pytestmark = pytest.mark.engine
 
@@ -149,6 +150,8 @@ def find(name: str) -> Any:
 def test_signatures(signature: str) -> None:
     """Every parameter of the standard is taken, by position and by name where it says so."""
     name, _, listed = signature.strip().rstrip(")").partition("(")
+    if isinstance(getattr(host, name, None), host.ufunc) and not IS_SIGNED:
+        pytest.skip("NumPy's ufuncs have no signatures before 2.4")
     own = inspect.signature(find(name))
     positional: list[Any] = []
     keywords: dict[str, Any] = {}

@@ -13,6 +13,7 @@ import pytest
 
 from tests import oracle
 from tests.python_calls import python_calls
+from tests.signed import IS_SIGNED
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place", allow_module_level=True)
@@ -120,7 +121,8 @@ def test_methods_asked_of_the_class_for_ours(way: str) -> None:
     x = lf.arange(100_000.0)
     assert lf.ndarray.sum(x) == x.sum() and lf.ndarray.__getitem__(x, 3) == 3.0
     assert lf.ndarray.sum is lf.ndarray.sum and lf.ndarray.sum.__name__ == "sum"
-    assert inspect.signature(lf.ndarray.sum) == inspect.signature(host.ndarray.sum)
+    if IS_SIGNED:
+        assert inspect.signature(lf.ndarray.sum) == inspect.signature(host.ndarray.sum)
     assert pickle.loads(pickle.dumps(lf.ndarray.sum)) is lf.ndarray.sum
     assert not hasattr(x, "__array_wrap__") and not hasattr(x, "__setstate__")
 

@@ -19,6 +19,7 @@ import lazyfuse as lf
 from tests import oracle
 from tests.concurrently import concurrently
 from tests.python_calls import python_calls
+from tests.signed import IS_SIGNED
 
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
@@ -361,8 +362,9 @@ def test_functions_are_functions() -> None:
     assert isinstance(Holder().total, types.MethodType)
     assert Holder().made(3).shape == (3,)  # NumPy's is a builtin function
     assert inspect.isroutine(lf.sum) and inspect.isroutine(host.sum)
-    assert str(inspect.signature(lf.concatenate)) == str(inspect.signature(host.concatenate))
-    assert inspect.signature(lf.LazyArray.sum) == inspect.signature(host.ndarray.sum)
+    if IS_SIGNED:
+        assert str(inspect.signature(lf.concatenate)) == str(inspect.signature(host.concatenate))
+        assert inspect.signature(lf.LazyArray.sum) == inspect.signature(host.ndarray.sum)
 
 
 def test_numpys_code_does_not_ask_python_for_parts_of_the_class() -> None:

@@ -10,6 +10,7 @@ import numpy as host
 import pytest
 
 from tests import oracle
+from tests.signed import needs_signatures
 
 GRID = host.arange(12.0).reshape(3, 4)
 NAN = host.float64("nan")
@@ -182,6 +183,7 @@ def test_names_that_numpy_took_away() -> None:
         _ = oracle.lf.float
 
 
+@needs_signatures
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ["sum", "reshape", "__array__", "astype", "take", "resize"])
 def test_signatures_of_methods_are_numpys(name: str) -> None:
@@ -190,6 +192,7 @@ def test_signatures_of_methods_are_numpys(name: str) -> None:
     assert "self" not in inspect.signature(getattr(oracle.lf.ones(3), name)).parameters
 
 
+@needs_signatures
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ["where", "dot", "frombuffer", "zeros", "nditer", "putmask"])
 def test_signatures_of_compiled_functions_are_numpys(name: str) -> None:

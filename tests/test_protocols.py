@@ -337,7 +337,7 @@ def test_dlpack() -> None:
     for refused in (y.__dlpack__, lambda: y.__dlpack__(copy=False)):
         with pytest.raises(BufferError):  # an old consumer cannot be told that it is read-only
             refused()
-    with pytest.raises(BufferError):
+    with pytest.raises(BufferError if oracle.NUMPY >= (2, 4) else ValueError):  # NumPy's
         x.__dlpack__(max_version=(1, 0), dl_device=(2, 0))
     source = GRID.copy()
     taken = lf.from_dlpack(source, device="cpu", copy=None)
@@ -643,9 +643,9 @@ def test_names(make: Callable[[], Any]) -> None:
 def test_every_attribute_of_ndarray_is_here() -> None:
     """All public names of ndarray, and metadata computes nothing."""
     x = pending(GRID)
-    missing = [name for name in dir(host.ndarray) if not name.startswith("_")]
-    assert [name for name in missing if name not in ("data", "ctypes")
-            and not hasattr(x, name)] == []  # fmt: skip
+    public = [name for name in dir(host.ndarray) if not name.startswith("_")]
+    assert [name for name in public if name not in ("data", "ctypes")
+            and hasattr(GRID, name) and not hasattr(x, name)] == []  # fmt: skip
     for name in "shape dtype ndim size itemsize nbytes strides flags base device T mT".split():
         getattr(x, name)
     assert is_pending(x)
