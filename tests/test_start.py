@@ -246,6 +246,8 @@ def test_the_users_folder_is_the_one_of_platformdirs(
         else:
             monkeypatch.setenv(name, value)
     wanted = Path(platformdirs.user_cache_dir("lazyfuse")) / "kernels"
+    if not wanted.is_absolute():
+        pytest.skip("XDG's specification has relative folders ignored, which older versions take")
     assert DiskCache("").folder == wanted and DiskCache("/x").folder == Path("/x")
 
 
@@ -280,6 +282,8 @@ def test_import_collects_once() -> None:
     begun = []
     gc.callbacks.append(lambda phase, told: phase == "start" and begun.append(told["generation"]))
     gc.set_threshold(500, 9, 8)
+    gc.collect(1)  # else NumPy's import may have left the next one near
+    begun.clear()
     before = gc.get_count()[2]
     getattr(gc, sys.argv[1])()
     import lazyfuse

@@ -22,6 +22,7 @@ from lazyfuse.ir.order import (
     is_f_contiguous,
     result_strides,
 )
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import Shape
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
@@ -157,8 +158,9 @@ def round_method(self: Any, decimals: int = 0, out: Any = None) -> Any:
         raise ValueError("invalid output shape")
     if self._code[0] in "iub":
         if decimals >= 0 and self._code != "b1":
-            copies = out is None
-            return converted(self, self._code) if copies else apply("positive", (self,), out=out)
+            if out is not None:
+                return apply("positive", (self,), out=out)
+            return converted(self, self._code) if NUMPY >= (2, 4) else self
         return fallback.call_method(self, "round", decimals, out=out)
     if self._code[0] == "c":
         return fallback.call_method(self, "round", decimals, out=out)
