@@ -15,6 +15,7 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError
 from lazyfuse.frontend.library import Call, record
 from lazyfuse.frontend.reductions import native
+from lazyfuse.ops.numpy_version import NUMPY
 
 _REASON = "order statistics partition in NumPy"
 
@@ -61,14 +62,17 @@ def _quantiles(
     array = native(a)
     if weights is not None or out is not None or array is None or not array.size:
         return fallback.call(function, a, q, out=out, weights=weights, **options)
-    places = np.asarray(fallback.lower(q))
+    given = fallback.lower(q)
+    if NUMPY < (2, 4) and function is np.quantile and isinstance(given, float):
+        given = float(given)
+    places = np.asarray(given)
     if places.dtype.kind not in "iuf" or not np.all((places >= 0) & (places <= most)):
         return fallback.call(function, a, q, **options)
     named = _frozen(options)
     try:
-        if type(q) in (int, float):  # weak, as np.float64 is not
+        if type(given) in (int, float):  # weak, as np.float64 is not since NumPy 2.4
             return record(
-                Call(_at, (function, q), named, function.__name__), (array,), reason=_REASON
+                Call(_at, (function, given), named, function.__name__), (array,), reason=_REASON
             )
         return record(Call(function, options=named), (array, places), reason=_REASON)
     except ForeignError:
