@@ -11,7 +11,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from tests.oracle import check
+from tests.oracle import NUMPY, check
 
 PLANE = (host.arange(12.0) - 1j * host.arange(12.0)[::-1]).reshape(3, 4)
 PARTS = ("real", "imag")
@@ -238,6 +238,9 @@ def test_flat(key: Any, transposed: bool) -> None:
 @pytest.mark.parametrize("write", [False, True])
 @pytest.mark.parametrize("key", [12, -13, (1, 2), 1.5, "a", [12], ()])
 def test_flat_bad_keys(key: Any, write: bool) -> None:
+    if key == () and write and NUMPY < (2, 4):
+        pytest.skip("NumPy's ends the process")
+
     def program(np: Any, x: Any) -> Any:
         if write:
             x.flat[key] = 1

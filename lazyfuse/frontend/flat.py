@@ -13,6 +13,7 @@ from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.walking import Walk, itself, pieces
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -77,19 +78,22 @@ class FlatIterator(chain[Any]):
             if self.base.ndim == 1:
                 return self.base[key]
             return self.base[tuple(map(int, np.unravel_index(key, self.base.shape)))]
+        if type(key) is tuple and not key and NUMPY < (2, 4):
+            return self.base
         found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
         return found if found.base is None else found.copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         array = self.base
         array._check_writeable("underlying array")
+        if type(key) is tuple and not key:  # before NumPy 2.4 its own ends the process
+            raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         if type(key) in (int, slice) and array.flags.c_contiguous:
             line = array.reshape(-1)
             if line._layout.shape and self._is_one_each(line, key, value):
                 line[key] = value
                 return
-        key = to_array(key) if isinstance(key, Handle) else key
-        given = lower(value)
+        key, given = lower(key), lower(value)
         written = np.empty(array.shape, array.dtype)  # NumPy converts, repeats and refuses
         call_as_user(written.flat.__setitem__, key, given)
         if not np.size(given):  # NumPy writes nothing then
@@ -120,8 +124,7 @@ class FlatIterator(chain[Any]):
 
     def _positions(self, key: Any) -> Any:
         """The positions that a key names, by NumPy's own rules. Raises: IndexError."""
-        key = to_array(key) if isinstance(key, Handle) else key
-        return call_as_user(np.arange(self.base.size).flat.__getitem__, key)
+        return call_as_user(np.arange(self.base.size).flat.__getitem__, lower(key))
 
     def _compared(self, name: str, other: Any) -> Any:
         return elementwise.apply(name, (self.base.ravel(), other))
