@@ -146,6 +146,8 @@ ARGUMENTS = (
     "np.full((2, COUNT), 1.0, order='')", "np.empty((2, COUNT), order=b'F')",
     "np.ndarray((2, COUNT), order='A')", "np.ndarray((2, COUNT), order=b'F')",
     "np.ndarray((2, COUNT), order=1)", "np.array(a.reshape(2, -1).T, order=b'C')",
+    "np.reshape(a, newshape=COUNT)", "np.reshape(a, COUNT, newshape=COUNT)",
+    "np.quantile(a, 0.3, interpolation='lower')", "np.percentile(a, 30, interpolation=None)",
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from lazyfuse.frontend import (
     linalg,
     manipulation,
     moves,
+    older,
     others,
     picking,
     quantiles,
@@ -296,10 +297,8 @@ def _takes_more(function: Any, numpys: Any) -> bool:
 
 
 def _native() -> dict[str, Any]:
-    own = {
-        name: _guarded(name, function)
-        for name, function in {**_listed(_OWN), **_listed(_CALLS)}.items()
-    }
+    listed = {**_listed(_OWN), **_listed(_CALLS), **older.FUNCTIONS}
+    own = {name: _guarded(name, function) for name, function in listed.items()}
     own["where"] = several(own["where"])
     own |= {name: remembered(own[name]) for name in _REMEMBERED}
     functions = {name: Function(name, engine, getattr(np, name)) for name, engine in own.items()}
