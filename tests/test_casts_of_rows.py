@@ -127,3 +127,14 @@ def test_ravel_of_blocks_is_at_once() -> None:
     if oracle.IS_ENGINE:
         there = oracle.lf.asarray(host.ones((200, 200)))
         assert oracle.lf.ravel(there[3:6, 4:8])._host is not None
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("source", ["u1", "f4", "i8", "?"])
+def test_they_are_at_once(source: str) -> None:
+    """Nothing is recorded."""
+    there = oracle.lf.asarray(host.zeros((200, 200), "f2"))
+    row = oracle.lf.asarray(host.ones(200, source))
+    for key in (3, (slice(None), 4), [7, 9], (slice(5, 9), slice(None))):
+        there[key] = row
+        assert there._storage.node.buffer is not None

@@ -285,6 +285,10 @@ def test_folds_that_lose_a_part(fold: str, size: int) -> None:
 
     check(_warned(program), host.ones(size) + 1j)
     check(_warned(lambda np, x: np.cumsum(x, out=np.zeros(x.shape))), host.ones(size) + 1j)
+    check(
+        _warned(lambda np, x: np.cumsum(x, dtype="f4", out=np.zeros(x.shape))),
+        host.ones(size) + 1j,
+    )
 
 
 @pytest.mark.parametrize("fold", ["sum", "mean", "prod", "cumsum"])
@@ -309,3 +313,21 @@ def test_rounding_into_another_dtype(pair: str, decimals: int) -> None:
         return np.round(x, decimals, out=out), out
 
     check(program, (host.arange(40) / 3).astype(source))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["maximum", "add"])
+def test_wrong_outputs_by_position(name: str, size: int) -> None:
+    """What is refused is told of once, where NumPy does."""
+
+    def program(np: Any, x: Any) -> Any:
+        found, out = [], np.zeros(x.shape)
+        calls = [((out, out), {}), ((3,), {}), (((out,),), {}), ((out,), {"out": out})]
+        for rest, words in calls:
+            try:
+                getattr(np, name)(x, 1, *rest, **words)
+            except TypeError as error:
+                found.append(type(error).__name__)
+        return found
+
+    check(_warned(program), host.ones(size))

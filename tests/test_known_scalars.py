@@ -31,7 +31,10 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "item at": lambda s: s.item(0), "range": lambda s: list(range(s))[:3],
     "times a list": lambda s: [1] * s, "tolist": lambda s: s.tolist(),
 }  # fmt: skip
-OTHERS = (2, 3, 0, -1, 0.5, 2.0, 300, True, host.float32(1.5), host.int8(3), host.uint64(2))
+OTHERS = (
+    2, 3, 0, -1, 0.5, 2.0, 300, True, 1e30, -1e300, 2**40, 2**64, host.float32(1.5), host.int8(3),
+    host.uint64(2),
+)  # fmt: skip
 CODES = ("f8", "f4", "f2", "i8", "i2", "u1", "u8", "?", "c8", "c16")
 
 
@@ -80,6 +83,8 @@ def test_binary(name: str, code: str) -> None:
     for other in OTHERS:
         is_power = name == "pow" and not isinstance(other, int | host.integer)
         if is_power or is_own and (code[0] == "c" or other not in (2, -1)):
+            continue
+        if code[0] == "c" and abs(other) > 1e20:  # whose words are those of arrays
             continue
         mine, numpys = _total(lf, code), _total(host, code)
         assert _outcome(function, mine, other) == _outcome(function, numpys, other), other
@@ -162,3 +167,14 @@ def test_a_copy_is_not_lent() -> None:
     float(total), float(element)
     x[...] = 7.0
     assert (float(total), float(element), element + 1) == (15.0, 2.0, 3.0)
+
+
+def test_attributes_are_not_set() -> None:
+    """As NumPy's scalars; a shape that was set made an array of the value that is kept."""
+    total = (lf.arange(6.0) * 2).sum()
+    for name, value in (("shape", (1,)), ("strides", (8,)), ("dtype", "i8")):
+        with pytest.raises(AttributeError, match="of 'numpy.generic' objects is not writable"):
+            setattr(total, name, value)
+        with pytest.raises(AttributeError, match="of 'numpy.generic' objects is not writable"):
+            setattr(host.float64(3), name, value)
+    assert (total.shape, total.strides, total.dtype) == ((), (), host.dtype("f8"))

@@ -244,15 +244,15 @@ def remember(slot: Any) -> None:
 def known(self: Any) -> Any:
     """The value as NumPy's scalar where it is computed, in this machine's memory; else None, and
     while a function is recorded for `fuse`, which has to hear that it is asked for."""
-    if under_way.recordings:
+    storage = self._storage
+    if storage.node.buffer is None or under_way.recordings:
         return None
     read, keep = _slots[0]
     try:
         return read(self)
     except AttributeError:  # not asked for yet
-        pass
-    if self._storage.device != "cpu" or self._storage.node.buffer is None:
-        return None
+        if storage.device != "cpu":
+            return None
     value = look(self, lambda values: values[()])
     keep(self, value)
     return value

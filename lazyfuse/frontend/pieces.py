@@ -266,7 +266,7 @@ def _are_chosen(array: Any, mask: Any, value: Any) -> bool:
 
 def _are_placed(array: Any, mask: Any, value: Any) -> bool:
     """Whether array[mask] = value is done for an array of its dtype, and a mask of all of it."""
-    if not largest() or value.dtype != array._code:
+    if not largest() or value.dtype != array._code or array._storage.device != "cpu":
         return False
     where = at_hand(mask, size_of(array._layout.shape))
     given = None if where is None else at_hand(value, value.size)

@@ -59,19 +59,18 @@ def item(self: Any, *args: Any) -> Any:
 
 
 def at_once(
-    recorded: Callable[[Any, Any], Any], compute: Callable[[Any, Any], Any], *, tells: bool = True
+    recorded: Callable[[Any, Any], Any], compute: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
     """A binary operator of arrays, for scalars: with another number, both known, what `compute`
-    gives of NumPy's scalars, which for real numbers has the bits of the kernels'. `tells`: whether
-    NumPy may have something to say of it."""
+    gives of NumPy's scalars, which for real numbers has the bits of the kernels'."""
 
     @wraps(recorded)
     def call(self: Any, other: Any) -> Any:
-        value = known(self)
-        if type(value) in _REAL:
-            given = known(other) if type(other) is Handle._scalar else other
-            if type(given) in _REAL and config.current().eager_size:
-                return heard(compute, value, given) if tells else compute(value, given)
+        given = known(other) if type(other) is Handle._scalar else other
+        if type(given) in _REAL and config.current().eager_size:
+            value = known(self)
+            if type(value) in _REAL:
+                return heard(compute, value, given)
         return recorded(self, other)
 
     return call
@@ -140,18 +139,22 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "invert": python.invert,
 }
+
+
+def _rounded(value: Any, *decimals: Any) -> Any:
+    return heard(round, value, *decimals)
+
+
 _CONVERSIONS: dict[str, Callable[..., Any]] = {
-    "bool": bool, "int": int, "float": float, "index": python.index, "round": round,
+    "bool": bool, "int": int, "float": float, "index": python.index, "round": _rounded,
 }  # fmt: skip
 
 
 def install(kind: Any) -> None:
     """Have the operators of a class of scalars compute at once what is known."""
     changed: dict[str, Callable[..., Any]] = {}
-    for name, compute in _BINARY.items():
+    for name, compute in (_BINARY | _COMPARISONS).items():
         changed[name] = at_once(getattr(kind, f"__{name}__"), compute)
-    for name, compute in _COMPARISONS.items():
-        changed[name] = at_once(getattr(kind, f"__{name}__"), compute, tells=False)
     for name, compute in _BINARY.items():
         swapped = _swapped(compute)
         changed[f"r{name}"] = at_once(getattr(kind, f"__r{name}__"), swapped)
@@ -162,6 +165,17 @@ def install(kind: Any) -> None:
     changed["pow"] = power(kind.__pow__)
     for name, method in changed.items():
         setattr(kind, f"__{name}__", method)
+    for name in ("shape", "strides", "dtype"):
+        setattr(kind, name, _read_only(name, getattr(kind, name)))
+
+
+def _read_only(name: str, attribute: Any) -> property:
+    """An attribute that arrays let be set, and NumPy's scalars do not."""
+
+    def refuse(self: Any, value: Any) -> None:
+        raise AttributeError(f"attribute {name!r} of 'numpy.generic' objects is not writable")
+
+    return property(attribute.fget, refuse)
 
 
 def _swapped(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

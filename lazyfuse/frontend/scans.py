@@ -16,7 +16,7 @@ from lazyfuse.frontend import creation, fallback, joining, manipulation
 from lazyfuse.frontend.convert import check_home, warn_of_cast
 from lazyfuse.frontend.folds import single
 from lazyfuse.frontend.handle import Handle, new
-from lazyfuse.frontend.outputs import check_array, counted, is_swapped
+from lazyfuse.frontend.outputs import check_array, converted, counted, is_swapped
 from lazyfuse.frontend.reductions import native
 from lazyfuse.ir.node import Map, Node, Opaque, Scan
 from lazyfuse.ir.order import result_strides
@@ -57,7 +57,8 @@ def _node(ufunc: np.ufunc, source: Node, axis: int, dtype: str) -> Node:
     """The scan, or a recorded call of NumPy's."""
     strides = result_strides([(source.shape, source.strides)], source.shape, trivial=False)
     warn_of_cast(source.dtype, dtype)
-    source = counted(source, dtype)
+    is_part = source.dtype[0] == "c" and dtype[0] != "c"  # NumPy would tell again
+    source = converted(source, dtype) if is_part else counted(source, dtype)
     op = OPS.get(ufunc.__name__)
     if op is not None and op.ufunc is ufunc and has_step(op, dtype):
         return Scan(op, axis, dtype, strides, source)

@@ -223,7 +223,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         at_once = self._is_exact or are_numbers
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is small.LARGE:
-            if len(args) > self._ufunc.nin:
+            is_output = isinstance(args[-1] if args else None, Handle | np.ndarray)
+            if is_output and len(args) == self._ufunc.nin + 1 and "out" not in kwargs:
                 warn_of_position(self._ufunc)
             found = self._on_parts(args, kwargs)
         else:
