@@ -238,3 +238,39 @@ def test_one_stride_as_a_number() -> None:
 
     with oracle.options(eager_size=0):
         oracle.check(program)
+
+
+@pytest.mark.parametrize("size", [10, 40_000, 500_000])
+@pytest.mark.parametrize("pair", ["f8 i8", "f8 f4", "c16 f8", "i8 u1", "f8 f8", "u1 f8", "f2 f2"])
+def test_copies_of_other_dtypes(pair: str, size: int) -> None:
+    """`copyto` refuses what `x[...] = y` casts, and tells of no cast."""
+    source, target = pair.split()
+
+    def program(np: Any, x: Any) -> Any:
+        y, found = np.zeros(size, target), []
+        for value in (x, x[:1], x[None], host.ones(size, source), 2, x[::-1]):
+            try:
+                np.copyto(y, value)
+            except TypeError as error:
+                found.append(str(error))
+        np.copyto(y, x.real if target[0] != "c" else x, casting="unsafe")
+        return y, found
+
+    for eager_size in (0, 30_000):
+        with oracle.options(eager_size=eager_size):
+            oracle.check(program, (host.arange(size) % 100).astype(source))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_numbers_of_nan_in_every_layout(dtype: str) -> None:
+    """Arrays that do not lie in C order took the long way."""
+
+    def program(np: Any, x: Any) -> Any:
+        x[3, 4, 5], x[1, 2, 3], x[0, 0, 0] = np.nan, np.inf, -np.inf
+        parts = (x, x.T, x[::-1], x[:, ::2], x.transpose(1, 0, 2), x[:, :, 1:4], x[::-1].T)
+        found = [np.nan_to_num(part, nan=7.0) for part in parts]
+        return found, [each.base is None for each in found]
+
+    for eager_size in (0, 30_000):
+        with oracle.options(eager_size=eager_size):
+            oracle.check(program, host.arange(40.0 * 30 * 40).reshape(40, 30, 40).astype(dtype))

@@ -290,3 +290,25 @@ def test_arrays_where_a_mask_is_true(kind: str, size: int) -> None:
     with oracle.options(eager_size=30_000):
         oracle.check(program, host.arange(float(size)), mask)
         oracle.check(program, host.arange(float(size)).astype("f4"), mask)
+
+
+@pytest.mark.parametrize("eager_size", [0, 30_000])
+@pytest.mark.parametrize("part", ["reversed", "columns", "transposed", "rows"])
+def test_masks_of_arrays_that_lie_apart(part: str, eager_size: int) -> None:
+    """A place for each element was computed and listed: seven times NumPy's time."""
+    of: dict[str, Callable[[Any], Any]] = {
+        "reversed": lambda x: x[::-1],
+        "columns": lambda x: x[:, 1:-1],
+        "transposed": lambda x: x.T,
+        "rows": lambda x: x[::2],
+    }
+
+    def program(np: Any, x: Any) -> Any:
+        y = of[part](x)
+        picked = y[y > 500.0]
+        sums = y[y > 500.0].sum(), y[y < 0.0].size, (y * 2)[y > 9.0][:5]
+        y[y > 900.0] = -1.0
+        return picked, sums, x, y[np.ones(y.shape, bool)]
+
+    with oracle.options(eager_size=eager_size):
+        oracle.check(program, host.arange(600.0 * 602).reshape(600, 602) % 1000.0, sums=True)

@@ -59,7 +59,7 @@ def nan_to_num(
     if not isinstance(x, Handle) or x._code[0] != "f" or not x._layout.shape or copy is not True:
         return None
     if not is_contiguous(x._layout.shape, x._layout.strides):
-        return None  # `where` has an order of its own
+        return _in_order(x, lambda dense: nan_to_num(dense, copy, nan, posinf, neginf))
     dtype = np.dtype(x._code)
     ends = np.finfo(dtype)
     most = float(ends.max) if posinf is None else posinf
@@ -75,6 +75,20 @@ def nan_to_num(
         is_meant = NATIVE[name](x, other)  # by recipes: the long way takes as long as NumPy
         found = NATIVE["where"](is_meant, dtype.type(number), found)
     return found
+
+
+def _in_order(array: Any, function: Callable[[Any], Any]) -> Any:
+    """What a function makes of the elements of an array in C order, as a new array that lies as a
+    copy does (K); None where it gives None."""
+    copy = array.copy(order="K")
+    strides = copy._layout.strides
+    axes = sorted(range(copy.ndim), key=lambda axis: -strides[axis])
+    found = function(copy.transpose(axes))
+    if found is None:
+        return None
+    made = found.transpose(np.argsort(axes).tolist())
+    made._owner = None  # nobody else has its memory
+    return made
 
 
 def _is_kept(number: Any, largest: float) -> bool:
@@ -113,7 +127,12 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if isinstance(src, bool | int | float | complex | np.generic):
         src = _as_element(src, dst, casting)
     if where is True and casting == "same_kind" and type(src) not in (list, tuple):
-        if pieces.assigned(dst, ..., src):
+        dtype = getattr(src, "dtype", None)
+        if dtype == dst._code and type(dst) is Handle._concrete:
+            dst[...] = src  # type: ignore[index]  # a LazyArray, of which this is machine code
+            return
+        may = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
+        if may and pieces.assigned(dst, ..., src):
             return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write

@@ -26,6 +26,7 @@ from lazyfuse.frontend.handle import Handle, new, result, view
 from lazyfuse.frontend.keys import basic_layout
 from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
+from lazyfuse.frontend.picks import is_even
 from lazyfuse.frontend.piecewise import is_touched, write_out
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
@@ -83,6 +84,9 @@ def _has_ellipsis(key: Any) -> bool:
 
 def _picked(array: Any, key: Any) -> Any:
     """A copy of what a key with arrays picks, not yet made."""
+    is_apart = array._storage.device == "cpu" and not is_even(*array._layout[:2])
+    if is_apart and pieces.is_mask(array, key):
+        array = array.copy()  # else each element's place would have to be computed, and listed
     found = select(array, key)
     if isinstance(found, Layout):  # 0-d arrays only: as integers, but a copy
         if not found.shape:

@@ -177,6 +177,11 @@ def _map(name: str, operands: tuple[Node, ...], dtype: str) -> Node:
     return Map(OPS[name], loop, dtype, shape, c_strides(shape), operands)
 
 
+def is_even(shape: Shape, strides: tuple[int, ...]) -> bool:
+    """Whether elements lie as far apart in C order everywhere."""
+    return _common_step(shape, strides) is not None
+
+
 def _common_step(shape: Shape, strides: tuple[int, ...]) -> int | None:
     """The stride along which axes can be walked as one in C order."""
     axes = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]

@@ -182,7 +182,7 @@ def assigned(array: Any, key: Any, value: Any) -> bool:
     if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
     if has_arrays(key):
-        if _is_mask(array, key):
+        if is_mask(array, key):
             is_array = type(value) in ARRAYS or type(value) is np.ndarray
             return (_are_placed if is_array else _are_chosen)(array, key, value)
         return _changed_at(np.ndarray.__setitem__, array, key, value)
@@ -226,7 +226,7 @@ def applied(method: Callable[..., None], array: Any, key: Any, values: Sequence[
     or masks of some axes. Raises: what it does."""
     if array._host is not None or array._writeable is not True or current_modes().is_immediate:
         return False
-    is_simple = len(values) == 1 and has_arrays(key) and not _is_mask(array, key)
+    is_simple = len(values) == 1 and has_arrays(key) and not is_mask(array, key)
     return is_simple and _changed_at(method, array, key, values[0])
 
 
@@ -286,7 +286,7 @@ def _is_scattered(node: Node) -> bool:
     return node.buffer is None and type(node) is Update and len(node.srcs) > 2
 
 
-def _is_mask(array: Any, key: Any) -> bool:
+def is_mask(array: Any, key: Any) -> bool:
     """Whether a key is one mask of all of an array."""
     is_array = type(key) is np.ndarray or type(key) in ARRAYS
     return is_array and key.dtype == bool and key.shape == array._layout.shape
