@@ -128,7 +128,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         src = _as_element(src, dst, casting)
     if where is True and casting == "same_kind" and type(src) not in (list, tuple):
         dtype = getattr(src, "dtype", None)
-        if dtype == dst._code and type(dst) is Handle._concrete:
+        is_large = type(dst) is Handle._concrete and dst._host is None
+        if is_large and dst._writeable is True and dtype == dst._code:
             dst[...] = src  # type: ignore[index]  # a LazyArray, of which this is machine code
             return
         may = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
