@@ -129,7 +129,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is True and casting == "same_kind" and type(src) not in (list, tuple):
         dtype = getattr(src, "dtype", None)
         is_large = type(dst) is Handle._concrete and dst._host is None
-        if is_large and dst._writeable is True and dtype == dst._code:
+        is_here = is_large and getattr(src, "device", "") == dst._storage.device
+        if is_here and dst._writeable is True and dtype == dst._code:
             dst[...] = src  # type: ignore[index]  # a LazyArray, of which this is machine code
             return
         may = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
