@@ -127,14 +127,12 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if isinstance(src, bool | int | float | complex | np.generic):
         src = _as_element(src, dst, casting)
     if where is True and casting == "same_kind" and type(src) not in (list, tuple):
-        dtype = getattr(src, "dtype", None)
-        is_large = type(dst) is Handle._concrete and dst._host is None
-        is_here = is_large and getattr(src, "device", "") == dst._storage.device
-        if is_here and dst._writeable is True and dtype == dst._code:
+        if _is_like(src, dst):
             dst[...] = src  # type: ignore[index]  # a LazyArray, of which this is machine code
             return
-        may = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
-        if may and pieces.assigned(dst, ..., src):
+        dtype = getattr(src, "dtype", None)
+        is_cast = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
+        if is_cast and pieces.assigned(dst, ..., src):
             return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write
@@ -152,6 +150,15 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     fresh = methods.astype(kept, dst._code)
     chosen = elementwise.apply("where", (where, fresh, dst))
     indexing.assign(dst, chosen)
+
+
+def _is_like(value: Any, array: Any) -> bool:
+    """Whether a value is of the dtype of an array of the engine that may be written, and on its
+    device."""
+    if type(array) is not Handle._concrete or array._host is not None:
+        return False
+    is_here = getattr(value, "device", "") == array._storage.device
+    return is_here and array._writeable is True and value.dtype == array._code
 
 
 def _as_element(value: Any, array: Any, casting: str) -> Any:
