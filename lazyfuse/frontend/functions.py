@@ -11,7 +11,7 @@ from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking,
 from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.manipulation import asarray
+from lazyfuse.frontend.manipulation import asarray, owning
 from lazyfuse.frontend.memory import borrow
 from lazyfuse.frontend.registry import NATIVE
 from lazyfuse.ir.order import is_contiguous
@@ -58,14 +58,14 @@ def nan_to_num(
     for others."""
     if not isinstance(x, Handle) or x._code[0] != "f" or not x._layout.shape or copy is not True:
         return None
-    if not is_contiguous(x._layout.shape, x._layout.strides):
-        return _in_order(x, lambda dense: nan_to_num(dense, copy, nan, posinf, neginf))
     dtype = np.dtype(x._code)
     ends = np.finfo(dtype)
     most = float(ends.max) if posinf is None else posinf
     least = float(ends.min) if neginf is None else neginf
     if not all(_is_kept(number, float(ends.max)) for number in (nan, most, least)):
         return None
+    if not is_contiguous(x._layout.shape, x._layout.strides):
+        return _in_order(x, lambda dense: nan_to_num(dense, copy, nan, posinf, neginf))
     found = x
     for name, other, number in (
         ("equal", np.inf, most),
@@ -79,16 +79,11 @@ def nan_to_num(
 
 def _in_order(array: Any, function: Callable[[Any], Any]) -> Any:
     """What a function makes of the elements of an array in C order, as a new array that lies as a
-    copy does (K); None where it gives None."""
+    copy does (K)."""
     copy = array.copy(order="K")
     strides = copy._layout.strides
     axes = sorted(range(copy.ndim), key=lambda axis: -strides[axis])
-    found = function(copy.transpose(axes))
-    if found is None:
-        return None
-    made = found.transpose(np.argsort(axes).tolist())
-    made._owner = None  # nobody else has its memory
-    return made
+    return owning(function(copy.transpose(axes)).transpose(np.argsort(axes).tolist()))
 
 
 def _is_kept(number: Any, largest: float) -> bool:

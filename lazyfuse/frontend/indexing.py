@@ -84,8 +84,8 @@ def _has_ellipsis(key: Any) -> bool:
 
 def _picked(array: Any, key: Any) -> Any:
     """A copy of what a key with arrays picks, not yet made."""
-    is_apart = array._storage.device == "cpu" and not is_even(*array._layout[:2])
-    if is_apart and pieces.is_mask(array, key):
+    is_whole = pieces.is_mask(array, key) and array._storage.device == "cpu"
+    if is_whole and not is_even(*array._layout[:2]):
         array = array.copy()  # else each element's place would have to be computed, and listed
     found = select(array, key)
     if isinstance(found, Layout):  # 0-d arrays only: as integers, but a copy

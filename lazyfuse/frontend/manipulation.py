@@ -160,7 +160,7 @@ def _raveled(a: Any, order: str) -> Any:
         dense = a if is_dense(*a._layout[:2]) else methods.walked(a)
         axes = sorted(range(a.ndim), key=lambda axis: -dense._layout.strides[axis])
         found = reshape(transpose(dense, axes), (-1,))
-        return found if dense is a else _owning(found)
+        return found if dense is a else owning(found)
     a = asarray(a)
     flags = a.flags
     if order == "A":
@@ -169,10 +169,10 @@ def _raveled(a: Any, order: str) -> Any:
         return reshape(a, (a.size,), order)
     if order == "C" and not a._is_scalar and is_settled(a):
         return a.flatten()
-    return _owning(reshape(methods.converted(a, a._code, order), (a.size,), order))
+    return owning(reshape(methods.converted(a, a._code, order), (a.size,), order))
 
 
-def _owning(array: Any) -> Any:
+def owning(array: Any) -> Any:
     """The one view of a new array, as an array with memory of its own."""
     array._owner = None
     return array
@@ -190,7 +190,7 @@ def flatten(self: Any, order: str = "C") -> Any:
         return reshape(self, (self.size,)).copy()  # both recorded by a recipe
     is_walked = methods.order_letter(order, "C") == "K"
     copy = methods.walked(self) if is_walked else methods.converted(self, self._code, order)
-    return _owning(ravel(copy, order))
+    return owning(ravel(copy, order))
 
 
 # ---- axes

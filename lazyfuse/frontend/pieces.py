@@ -273,7 +273,7 @@ def _are_placed(array: Any, mask: Any, value: Any) -> bool:
     if given is None or not _settles(array):
         return False
     count(_SAVED)
-    with session.flush_lock:
+    with session.flush_lock:  # not by `change`, where the options are not the caller's
         if not is_settled(array):  # another thread was faster
             return False
         array._storage.renew()
