@@ -26,29 +26,41 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods, rerecord  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import aside, native, native_binaries, session  # noqa: E402 - likewise
+from lazyfuse.runtime import (  # noqa: E402 - likewise
+    aside,
+    native,
+    native_aside,
+    native_binaries,
+    session,
+)
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
 def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the process had just begun, and were in no hurry."""
+    """As if the process had just begun, were in no hurry, and could have no other one."""
     monkeypatch.setattr(native_methods, "_failures", [])
     monkeypatch.setattr(native_methods, "_steps", set())
+    monkeypatch.setattr(native_aside, "_untried", [])
+    monkeypatch.setattr(native_aside, "_processes", [])
     monkeypatch.setattr(aside, "PATIENCE", 0.0)
 
 
 @pytest.mark.parametrize(
-    "has_backend,has_llvm,loads,compiles",
-    ((False, False, 4_000, 20_000), (True, False, 2_000, 20_000), (True, True, 2_000, 4_000)),
-)
+    "has_backend,has_llvm,is_beside,loads,compiles",
+    (
+        (False, False, False, 4_000, 20_000), (True, False, False, 2_000, 20_000),
+        (True, True, False, 2_000, 4_000),
+        (False, False, True, 4_000, 4_000), (True, False, True, 2_000, 2_000),
+    ),
+)  # fmt: skip
 def test_it_comes_when_a_program_is_hot(
-    has_backend: bool, has_llvm: bool, loads: int, compiles: int,
+    has_backend: bool, has_llvm: bool, is_beside: bool, loads: int, compiles: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """From disk early, and looked for once; compiled later, still later if LLVM has to start; and
-    looked for again when it is compiled, not before."""
+    """From disk early, and looked for once; compiled later, still later if LLVM has to start, but
+    at once where another process does it; and looked for again when it is compiled, not before."""
     uses, loaded, begun = [0], [], []
     done: list[Callable[[BaseException | None], None]] = []
 
@@ -57,23 +69,26 @@ def test_it_comes_when_a_program_is_hot(
         loaded.append(uses[0])
         return False
 
-    def compile_aside(recording: Any, when_done: Callable[[BaseException | None], None]) -> bool:
+    def compile_aside(
+        recording: Any, statement: str, when_done: Callable[[BaseException | None], None]
+    ) -> bool:
         begun.append(uses[0])
         done.append(when_done)
         return True
 
     monkeypatch.setattr(native_methods, "make_native", load)
-    monkeypatch.setattr(native, "compile_aside", compile_aside)
+    monkeypatch.setattr(native_aside, "compile_aside", compile_aside)
+    monkeypatch.setattr(native_aside, "is_beside", lambda: is_beside)
     monkeypatch.setattr(session, "uses", uses)
     monkeypatch.setattr(native, "has_backend", lambda: has_backend)
     monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
     for uses[0] in range(0, 52_001, rerecord.HOT):
         native_methods.make_native_if_worth(lf.LazyArray)
-    assert (loaded, begun) == ([loads, compiles], [compiles])
+    assert (loaded, begun) == (sorted({loads, compiles}), [compiles])
     done[0](None)
     for _ in range(2):  # what cannot be loaded is not compiled again
         native_methods.make_native_if_worth(lf.LazyArray)
-    assert (loaded, begun) == ([loads, compiles, 52_000], [compiles])
+    assert (loaded, begun) == ([*sorted({loads, compiles}), 52_000], [compiles])
     assert len(native_methods._failures) == 1
 
 
@@ -96,9 +111,9 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
         native_methods._compiled(failure)
         ended.set()
 
-    monkeypatch.setattr(native, "binaries", fail)
+    monkeypatch.setattr(native_aside, "binaries", fail)
     recording = native_methods._recording(lf.LazyArray)
-    assert native.compile_aside(recording, told)
+    assert native_aside.compile_aside(recording, "", told)
     assert ended.wait(60)
     with aside.compiling:
         pass
@@ -112,7 +127,7 @@ def test_where_it_is_not_wanted_nothing_is_compiled(monkeypatch: pytest.MonkeyPa
     """Nor where this Python or NumPy is not known: once it was, for ever."""
     begun: list[int] = []
     monkeypatch.setattr(native_methods, "make_native", lambda *args, **kwargs: False)
-    monkeypatch.setattr(native, "compile_aside", lambda *args: begun.append(1))
+    monkeypatch.setattr(native_aside, "compile_aside", lambda *args: begun.append(1))
     hot(monkeypatch)
     with lf.options(native=False):
         native_methods.make_native_if_worth(lf.LazyArray)
@@ -135,16 +150,18 @@ def test_it_is_kept_where_the_caller_keeps_code(
 
     def binaries(
         compiler: Any, recording: Any, *, compiles: bool, levels: tuple[int, int]
-    ) -> native.Binaries:
+    ) -> native_binaries.Binaries:
         options = lf.config.current()
         seen.append((options.disk_cache, options.cache_dir))
         compilers.append(compiler)
-        return native.Binaries(b"", b"")
+        return native_binaries.Binaries(b"", b"")
 
-    monkeypatch.setattr(native, "binaries", binaries)
-    monkeypatch.setattr(native, "_aside", [])
+    monkeypatch.setattr(native_aside, "binaries", binaries)
+    monkeypatch.setattr(native_aside, "_aside", [])
     with lf.options(disk_cache=False, cache_dir=str(tmp_path)):
-        assert native.compile_aside(None, lambda failure: ended.set())  # type: ignore[arg-type]
+        assert native_aside.compile_aside(
+            None, "", lambda failure: ended.set()  # type: ignore[arg-type]
+        )  # fmt: skip
     assert ended.wait(60)
     assert seen == [(False, str(tmp_path))]
     own = lf.runtime.session.backend("cpu").compiler
@@ -158,21 +175,21 @@ def compiled(folder: Path) -> None:
     ended = threading.Event()
     with lf.options(disk_cache=True, cache_dir=str(folder)):
         recording = native_methods._recording(lf.LazyArray)
-        assert native.compile_aside(recording, lambda failure: ended.set())
+        assert native_aside.compile_aside(recording, "", lambda failure: ended.set())
     assert ended.wait(60)
 
 
-def of_disk(folder: Path) -> native.Binaries:
+def of_disk(folder: Path) -> native_binaries.Binaries:
     with lf.options(disk_cache=True, cache_dir=str(folder)):
         recording = native_methods._recording(lf.LazyArray)
-        return native.binaries(native._compiler(), recording, compiles=False)
+        return native_binaries.binaries(native_aside.compiler(), recording, compiles=False)
 
 
 def test_it_comes_soon_and_then_better(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Compiled in haste for this process, then with care for those that come after it."""
-    monkeypatch.setattr(native, "_aside", [])
+    monkeypatch.setattr(native_aside, "_aside", [])
     compiled(tmp_path)
-    first = native._aside[0]
+    first = native_aside._aside[0]
     assert first.is_hasty
     aside.wait()
     later = of_disk(tmp_path)
@@ -186,18 +203,18 @@ def test_better_code_is_made_once_and_to_be_kept(
 ) -> None:
     """It was made twice, for nobody, where the folder cannot be written; the program waited for
     both when it ended."""
-    monkeypatch.setattr(native, "_aside", [])
+    monkeypatch.setattr(native_aside, "_aside", [])
     monkeypatch.setattr(aside, "_later", deque())
     levels: list[tuple[int, int]] = []
     made = native_binaries.made
 
-    def counted(*args: Any, compiles: bool = True) -> native.Binaries:
+    def counted(*args: Any, compiles: bool = True) -> native_binaries.Binaries:
         found = made(*args, compiles=compiles)
         levels.append(args[2])
         return found
 
     monkeypatch.setattr(native_binaries, "made", counted)
-    monkeypatch.setattr(native, "made", counted)
+    monkeypatch.setattr(native_aside, "made", counted)
     folder = tmp_path / "folder"
     if not is_kept:
         folder.write_text("a file in its place")
@@ -250,13 +267,14 @@ def test_a_program_that_ends_leaves_the_better_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """To the next that loads the hasty one, and has run for some seconds."""
-    monkeypatch.setattr(native, "_aside", [])
+    monkeypatch.setattr(native_aside, "_aside", [])
     with monkeypatch.context() as patch:
         patch.setattr(aside, "_ending", [True])
         compiled(tmp_path)
         aside.wait()
     assert of_disk(tmp_path).is_hasty
-    native._aside.clear()
+    native_aside._aside.clear()
+    monkeypatch.setattr(native_aside, "_untried", [True])  # no other process is at it
     with lf.options(disk_cache=True, cache_dir=str(tmp_path)):
         recording = native_methods._recording(lf.LazyArray)
         native.prepared(native_methods.native_sample(), recording, compiles=False)

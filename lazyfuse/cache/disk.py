@@ -38,6 +38,8 @@ class DiskCache:
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder) if folder else _users_folder()
         self._name = os.fspath(self.folder)
+        #: Whether a folder that is missing is made when something is written.
+        self.is_made = True
         self._prefix = os.path.join(self._name, "")
         # each process begins anywhere between two checks, since most end before the next
         self._unchecked = int.from_bytes(os.urandom(8)) % PRUNE_EVERY
@@ -73,12 +75,18 @@ class DiskCache:
             found = os.access(self._name, os.W_OK) and self._is_private()
         return found
 
+    def make(self) -> None:
+        """Make the folder, if that may be done."""
+        with missed_by_nobody(OSError):
+            self._make()
+
     def write(self, key: str, binary: bytes) -> None:
         """Keep a binary. A disk that is full or read-only is not an error, nor is a memory that is
         full: the kernel just stays in memory."""
         new = self.folder / f"{_NEW}{os.urandom(8).hex()}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self.is_made:
+                self._make()
             if not self._is_private():
                 return
             with open(new, "xb", opener=_private) as file:
@@ -120,6 +128,9 @@ class DiskCache:
                 return
             _unlink(path)
             total -= size
+
+    def _make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _files(self, pattern: str = f"*{_SUFFIX}") -> list[Path]:
         found: list[Path] = []

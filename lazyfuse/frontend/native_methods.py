@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
@@ -21,14 +22,14 @@ from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.storage import Storage
-from lazyfuse.runtime import native, ready, session, trace, under_way
+from lazyfuse.runtime import native, native_aside, ready, session, trace, under_way
 from lazyfuse.runtime.budget import PIECES
 from lazyfuse.runtime.recorder import Recording
 
 #: After how many uses (`rerecord.py`) machine code is worth it; each is a microsecond saved.
-#: To load it from disk costs 8 ms, and 17 where there has been no kernel so far; to compile it,
-#: 300 to 500 ms of another thread, once for all processes, and LLVM has to be there or to be
-#: started.
+#: To load it from disk costs 8 ms, and 17 where there has been no kernel so far. To compile it
+#: costs this process nothing where another one does so; else 300 to 500 ms of another thread, once
+#: for all processes, and LLVM has to be there or to be started.
 _WORTH_LOADING, _WORTH_STARTING = 2_000, 4_000
 _WORTH_COMPILING, _VERY_HOT = 4_000, 20_000
 
@@ -44,9 +45,12 @@ _steps: set[str] = set()
 def make_native_if_worth(kind: type) -> None:
     """Replace the methods of arrays by machine code where that is worth it so far."""
     uses = session.uses[0]
-    compiles = uses >= (_WORTH_COMPILING if native.has_llvm() else _VERY_HOT)
+    if native_aside.ask():
+        _steps.difference_update(("begun", "looked"))
     looks = "looked" not in _steps or "compiled" in _steps
-    loads = looks and uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
+    is_known = uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
+    hot = _WORTH_COMPILING if native.has_llvm() else _VERY_HOT
+    loads, compiles = looks and is_known, is_known if native_aside.is_beside() else uses >= hot
     is_over = "used" in _steps or "begun" in _steps and "compiled" not in _steps
     if _failures or is_over or not (loads or compiles) or not native.is_possible():
         return
@@ -67,8 +71,27 @@ def _take(kind: type, *, compiles: bool) -> None:
         return
     if "compiled" in _steps:
         raise RuntimeError("the machine code has been compiled and cannot be loaded")
-    if native.compile_aside(_recording(kind), _compiled):
+    if native_aside.compile_aside(_recording(kind), _KEEP, _compiled):
         _steps.add("begun")
+
+
+#: What another process runs.
+_KEEP = f"import lazyfuse, {__name__} as methods; methods.keep(lazyfuse.LazyArray)"
+
+
+def keep(kind: type) -> None:
+    """Compile the machine code and have it on disk for other processes."""
+    native_aside.keep(_recording(kind))
+
+
+def _begin_child() -> None:
+    """Ask again after a fork: the thread that waits for machine code is gone."""
+    if not _steps & {"compiled", "used"}:
+        _steps.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 def _compiled(failure: BaseException | None) -> None:

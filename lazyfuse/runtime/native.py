@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
@@ -22,15 +22,13 @@ from lazyfuse.processors import default_threads
 from lazyfuse.runtime import (
     frames,
     heard,
+    native_aside,
     native_numbers,
     native_parts,
     native_places,
     numpy_interface,
     recorder,
-    session,
 )
-from lazyfuse.runtime.aside import afterwards, begin
-from lazyfuse.runtime.native_binaries import CAREFUL, HASTY, Binaries, binaries, made
 from lazyfuse.runtime.native_parts import (
     SLOT_FUNCTIONS,
     Part,
@@ -56,8 +54,6 @@ from lazyfuse.runtime.recorder import Recording
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: The method whose place machine code takes last.
 LAST = "__add__"
-#: The object code that was compiled aside, last of all, until it is loaded.
-_aside: list[Binaries] = []
 
 
 class Sample(NamedTuple):
@@ -149,7 +145,7 @@ def install(code: Code) -> None:
 def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> Code | None:
     """The operators and the call for the classes of a sample, and what else there is; None where
     that is not possible, or where it would have to be compiled and is not to be."""
-    compiler = _compiler()
+    compiler = native_aside.compiler()
     if not is_possible() or compiler is None:
         return None
     from lazyfuse.backends.cpu import defer, methods, record
@@ -172,7 +168,7 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
     slow = [interpreted(owners[name], special) for name, special in specials.items()]
     functions = (*methods.FUNCTIONS, *record.FUNCTIONS, *defer.FUNCTIONS)
     try:
-        found = _aside.pop() if _aside else _found(compiler, recording, compiles=compiles)
+        found = native_aside.found(compiler, recording, compiles=compiles)
     except LookupError:
         return None
     own = ("open", "deferral", "put_part", "next", "dealloc", *SLOT_FUNCTIONS)
@@ -204,53 +200,6 @@ def prepared(sample: Sample, recording: Recording, *, compiles: bool = True) -> 
         compiler.calls.addresses["lf_launch"], _told(compiler.calls.decoded), _helpers,
         tuple(rows.address(name) for name in methods.ROWS), _address(rows, "lf_loops"),
     )  # fmt: skip
-
-
-def _found(compiler: Any, recording: Recording, *, compiles: bool) -> Binaries:
-    """The object code, where no thread has compiled it, which would make better as well. Raises:
-    LookupError where there is none and it is not to be compiled."""
-    found = binaries(compiler, recording, compiles=compiles)
-    if found.is_hasty:
-        afterwards(partial(_improve, recording))
-    return found
-
-
-def compile_aside(recording: Recording, done: Callable[[BaseException | None], None]) -> bool:
-    """Compile what `prepared` will load in a thread, which calls `done` at its end, with the error
-    if there is one; False where another thread does so or forks. The program waits for the thread
-    when it ends or forks. The options are those of the caller. Raises: RuntimeError where there
-    can be no thread."""
-
-    def work() -> None:
-        failure: BaseException | None = None
-        try:
-            _aside[:] = [_made_aside(recording)]
-            afterwards(partial(_improve, recording))
-        except BaseException as error:  # any failure of a compiler: told to the caller
-            failure = error.with_traceback(None)
-        done(failure)
-
-    return begin(work)
-
-
-def _made_aside(recording: Recording) -> Binaries:
-    """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
-    one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
-    return binaries(_compiler().aside(), recording, compiles=True, levels=HASTY)
-
-
-def _improve(recording: Recording) -> None:
-    """Have better object code on disk for the processes that come after this one. Raises:
-    LookupError where nothing has been kept there: a folder may be one to read only."""
-    if config.current().disk_cache:
-        compiler = _compiler().aside()
-        made(compiler, recording, HASTY, compiles=False)
-        made(compiler, recording, CAREFUL)
-
-
-def _compiler() -> Any:
-    """What compiles for the CPU; None where another backend stands in its place."""
-    return getattr(session.backend("cpu"), "compiler", None)
 
 
 def is_possible() -> bool:
