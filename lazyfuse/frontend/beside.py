@@ -13,9 +13,10 @@ import numpy as np
 from lazyfuse.frontend import small
 from lazyfuse.frontend.convert import is_for_numpy
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.opened import called, limit_of
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import LARGE
-from lazyfuse.frontend.windows import called, largest, limit_of
+from lazyfuse.frontend.windows import largest
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking, pieces
+from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking, pieces, windows
 from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
@@ -131,6 +131,21 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
             return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write
+    if where is True or not windows.altered(_copied(casting), dst, src, where):
+        _copied_whole(dst, src, casting, where)
+
+
+def _copied(casting: str) -> Callable[..., None]:
+    """What copies values into an array of NumPy's where a mask holds."""
+
+    def copy(target: np.ndarray, values: Any, mask: Any) -> None:
+        np.copyto(target, values, casting=casting, where=mask)  # type: ignore[arg-type]  # NumPy checks the word
+
+    return copy
+
+
+def _copied_whole(dst: Any, src: Any, casting: str, where: Any) -> None:
+    """`copyto`, recorded."""
     dst._check_writeable()
     given = asarray(src, device_beside((dst,)))
     if not np.can_cast(given.dtype, dst._code, casting):  # type: ignore[arg-type]  # NumPy checks the word

@@ -54,8 +54,10 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         return view(a, layout)
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
-    if order == "C" and not a._is_scalar and is_settled(a):
-        return reshape(a.flatten(), target)  # which NumPy copies at once
+    if not a._is_scalar and is_settled(a):  # copied at once, and small as a rule
+        if order == "C":
+            return a.flatten().reshape(target)
+        return transpose(a).flatten().reshape(target[::-1]).T
     dense = methods.converted(a, a._code, order)
     fresh = reshaped_layout(dense._layout, target, order)
     assert fresh is not None

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import adopting, derived, operators, protocols, registry, rerecord, walking
+from lazyfuse.frontend import (
+    adopting,
+    derived,
+    manipulation,
+    operators,
+    protocols,
+    registry,
+    rerecord,
+    walking,
+)
 from lazyfuse.frontend.adopting import PROTOTYPES, learn
 from lazyfuse.frontend.convert import FLOATS
 from lazyfuse.frontend.function import Function, of_shape
@@ -146,6 +155,7 @@ def native_sample() -> native.Sample:
         left_of,
         PROTOTYPES,
         walking.Steps, walking.leave, registry.TOLD, MISSING, derived.NAMES,
+        vars(manipulation.ravel)["views"], vars(manipulation.reshape)["views"],
     )  # fmt: skip
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from lazyfuse.frontend import fallback, others, shortcuts, small
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.opened import called
 from lazyfuse.frontend.shortcuts import binary, unary
 from lazyfuse.frontend.varying import asked, is_varying
-from lazyfuse.frontend.windows import called, delivered, settled
+from lazyfuse.frontend.windows import delivered, settled
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.rules import Rule
 from lazyfuse.ops.table import OPS

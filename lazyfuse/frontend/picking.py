@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from lazyfuse.frontend import elementwise, fallback, indexing, methods, picks, pieces, selection
+from lazyfuse.frontend import (
+    elementwise,
+    fallback,
+    indexing,
+    methods,
+    picks,
+    pieces,
+    selection,
+    windows,
+)
 from lazyfuse.frontend.convert import ForeignError, device_beside
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.library import Call
@@ -22,7 +31,6 @@ from lazyfuse.frontend.masks import listed
 from lazyfuse.frontend.memory import look, mutate
 from lazyfuse.frontend.selection import Empty, values_in
 from lazyfuse.frontend.small import lift
-from lazyfuse.frontend.windows import largest
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Map, Opaque
 from lazyfuse.ir.order import c_strides
@@ -198,7 +206,7 @@ def flatnonzero(a: Any) -> Any:
 
 def _are_few(mask: Any) -> bool:
     """Whether the positions of what is true are so few that they are listed at once."""
-    most, shape = largest() and MOST, mask._layout.shape
+    most, shape = windows.largest() and MOST, mask._layout.shape
     return size_of(shape) * len(shape) < most or picks.count_true(mask) * len(shape) < most
 
 
@@ -212,11 +220,14 @@ def _listed(mask: np.ndarray) -> tuple[np.ndarray]:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, where v is repeated as often as needed. Raises: IndexError, TypeError."""
-    _change("put", a, ind, v, mode)
+    if mode != "raise" or not windows.altered(np.put, a, ind, v):
+        _change("put", a, ind, v, mode)
 
 
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Where the mask holds, the element at that place of `values`, repeated to the size of `a`."""
+    if windows.altered(np.putmask, a, mask, values):
+        return
     if isinstance(a, Handle) and isinstance(mask, Handle) and _is_plain(a, mask, values):
         a._check_writeable("putmask: output array")
         condition = mask if mask._code == "b1" else elementwise.apply("not_equal", (mask, 0))
@@ -229,7 +240,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """The first N values where the mask holds, N times; see `np.place`."""
     if not isinstance(arr, np.ndarray | Handle):
         raise TypeError(f"argument 1 must be numpy.ndarray, not {type(arr).__name__}")
-    _change("place", arr, mask, vals)
+    if not windows.altered(np.place, arr, mask, vals):
+        _change("place", arr, mask, vals)
 
 
 def _is_plain(array: Any, mask: Any, value: Any) -> bool:

@@ -16,6 +16,7 @@ from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
 from lazyfuse.frontend.native_methods import make_native_if_worth
+from lazyfuse.frontend.opened import called
 from lazyfuse.frontend.passing import Reuse
 from lazyfuse.frontend.resizing import resize
 from lazyfuse.frontend.small import (
@@ -31,7 +32,6 @@ from lazyfuse.frontend.small import (
 )
 from lazyfuse.frontend.windows import (
     at_hand,
-    called,
     changed,
     largest,
     made,

@@ -19,6 +19,7 @@ from lazyfuse.frontend import (
     fallback,
     folds,
     numba,
+    opened,
     operators,
     others,
     picking,
@@ -92,6 +93,18 @@ def _computing(name: str, ufunc: np.ufunc) -> Callable[[Sequence[Any]], Any]:
 
 def _is_complex(value: Any) -> bool:
     return isinstance(value, Handle) and np.iscomplexobj(cast(Any, value))
+
+
+def _where(ufunc: np.ufunc) -> Callable[..., None]:
+    """What writes a result of a ufunc where a mask holds."""
+
+    def write(target: np.ndarray, mask: Any, *operands: Any) -> None:
+        ufunc(*operands, out=target, where=mask)
+
+    return write
+
+
+_OUT_WHERE = frozenset(("out", "where"))
 
 
 class UfuncType(type):
@@ -259,7 +272,11 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return out if is_done else small.LARGE
         if not is_exact:
             return small.LARGE
-        return windows.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
+        if kwargs.keys() == _OUT_WHERE and len(args) == nin:
+            target, mask = kwargs["out"], kwargs["where"]
+            is_done = windows.altered(_where(self._ufunc), target, mask, *args)
+            return target if is_done else small.LARGE
+        return opened.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
     def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:
         """Whether the result has been written at once."""
@@ -349,7 +366,7 @@ class Product(Ufunc):
             product = at_once.product(*args)
             found = small.LARGE if product is None else product
         if found is small.LARGE:
-            found = windows.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
+            found = opened.called(self._ufunc, args, kwargs, Rule.SPREAD, self._ufunc.nin)
         if found is not small.LARGE:
             return found
         if any(map(others.overrides, args)):

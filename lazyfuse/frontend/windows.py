@@ -14,7 +14,7 @@ is what is pending. Of larger arrays there are windows where that is new to the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -27,19 +27,18 @@ from lazyfuse.frontend.memory import change, operand, readable
 from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.node import Node
-from lazyfuse.ops.rules import SMALL, Middling, Rule
+from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import under_way
-from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
 #: What machine code saves of an operation here (`rerecord.count`).
-_SAVED = 15
+SAVED = 15
 
 
 def largest() -> int:
@@ -139,7 +138,7 @@ def operated(plain: Method, *values: Any) -> Any:
             first = given
     if not is_ours:
         return None
-    count(_SAVED)
+    count(SAVED)
     return made(heard(plain, *operands), least)
 
 
@@ -175,7 +174,7 @@ def changed(plain: Method, array: Any, other: Any) -> bool:
     theirs = at_hand(other, limit)
     if theirs is None or not small.hold([np.dtype(array._code)], [other]):
         return False
-    count(_SAVED)
+    count(SAVED)
     return change(array, array._layout, plain, theirs)
 
 
@@ -209,6 +208,27 @@ def _is_ready(array: Any, others: Sequence[Any], limit: int) -> bool:
     return True
 
 
+def altered(function: Callable[..., Any], array: Any, *others: Any) -> bool:
+    """Whether a function of NumPy's has changed a small part of the engine's memory, its first
+    argument, at once; the others are at hand, or numbers in lists. Raises: what it does."""
+    if type(array) not in ARRAYS or array._host is not None or not largest():
+        return False
+    limit = reach((array, *others), largest())
+    if not _is_ready(array, others, limit):
+        return False
+    given = [each if _is_short(each) else at_hand(each, limit) for each in others]
+    if any(each is None for each in given):
+        return False
+    count(SAVED)
+    return change(array, array._layout, function, *given)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether something is a short list of numbers, all of which are looked at."""
+    is_list = type(value) in (list, tuple) and len(value) <= LOOKED_AT
+    return is_list and small.are_numbers(value)
+
+
 def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     """Whether a ufunc of NumPy's has written its result for operands at hand into an array.
     Raises: what it does."""
@@ -221,7 +241,7 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     operands = [at_hand(value, limit) for value in inputs]
     if any(operand is None for operand in operands):
         return False
-    count(_SAVED)
+    count(SAVED)
     if out._host is not None:
         heard(plain, *operands, out=out._host)
         return True
@@ -249,143 +269,7 @@ def put(result: Any, out: Any) -> bool:
     return bool(host.flags.writeable)
 
 
-# ---- functions and methods of any arguments
-
-
-class _Opened(small.Lowering):
-    """Arguments for NumPy, with windows in place of small arrays of the engine."""
-
-    def __init__(self, allowed: int, *, writeable: bool) -> None:
-        super().__init__(allowed)
-        self.windows: list[Any] = []
-        self.opens = False
-        self._writeable = writeable
-
-    def of_engine(self, array: Handle) -> Any:
-        found = window(array, self.allowed) if self.opens else None
-        if found is None or found.size > largest() and found.dtype == np.float16:
-            raise small.Large
-        if self._writeable and type(found) is np.ndarray:
-            found.flags.writeable = True
-        self.windows.append(found)
-        return found
-
-    def lowered(self, args: Sequence[Any], rule: Rule, most: int) -> list[Any]:
-        """Arguments by position, of which the first `most` may have windows. Raises: Large."""
-        given = []
-        for number, arg in enumerate(args[:most]):
-            may_be_list = rule in (Rule.FIRST, Rule.ANY)
-            is_opened = number < _OPENED.get(rule, most)
-            self.opens = is_opened and (may_be_list or type(arg) not in (list, tuple))
-            given.append(self.lower(arg))
-        self.opens = False
-        return given + [self.lower(arg) for arg in args[most:]]
-
-    def by_name(self, key: str, value: Any) -> Any:
-        """An argument by name. Raises: Large."""
-        self.opens = key in _READ
-        return self.lower(value)
-
-
-#: Keywords of arrays that all functions only read, and that do not make a result larger.
-_READ = frozenset(("weights",))
-#: How many arguments by position may have windows: what stands behind may be written.
-_OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3,
-           Rule.FEW: 1}  # fmt: skip
-#: Arguments by position of functions that may overwrite the first, where that is not said.
-_MOST_OF_FEW = 3
-#: Keywords that say how large a result is.
-_SIZES = frozenset(("shape", "n", "repeats", "reps"))
-
-
-def called(
-    plain: Method,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    rule: Rule,
-    most: int = 64,
-    larger: Middling = SMALL,
-    announce: Callable[[], None] | None = None,
-) -> Any:
-    """What a function of NumPy's gives for arguments some of which are small arrays of the engine,
-    as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
-    which some may be those. `larger`: where they may have more elements than a small array has;
-    `announce` is told of those. Raises: what it does, and `announce`."""
-    limit = limit_of(larger, len(args) + len(kwargs))
-    if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
-        return LARGE
-    limit = reach(args[:most], limit)
-    if args and _is_beyond(args[0], limit) or rule is Rule.FEW and len(args) > _MOST_OF_FEW:
-        return LARGE
-    opened = _Opened(limit, writeable=larger.writes)
-    try:
-        given = opened.lowered(args, rule, most)
-        named = {key: opened.by_name(key, value) for key, value in kwargs.items()}
-    except small.Large:
-        return LARGE
-    if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
-        return LARGE
-    if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
-        return LARGE
-    if announce is not None and any(np.size(each) > largest() for each in opened.windows):
-        announce()
-    count(_SAVED)
-    found = call_as_user(plain, *given, **named)
-    if small.is_output(found, args[1:]):
-        return found
-    if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
-        return LARGE
-    return small.answer(small.lift(found, opened.arrays), kwargs)
-
-
-def _is_beyond(first: Any, limit: int) -> bool:
-    """Whether a first argument is an array of the engine with too many elements, which
-    `_Opened` would find out as well, in twice the time."""
-    is_engines = type(first) in ARRAYS and first._host is None
-    return is_engines and size_of(first._layout.shape) > limit
-
-
-def limit_of(larger: Middling, arguments: int) -> int:
-    """The largest size of operands of a function of so many arguments; 0 where nothing is to be
-    computed at once."""
-    small_size = largest()
-    is_small = not small_size or larger.alone and arguments > 1
-    return small_size if is_small else max(small_size, larger.most)
-
-
-def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
-    """Whether a result is small that is as large as these arguments together make it."""
-    first: Any = given[0]
-    if rule is Rule.FIRST and type(first) in (list, tuple):
-        return sum(map(np.size, first)) <= limit
-    if rule is Rule.TIMES:
-        return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
-    if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
-        return False
-    return rule not in (Rule.SPREAD, Rule.PAIR) or spread_size(given) <= limit
-
-
 def spread_size(given: Sequence[Any]) -> int:
     """How many elements arrays have when they are broadcast, whether that can be or not."""
     shapes = [each.shape[::-1] for each in given if isinstance(each, np.ndarray)]
     return math.prod(map(max, zip_longest(*shapes, fillvalue=1)))
-
-
-def _factor(value: Any) -> float:
-    """How many times as large an argument may make a result; infinitely many for one that may be
-    an array of counts."""
-    if isinstance(value, np.ndarray):
-        return math.inf if value.dtype.kind in "iu" else value.size
-    if type(value) in (list, tuple):
-        return math.prod(map(_factor, value))
-    return max(int(value), 1) if isinstance(value, int | np.integer) else 1
-
-
-def _is_new(found: Any, memory: Sequence[int]) -> bool:
-    """Whether a result is known all through, and none of it lies in the engine's memory."""
-    if type(found) is np.ndarray:
-        return found.dtype in KNOWN and id(small.root(found)) not in memory
-    if isinstance(found, tuple | list):
-        is_plain = type(found) is list and small.are_numbers(found)
-        return is_plain or all(_is_new(each, memory) for each in found)
-    return found is None or type(found) in SCALARS or type(found) in (str, bytes)

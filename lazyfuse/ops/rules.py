@@ -53,11 +53,11 @@ FUNCTIONS = _table(
     "linalg.eigvalsh linalg.cholesky",
     SPREAD="where clip isclose take",
     PAIR="dot vdot inner convolve correlate linalg.solve",
-    TIMES="outer kron tensordot repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
+    TIMES="outer kron tensordot meshgrid repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
     ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
-    "digitize cross pad packbits unpackbits partition argpartition unique cov corrcoef fft.fft2 "
-    "fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
+    "digitize cross pad select packbits unpackbits partition argpartition unique cov corrcoef "
+    "fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
     FEW="median quantile percentile nanmedian nanquantile nanpercentile",
 )
 #: Of methods.

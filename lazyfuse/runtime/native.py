@@ -69,7 +69,7 @@ class Sample(NamedTuple):
     of arrays that have NumPy's memory, `steps` is the class of iterators over elements, `leave`
     has one go on without this code, `told` what is told of which functions. `slots`: what an array
     may not have yet, so that `__getattr__` gives it; `numpy_names`: what the class has a method of
-    its own for."""
+    its own for. `raveled`, `reshaped`: the layouts that functions remember."""
 
     wrapper: Any
     array: np.ndarray
@@ -97,6 +97,8 @@ class Sample(NamedTuple):
     told: dict[Any, Callable[[], None]]
     slots: Sequence[str]
     numpy_names: frozenset[str]
+    raveled: dict[Any, Any]
+    reshaped: dict[Any, Any]
 
 
 class Code(NamedTuple):
@@ -252,6 +254,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "COPY": np.copy, "AS_ANY_ARRAY": np.asanyarray,
         "DTYPE_NAME": sys.intern("dtype"), "TYPE": type, "TEXT": str,
         "NUMPY_NAMES": sample.numpy_names,
+        "RAVEL": sample.raveled, "RESHAPES": sample.reshaped,
         "VECTOR": _Place(vector_place(sample.function)),
         "DELETE_ITEM": type(sample.wrapper).__delitem__,
         "TYPE_ATTRIBUTE": _Place(native_parts.attribute_of(type)),

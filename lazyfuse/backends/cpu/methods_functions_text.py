@@ -284,7 +284,7 @@ begin:{defer}
   %has_views = icmp ne ptr %views, null
   br i1 %has_views, label %views_known, label %not_remembered
 views_known:
-  %of_view = call ptr @remembered_view_of_call(ptr %views, ptr %args, i64 %count, ptr %names)
+  %of_view = call ptr @view_of_call(ptr %views, ptr %args, i64 %count, ptr %names)
   %is_remembered = icmp ne ptr %of_view, null
   br i1 %is_remembered, label %give_view, label %not_remembered
 give_view:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 INTO = """
-; a ufunc of one or two operands, and of nothing else an output, by recipes of writes: 1 when it is
-; done, 0 where Python has to do it, -1 for an exception. What is small is computed at once there.
-; The output comes after the operands, by position or as the only keyword
+; a ufunc of one or two operands, and of nothing else an output, by recipes of writes, or at once
+; where that is small: 1 when it is done, 0 where Python has to do it, -1 for an exception. The
+; output comes after the operands, by position or as the only keyword
 define internal i32 @written_into(ptr %self, ptr %args, i64 %count, ptr %names) {
   %operands = alloca [3 x ptr]
   %known = call ptr @part(ptr %self, i64 T_INTO)
@@ -44,7 +44,10 @@ compare:
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %elements = call i64 @count_in(ptr %shape)
   %is_large = icmp sgt i64 %elements, %eager
-  br i1 %is_large, label %novel, label %no
+  br i1 %is_large, label %novel, label %few
+few:
+  %is_delivered = call i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names)
+  ret i32 %is_delivered
 novel:
   %most = call i64 @reach_of(ptr %out)
   %is_lost_then = icmp slt i64 %most, 0
@@ -92,6 +95,81 @@ ask:
   ret i32 %done
 fail:
   ret i32 -1
+no:
+  ret i32 0
+}
+
+; whether NumPy has computed a ufunc, whose bits are the kernels', of operands at hand into memory
+; of the engine that is computed and comes after them (`delivered` of `frontend/windows.py`): 1,
+; 0, or -1 with an exception
+define internal i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names) {
+  %given = alloca [3 x ptr]
+  %exact = call ptr @part(ptr %self, i64 T_UFUNC)
+  %absolute = call ptr @object(i64 T_ABSOLUTE)  ; not of complex numbers
+  %is_inexact = icmp eq ptr %exact, null
+  %is_absolute = icmp eq ptr %exact, %absolute
+  %is_pythons = or i1 %is_inexact, %is_absolute
+  br i1 %is_pythons, label %no, label %sizes
+sizes:
+  %all = add i64 %inputs, 1
+  %most = call i64 @reach(ptr %args, i64 %all)
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %next, label %ask
+next:
+  %i = phi i64 [ 0, %sizes ], [ %after, %take ]
+  %is_over = icmp sge i64 %i, %inputs
+  br i1 %is_over, label %lock, label %look
+look:
+  %arg = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %is_told_first = call i1 @is_beyond_singles(ptr %arg)
+  br i1 %is_told_first, label %undo, label %open
+open:
+  %operand = call ptr @taken(ptr %arg, i64 %most)
+  %is_unknown = icmp eq ptr %operand, null
+  br i1 %is_unknown, label %undo, label %take
+take:
+  put ptr %operand, %given[%i]
+  br label %next
+lock:
+  %locked = call i1 @lock()
+  br i1 %locked, label %write, label %undo
+write:
+  %out = get ptr %args[%inputs]
+  %window = call ptr @writable(ptr %out, i64 %most)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %close, label %run
+run:
+  put ptr %window, %given[%inputs]
+  %context = call ptr @begin_change(ptr %out)
+  %no_context = icmp eq ptr %context, null
+  br i1 %no_context, label %drop_window, label %compute
+compute:
+  %words = call i64 @count_of(ptr %names)
+  %positional = sub i64 %all, %words
+  %value = call ptr @PyObject_Vectorcall(ptr %exact, ptr %given, i64 %positional, ptr %names)
+  call void @stop_listening(ptr %context)
+  %has_failed = icmp eq ptr %value, null
+  br i1 %has_failed, label %drop_window, label %drop
+drop:
+  call void @Py_DecRef(ptr %value)
+  br label %drop_window
+drop_window:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+close:
+  %is_done = phi i32 [ 0, %write ], [ 1, %drop_window ]
+  call void @drop_all(ptr %given, i64 %inputs)
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  %outcome = call i32 @end_change(i32 %is_done, ptr %none)
+  ret i32 %outcome
+undo:
+  call void @drop_all(ptr %given, i64 %i)
+  br label %ask
+ask:
+  %nothing = call i32 @not_done()
+  ret i32 %nothing
 no:
   ret i32 0
 }

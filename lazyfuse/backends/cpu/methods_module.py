@@ -8,6 +8,7 @@ from lazyfuse.backends.cpu import (
     defer_text,
     methods_adopt_text,
     methods_call_text,
+    methods_copied_text,
     methods_direct_text,
     methods_elements_text,
     methods_functions_text,
@@ -26,6 +27,7 @@ from lazyfuse.backends.cpu import (
     methods_product_text,
     methods_quick_text,
     methods_recall_text,
+    methods_remembered_text,
     methods_reshapes_text,
     methods_results_text,
     methods_room_text,
@@ -197,6 +199,7 @@ def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[st
         **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
         **methods_plain_text.BOUNDS, **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         "TUPLE_ITEMS": tuple.__basicsize__,
+        "T_RESHAPE": _plain("reshape_method"),
         "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
         "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
@@ -225,7 +228,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_recall_text.RECALL, methods_sizes_text.SIZES, methods_direct_text.TEXT,
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
         methods_numbers_text.NUMBERS, methods_plain_text.PLAIN, methods_passing_text.PASSING,
-        methods_reshapes_text.RESHAPES,
+        methods_reshapes_text.RESHAPES, methods_remembered_text.REMEMBERED,
+        methods_copied_text.COPIED,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -208,7 +208,13 @@ sizes:
   %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
   %size = call i64 @elements_in_order(ptr %layout)
   %is_ordered = icmp ne i64 %size, 0
-  br i1 %is_ordered, label %read, label %no
+  br i1 %is_ordered, label %read, label %apart
+apart:
+  %is_copied = call i1 @is_copied_for(ptr %layout, ptr %items, i64 %axes, ptr %shape)
+  br i1 %is_copied, label %copy, label %no
+copy:
+  %copied = call ptr @copied_in_shape(ptr %self, ptr %args, i64 %count)
+  ret ptr %copied
 read:
   %is_shape = call i1 @shape_read(ptr %items, i64 %axes, i64 %size, ptr %shape)
   br i1 %is_shape, label %make, label %no
@@ -240,9 +246,7 @@ apart:
   %has_none_inside = icmp eq i64 %elements, 0
   br i1 %has_none_inside, label %no, label %copy
 copy:
-  %flatten = call ptr @object(i64 T_FLATTEN)
-  %copied = call ptr
-    @small_call(ptr %flatten, ptr %self, ptr %args, i64 0, ptr null, i64 FLATTEN_RULE)
+  %copied = call ptr @copied_in_line(ptr %self, ptr %args)
   ret ptr %copied
 make:
   put i64 %size, %shape[0]
@@ -266,99 +270,6 @@ make:
   ret ptr %view
 no:
   ret ptr null
-}
-
-; what a function gives for an array of the engine and plain arguments, as `remembered_view`
-define internal ptr @remembered_view_of_call(ptr %known, ptr %args, i64 %count, ptr %names) {
-  %has_any = icmp sgt i64 %count, 0
-  br i1 %has_any, label %look, label %no
-look:
-  %array = get ptr %args[0]
-  %is_ours = call i1 @is(ptr %array, i64 T_CLASS)
-  br i1 %is_ours, label %ours, label %no
-ours:
-  %rest = getelementptr ptr, ptr %args, i64 1
-  %fewer = sub i64 %count, 1
-  %view = call ptr @remembered_view(ptr %known, ptr %array, ptr %rest, i64 %fewer, ptr %names)
-  ret ptr %view
-no:
-  ret ptr null
-}
-
-; a view of an array of the engine by the layouts that a function remembers, by the array's and
-; plain arguments (`frontend/relayout.py`); null, without an exception, where there is none
-define internal ptr @remembered_view(ptr %known, ptr %array, ptr %args, i64 %count, ptr %names) {
-  %error = call ptr @PyErr_Occurred()
-  %is_quiet = icmp eq ptr %error, null
-  %has_no_words = icmp eq ptr %names, null
-  %is_plain = and i1 %is_quiet, %has_no_words
-  br i1 %is_plain, label %look, label %no
-look:
-  %is_laid = call i1 @is_as_laid(ptr %array)
-  %all = add i64 %count, 1
-  br i1 %is_laid, label %new, label %no
-new:
-  %key = call ptr @PyTuple_New(i64 %all)
-  %has_none = icmp eq ptr %key, null
-  br i1 %has_none, label %clear, label %layout
-layout:
-  %own = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  call void @Py_IncRef(ptr %own)
-  %first = call i32 @PyTuple_SetItem(ptr %key, i64 0, ptr %own)
-  br label %next
-next:
-  %i = phi i64 [ 0, %layout ], [ %after, %put ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %find, label %argument
-argument:
-  %item = get ptr %args[%i]
-  %after = add i64 %i, 1
-  %is_word = call i1 @is_of_layouts(ptr %item)
-  br i1 %is_word, label %put, label %drop
-put:
-  call void @Py_IncRef(ptr %item)
-  %status = call i32 @PyTuple_SetItem(ptr %key, i64 %after, ptr %item)
-  br label %next
-find:
-  %found = call ptr @PyDict_GetItemWithError(ptr %known, ptr %key)
-  %is_unknown = icmp eq ptr %found, null
-  br i1 %is_unknown, label %drop, label %make
-make:
-  call void @Py_IncRef(ptr %found)
-  call void @Py_DecRef(ptr %key)
-  %view = call ptr @view_laid(ptr %array, ptr %found)
-  %failed = icmp eq ptr %view, null
-  br i1 %failed, label %clear, label %give
-give:
-  ret ptr %view
-drop:
-  call void @Py_DecRef(ptr %key)
-  br label %clear
-clear:
-  call void @PyErr_Clear()
-  br label %no
-no:
-  ret ptr null
-}
-
-; whether an argument is equal only to others of its type: an int, a word, None, a tuple of ints
-define internal i1 @is_of_layouts(ptr %object) {
-  %is_int = call i1 @is(ptr %object, i64 T_INT)
-  %is_text = call i1 @is(ptr %object, i64 T_TEXT)
-  %is_none = call i1 @is(ptr %object, i64 T_NONE_TYPE)
-  %is_one = or i1 %is_int, %is_text
-  %is_word = or i1 %is_one, %is_none
-  br i1 %is_word, label %yes, label %tuple
-tuple:
-  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
-  br i1 %is_tuple, label %items, label %no
-items:
-  %are_ints = call i1 @is_plain_or_ints(ptr %object)
-  ret i1 %are_ints
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 """
 
