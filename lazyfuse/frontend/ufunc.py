@@ -95,15 +95,6 @@ def _is_complex(value: Any) -> bool:
     return isinstance(value, Handle) and np.iscomplexobj(cast(Any, value))
 
 
-def _where(ufunc: np.ufunc) -> Callable[..., None]:
-    """What writes a result of a ufunc where a mask holds."""
-
-    def write(target: np.ndarray, mask: Any, *operands: Any) -> None:
-        ufunc(*operands, out=target, where=mask)
-
-    return write
-
-
 _OUT_WHERE = frozenset(("out", "where"))
 
 
@@ -273,9 +264,8 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         if not is_exact:
             return small.LARGE
         if kwargs.keys() == _OUT_WHERE and len(args) == nin:
-            target, mask = kwargs["out"], kwargs["where"]
-            is_done = windows.altered(_where(self._ufunc), target, mask, *args)
-            return target if is_done else small.LARGE
+            is_done = windows.delivered_where(self._ufunc, args, **kwargs)
+            return kwargs["out"] if is_done else small.LARGE
         return opened.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
     def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:

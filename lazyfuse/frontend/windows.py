@@ -251,6 +251,15 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     return change(out, out._layout, lambda target: plain(*operands, out=target))
 
 
+def delivered_where(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> bool:
+    """The same where a mask holds."""
+
+    def write(target: np.ndarray, mask: Any, *operands: Any) -> None:
+        plain(*operands, out=target, where=mask)
+
+    return altered(write, out, where, *inputs)
+
+
 def put(result: Any, out: Any) -> bool:
     """Whether an array that is at hand has been written into one of its shape and dtype, at
     once."""
