@@ -46,7 +46,12 @@ compare:
   %is_large = icmp sgt i64 %elements, %eager
   br i1 %is_large, label %novel, label %few
 few:
-  %is_delivered = call i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names)
+  %few_most = call i64 @reach(ptr %args, i64 %with_out)
+  br label %at_once
+at_once:
+  %reached = phi i64 [ %few_most, %few ], [ %most, %asked ]
+  %is_delivered = call i32
+    @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names, i64 %reached)
   ret i32 %is_delivered
 novel:
   %most = call i64 @reach_of(ptr %out)
@@ -54,7 +59,7 @@ novel:
   br i1 %is_lost_then, label %fail, label %asked
 asked:
   %is_at_once = icmp sgt i64 %most, %eager
-  br i1 %is_at_once, label %no, label %begin
+  br i1 %is_at_once, label %at_once, label %begin
 begin:
   put ptr %out, %operands[0]
   br label %next
@@ -100,9 +105,9 @@ no:
 }
 
 ; whether NumPy has computed a ufunc, whose bits are the kernels', of operands at hand into memory
-; of the engine that is computed and comes after them (`delivered` of `frontend/windows.py`): 1,
-; 0, or -1 with an exception
-define internal i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names) {
+; of the engine that is computed and comes after them (`delivered` of `frontend/windows.py`), all
+; of at most so many elements: 1, 0, or -1 with an exception
+define internal i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names, i64 %most) {
   %given = alloca [3 x ptr]
   %exact = call ptr @part(ptr %self, i64 T_UFUNC)
   %absolute = call ptr @object(i64 T_ABSOLUTE)  ; not of complex numbers
@@ -112,7 +117,6 @@ define internal i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names) {
   br i1 %is_pythons, label %no, label %sizes
 sizes:
   %all = add i64 %inputs, 1
-  %most = call i64 @reach(ptr %args, i64 %all)
   %are_any = icmp sgt i64 %most, 0
   br i1 %are_any, label %next, label %ask
 next:
