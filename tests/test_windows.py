@@ -189,7 +189,16 @@ def augmented(xp: Any, a: Any) -> None:
     a[4, 2:5] -= xp.full(3, 1.0)
 
 
+def into_a_small_one(xp: Any, a: Any) -> None:
+    scratch = xp.zeros(N)
+    kept = xp.multiply(a[3], 0.5, out=scratch)
+    assert kept is scratch
+    xp.add(scratch, a[4], scratch)
+    a[5] = scratch
+
+
 WRITES["augmented"] = augmented
+WRITES["into a small one"] = into_a_small_one
 #: Into two elements of a row: sums of a library.
 BY_BLAS = ("output of dot", "output of a method")
 #: What becomes a new version of the memory.

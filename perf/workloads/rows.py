@@ -72,6 +72,29 @@ def recursive_filter(xp: Any, data: Data) -> Any:
     return out
 
 
+def convolved(xp: Any, data: Data) -> Any:
+    """A filter of 3 x 3 on at most 60 x 60 pixels, whose neighbourhoods become the rows of a
+    matrix."""
+    picture, taps = data["picture"], xp.array([-1.0, 0.0, 1.0, -2.0, 0.0, 2.0, -1.0, 0.0, 1.0])
+    edge = min(len(picture) - 2, 60)
+    table = xp.zeros((edge * edge, 9))
+    for i in range(edge):
+        for j in range(edge):
+            table[i * edge + j] = picture[i : i + 3, j : j + 3].reshape(-1)
+    return (table @ taps).reshape(edge, edge)
+
+
+def swept(xp: Any, data: Data) -> Any:
+    """At most 200 rows of a picture, each made from the one above, without new arrays."""
+    out = data["picture"].copy()
+    scratch = xp.empty_like(out[0])
+    for i in range(1, min(len(out), 200)):
+        xp.multiply(out[i - 1], 0.9, out=scratch)
+        xp.maximum(out[i], scratch, out=out[i])
+        xp.copyto(out[i], 0.0, where=out[i] < 0.05)
+    return out
+
+
 def table_inputs(size: int) -> Data:
     """A table of 16 columns, with labels of 1 and -1."""
     rows, draw = max(size // 16, 20), np.random.default_rng(90)
@@ -101,5 +124,7 @@ WORKLOADS = tuple(
         (patches, picture_inputs, 0.0),
         (painted, colours_inputs, 0.0),
         (recursive_filter, picture_inputs, 1e-12),
+        (convolved, picture_inputs, 1e-12),
+        (swept, picture_inputs, 0.0),
     )
 )

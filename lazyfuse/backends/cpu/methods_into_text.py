@@ -34,7 +34,10 @@ name:
 target:
   %out = get ptr %args[%inputs]
   %is_engines = call i1 @is_engines(ptr %out)
-  br i1 %is_engines, label %size, label %no
+  br i1 %is_engines, label %size, label %ours
+ours:
+  %is_ours = call i1 @is(ptr %out, i64 T_CLASS)
+  br i1 %is_ours, label %few, label %no
 size:
   %eager = call i64 @eager_size()
   %has_raised = icmp slt i64 %eager, 0
@@ -104,9 +107,9 @@ no:
   ret i32 0
 }
 
-; whether NumPy has computed a ufunc, whose bits are the kernels', of operands at hand into memory
-; of the engine that is computed and comes after them (`delivered` of `frontend/windows.py`), all
-; of at most so many elements: 1, 0, or -1 with an exception
+; whether NumPy has computed a ufunc, whose bits are the kernels', of operands at hand into what
+; comes after them, memory of the engine that is computed, or a small array (`delivered` of
+; `frontend/windows.py`), all of at most so many elements: 1, 0, or -1 with an exception
 define internal i32 @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names, i64 %most) {
   %given = alloca [3 x ptr]
   %exact = call ptr @part(ptr %self, i64 T_UFUNC)
@@ -136,10 +139,25 @@ take:
   put ptr %operand, %given[%i]
   br label %next
 lock:
+  %out = get ptr %args[%inputs]
+  %words = call i64 @count_of(ptr %names)
+  %positional = sub i64 %all, %words
+  %host = call ptr @part(ptr %out, i64 T_HOST)
+  %is_engines = icmp eq ptr %host, null
+  br i1 %is_engines, label %take_lock, label %small
+small:
+  put ptr %host, %given[%inputs]
+  %written = call ptr @PyObject_Vectorcall(ptr %exact, ptr %given, i64 %positional, ptr %names)
+  call void @drop_all(ptr %given, i64 %inputs)
+  %has_raised = icmp eq ptr %written, null
+  br i1 %has_raised, label %ask, label %drop_written
+drop_written:
+  call void @Py_DecRef(ptr %written)
+  ret i32 1
+take_lock:
   %locked = call i1 @lock()
   br i1 %locked, label %write, label %undo
 write:
-  %out = get ptr %args[%inputs]
   %window = call ptr @writable(ptr %out, i64 %most)
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %close, label %run
@@ -149,8 +167,6 @@ run:
   %no_context = icmp eq ptr %context, null
   br i1 %no_context, label %drop_window, label %compute
 compute:
-  %words = call i64 @count_of(ptr %names)
-  %positional = sub i64 %all, %words
   %value = call ptr @PyObject_Vectorcall(ptr %exact, ptr %given, i64 %positional, ptr %names)
   call void @stop_listening(ptr %context)
   %has_failed = icmp eq ptr %value, null
