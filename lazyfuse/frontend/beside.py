@@ -35,7 +35,7 @@ def beside(
 ) -> Method:
     """`engine`, a function of the namespace, with NumPy's beside it; `rule`, `larger` and
     `announce` as in `called`."""
-    if rule in (Rule.NONE, Rule.PLACES):
+    if rule in (Rule.NONE, Rule.PLACES, Rule.INTO):
         return engine
 
     @wraps(engine)

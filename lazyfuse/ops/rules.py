@@ -35,6 +35,8 @@ class Rule(IntEnum):
     #: The first of at most three by position, behind which may stand that it is overwritten; the
     #: result is a few numbers, or as large as the others say.
     FEW = 7
+    #: The first, which is written if it is small; the others are read.
+    INTO = 8
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -59,6 +61,7 @@ FUNCTIONS = _table(
     "digitize cross pad select packbits unpackbits partition argpartition unique cov corrcoef "
     "fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
     FEW="median quantile percentile nanmedian nanquantile nanpercentile",
+    INTO="copyto putmask place put",
 )
 #: Of methods.
 METHODS = _table(
@@ -179,7 +182,7 @@ def of_ufuncs(name: str) -> Middling:
 
 #: A rule and what is middling in one number: the bits of a rule, of `alone`, of `writes`, and of
 #: functions of which larger operands are announced; above them the size.
-WORDS = {"RULE_MASK": 7, "ALONE_BIT": 8, "WRITES_BIT": 16, "TOLD_BIT": 32, "SIZE_SHIFT": 6}
+WORDS = {"RULE_MASK": 15, "ALONE_BIT": 16, "WRITES_BIT": 32, "TOLD_BIT": 64, "SIZE_SHIFT": 7}
 
 
 def in_one(rule: Rule, given: Middling, *, is_told: bool = False) -> int:

@@ -311,8 +311,12 @@ fail:
   ret ptr null
 small:
   %own_rule = call i64 @rule_of(ptr %self)
-  %writes = icmp eq i64 %own_rule, RULE_PLACES
-  br i1 %writes, label %places, label %by_rule
+  %own_kind = and i64 %own_rule, RULE_MASK
+  switch i64 %own_kind, label %by_rule [
+    i64 RULE_PLACES, label %places  i64 RULE_INTO, label %into ]
+into:
+  %altered = call i32 @altered(ptr %numpys, ptr %args, i64 %count, ptr %names)
+  switch i32 %altered, label %fail [ i32 1, label %done  i32 0, label %by_rule ]
 places:
   %applied = call i32 @applied(ptr %numpys, ptr %args, i64 %count, ptr %names)
   switch i32 %applied, label %fail [ i32 1, label %done  i32 0, label %by_rule ]
@@ -321,7 +325,7 @@ done:
   call void @Py_IncRef(ptr %none)
   ret ptr %none
 by_rule:
-  %rule = phi i64 [ %own_rule, %small ], [ RULE_NONE, %places ]
+  %rule = phi i64 [ %own_rule, %small ], [ RULE_NONE, %places ], [ RULE_NONE, %into ]
   %made = call ptr @small_call(ptr %numpys, ptr null, ptr %args, i64 %count, ptr %names, i64 %rule)
   %is_large = icmp eq ptr %made, null
   br i1 %is_large, label %general, label %give

@@ -193,4 +193,92 @@ ask:
 no:
   ret i32 0
 }
+
+; whether a function of NumPy's, which writes its first argument and reads the others, has done so
+; at once in memory of the engine (`altered` of `frontend/windows.py`): 1, 0, or -1 with an
+; exception
+define internal i32 @altered(ptr %function, ptr %args, i64 %count, ptr %names) {
+  %given = alloca [MOST_ARGUMENTS x ptr]
+  %words = call i64 @count_of(ptr %names)
+  %all = add i64 %count, %words
+  %has_first = icmp sgt i64 %count, 0
+  %fit = icmp sle i64 %all, MOST_ARGUMENTS
+  %can = and i1 %has_first, %fit
+  br i1 %can, label %first, label %no
+first:
+  %array = get ptr %args[0]
+  %is_engines = call i1 @is_engines(ptr %array)
+  br i1 %is_engines, label %sizes, label %no
+sizes:
+  %most = call i64 @reach(ptr %args, i64 %all)
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %next, label %ask
+next:
+  %i = phi i64 [ 1, %sizes ], [ %after, %take ]
+  %is_over = icmp sge i64 %i, %all
+  br i1 %is_over, label %lock, label %look
+look:
+  %arg = get ptr %args[%i]
+  %after = add i64 %i, 1
+  %is_told_first = call i1 @is_beyond_singles(ptr %arg)
+  br i1 %is_told_first, label %undo, label %open
+open:
+  %is_list = call i1 @is(ptr %arg, i64 T_LIST)
+  br i1 %is_list, label %list, label %one
+list:
+  %numbers = call ptr @assigned_values(ptr %arg)
+  br label %found
+one:
+  %opened = call ptr @taken(ptr %arg, i64 %most)
+  br label %found
+found:
+  %operand = phi ptr [ %numbers, %list ], [ %opened, %one ]
+  %is_unknown = icmp eq ptr %operand, null
+  br i1 %is_unknown, label %undo, label %take
+take:
+  put ptr %operand, %given[%i]
+  br label %next
+lock:
+  %locked = call i1 @lock()
+  br i1 %locked, label %write, label %undo
+write:
+  %window = call ptr @writable(ptr %array, i64 %most)
+  put ptr %window, %given[0]
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %close, label %run
+run:
+  %context = call ptr @begin_change(ptr %array)
+  %no_context = icmp eq ptr %context, null
+  br i1 %no_context, label %drop_window, label %change
+change:
+  %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %count, ptr %names)
+  call void @stop_listening(ptr %context)
+  %has_failed = icmp eq ptr %value, null
+  br i1 %has_failed, label %drop_window, label %drop
+drop:
+  call void @Py_DecRef(ptr %value)
+  br label %drop_window
+drop_window:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+close:
+  %is_done = phi i32 [ 0, %write ], [ 1, %drop_window ]
+  %others = sub i64 %all, 1
+  %second = getelementptr ptr, ptr %given, i64 1
+  call void @drop_all(ptr %second, i64 %others)
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  %outcome = call i32 @end_change(i32 %is_done, ptr %none)
+  ret i32 %outcome
+undo:
+  %taken_others = sub i64 %i, 1
+  %first_taken = getelementptr ptr, ptr %given, i64 1
+  call void @drop_all(ptr %first_taken, i64 %taken_others)
+  br label %ask
+ask:
+  %nothing = call i32 @not_done()
+  ret i32 %nothing
+no:
+  ret i32 0
+}
 """
