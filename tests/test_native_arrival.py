@@ -44,6 +44,7 @@ def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_methods, "_steps", set())
     monkeypatch.setattr(native_aside, "_untried", [])
     monkeypatch.setattr(native_aside, "_processes", [])
+    monkeypatch.setattr(native_aside, "_over", [True])
     monkeypatch.setattr(aside, "PATIENCE", 0.0)
 
 
@@ -69,22 +70,27 @@ def test_it_comes_when_a_program_is_hot(
         loaded.append(uses[0])
         return False
 
-    def compile_aside(
-        recording: Any, statement: str, when_done: Callable[[BaseException | None], None]
-    ) -> bool:
+    def compile_aside(recording: Any, when_done: Callable[[BaseException | None], None]) -> bool:
         begun.append(uses[0])
         done.append(when_done)
         return True
 
     monkeypatch.setattr(native_methods, "make_native", load)
     monkeypatch.setattr(native_aside, "compile_aside", compile_aside)
-    monkeypatch.setattr(native_aside, "is_beside", lambda: is_beside)
+    monkeypatch.setattr(native_aside, "is_beside", lambda: is_beside and not begun)
+    monkeypatch.setattr(native_aside, "begin_process", lambda statement: begun.append(uses[0]))
+    monkeypatch.setattr(native_aside, "is_at_work", lambda: is_beside and begun and not done)
     monkeypatch.setattr(session, "uses", uses)
     monkeypatch.setattr(native, "has_backend", lambda: has_backend)
     monkeypatch.setattr(native, "has_llvm", lambda: has_llvm)
     for uses[0] in range(0, 52_001, rerecord.HOT):
         native_methods.make_native_if_worth(lf.LazyArray)
     assert (loaded, begun) == (sorted({loads, compiles}), [compiles])
+    if is_beside:  # whose work is not found: a thread compiles
+        done.append(lambda failure: None)
+        native_methods.make_native_if_worth(lf.LazyArray)
+        assert (loaded, begun) == ([*sorted({loads, compiles}), 52_000], [compiles, 52_000])
+        return
     done[0](None)
     for _ in range(2):  # what cannot be loaded is not compiled again
         native_methods.make_native_if_worth(lf.LazyArray)
@@ -113,7 +119,7 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(native_aside, "binaries", fail)
     recording = native_methods._recording(lf.LazyArray)
-    assert native_aside.compile_aside(recording, "", told)
+    assert native_aside.compile_aside(recording, told)
     assert ended.wait(60)
     with aside.compiling:
         pass
@@ -159,9 +165,8 @@ def test_it_is_kept_where_the_caller_keeps_code(
     monkeypatch.setattr(native_aside, "binaries", binaries)
     monkeypatch.setattr(native_aside, "_aside", [])
     with lf.options(disk_cache=False, cache_dir=str(tmp_path)):
-        assert native_aside.compile_aside(
-            None, "", lambda failure: ended.set()  # type: ignore[arg-type]
-        )  # fmt: skip
+        kept: Any = None
+        assert native_aside.compile_aside(kept, lambda failure: ended.set())
     assert ended.wait(60)
     assert seen == [(False, str(tmp_path))]
     own = lf.runtime.session.backend("cpu").compiler
@@ -175,7 +180,7 @@ def compiled(folder: Path) -> None:
     ended = threading.Event()
     with lf.options(disk_cache=True, cache_dir=str(folder)):
         recording = native_methods._recording(lf.LazyArray)
-        assert native_aside.compile_aside(recording, "", lambda failure: ended.set())
+        assert native_aside.compile_aside(recording, lambda failure: ended.set())
     assert ended.wait(60)
 
 
@@ -274,7 +279,7 @@ def test_a_program_that_ends_leaves_the_better_one(
         aside.wait()
     assert of_disk(tmp_path).is_hasty
     native_aside._aside.clear()
-    monkeypatch.setattr(native_aside, "_untried", [True])  # no other process is at it
+    monkeypatch.setattr(native_aside, "_over", [])  # no other process is at it
     with lf.options(disk_cache=True, cache_dir=str(tmp_path)):
         recording = native_methods._recording(lf.LazyArray)
         native.prepared(native_methods.native_sample(), recording, compiles=False)

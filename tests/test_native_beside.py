@@ -22,10 +22,10 @@ from lazyfuse.runtime import beside  # noqa: E402 - when there is an engine
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 import lazyfuse as np
 from lazyfuse.frontend import native_methods
-from lazyfuse.runtime import native_aside
+from lazyfuse.runtime import beside, native_aside
 
 def is_native():
     return not hasattr(vars(np.LazyArray)["__add__"], "__code__")
@@ -37,13 +37,12 @@ def hot(until):
         assert float((a + b)[3]) == 3.0
     assert until()
 
-made, make = [], native_aside._made_aside
+def begun():
+    return bool(native_aside._processes)
 
-def counted(recording):
-    made.append(recording)
-    return make(recording)
-
-native_aside._made_aside = counted
+def runs():
+    number = native_aside._processes[0].number
+    return os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 def is_without_children():
     try:
@@ -51,6 +50,19 @@ def is_without_children():
     except ChildProcessError:
         return True
     return False
+
+made, loaded = [], []  # by a thread; from disk
+make, look = native_aside._made_aside, native_aside.binaries
+
+def counted(recording):
+    made.append(recording)
+    return make(recording)
+
+def looked(*args, **kwargs):
+    loaded.append(look(*args, **kwargs))
+    return loaded[-1]
+
+native_aside._made_aside, native_aside.binaries = counted, looked
 """
 #: Python 3.12 warns of forks beside threads.
 QUIETLY = ("-W", "ignore::DeprecationWarning")
@@ -69,26 +81,56 @@ def run(text: str, folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def wait_for(folder: Path, count: int) -> None:
-    """Wait until so many large files are in a folder: two are made in haste, and two with care."""
+def count(folder: Path) -> int:
+    """The large files in a folder: two are made in haste, and two with care."""
+    return sum(path.stat().st_size > 20_000 for path in folder.glob("*.kernel"))
+
+
+def wait_for(folder: Path, expected: int) -> None:
+    """Wait until so many large files are in a folder."""
     end = time.monotonic() + 60
-    while sum(path.stat().st_size > 20_000 for path in folder.glob("*.kernel")) < count:
+    while count(folder) < expected:
         assert time.monotonic() < end
         time.sleep(0.02)
 
 
 def test_it_compiles(tmp_path: Path) -> None:
-    """And then better, for processes to come. The program itself compiles nothing, and has no
-    process afterwards that it would have to wait for."""
-    run("hot(is_native); assert not made and is_without_children()", tmp_path)
+    """And then better, for processes to come, for which nobody waits. The program itself compiles
+    nothing, and has no process afterwards that it would have to wait for."""
+    run("""
+        hot(is_native)
+        assert loaded[0].is_hasty and not made and is_without_children()
+    """, tmp_path)  # fmt: skip
     wait_for(tmp_path, 4)
 
 
 def test_who_ends_waits_for_nothing(tmp_path: Path) -> None:
     """The other process goes on: the next program finds its work."""
-    run("hot(lambda: native_aside._processes)", tmp_path)
+    run("hot(begun)", tmp_path)
+    assert count(tmp_path) < 4
     wait_for(tmp_path, 4)
     run("hot(is_native); assert native_aside._untried and not made", tmp_path)
+
+
+def test_threads_that_ask_at_once(tmp_path: Path) -> None:
+    """One process compiles for all of them, and no thread does."""
+    run("""
+        threads = [threading.Thread(target=hot, args=(is_native,)) for _ in range(6)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert not made
+    """, tmp_path)  # fmt: skip
+
+
+def test_files_are_the_programs_own(tmp_path: Path) -> None:
+    """Who waits for the end of a pipe, or for a lock, waits for all who have it."""
+    run("""
+        reading, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        hot(begun)
+        os.close(writing)
+        assert os.read(reading, 1) == b"" and runs()
+    """, tmp_path)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -96,37 +138,50 @@ def test_who_ends_waits_for_nothing(tmp_path: Path) -> None:
     (
         'native_methods._KEEP = "raise SystemExit(3)"',
         'native_methods._KEEP = "import os; os.kill(os.getpid(), 9)"',
-        'native_methods._KEEP = "from lazyfuse.runtime import beside; beside.tell()"',
+        'native_methods._KEEP = "pass"',
+        'native_methods._KEEP = "import time; time.sleep(1000)"; beside.LONGEST = 1',
         'sys.executable = "/nonexistent/python"',
-        'sys.executable = "/bin/false"',
+        'sys.executable = os.path.join(os.environ["LAZYFUSE_CACHE_DIR"], "python")',
         "sys.frozen = True",
-        "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.nice = None",
+        "os.listdir = None",
     ),
 )
 def test_what_fails_there_is_compiled_here(fault: str, tmp_path: Path) -> None:
-    """It ends without, or keeps nothing, or does not begin. Where ended processes are forgotten at
-    once there is none to wait for, which is no failure."""
-    is_heard = "SIGCHLD" in fault
-    run(f"{fault}\nhot(is_native); assert bool(made) != {is_heard}", tmp_path)
+    """It ends without, or keeps nothing, or for ever; or does not begin. No process is left."""
+    (tmp_path / "python").symlink_to("/bin/false")
+    run(f"{fault}\nhot(is_native); assert len(made) == 1 and is_without_children()", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "program",
+    (
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN); hot(is_native)",
+        "hot(begun); os.waitpid(-1, 0); hot(is_native)",
+        "hot(begun); os.closerange(3, 64); hot(is_native)",
+    ),
+)
+def test_whoever_else_ends_it(program: str, tmp_path: Path) -> None:
+    """The system, or a program that waits for whatever ends, or closes whatever is open."""
+    run(program + "; assert not made", tmp_path)
 
 
 def test_where_nothing_can_be_kept_a_thread_compiles(tmp_path: Path) -> None:
     """A file is in the folder's place; or nothing is to be kept."""
     (tmp_path / "file").write_text("")
-    run("hot(is_native); assert made and is_without_children()", tmp_path / "file")
-    run(
-        "with np.options(disk_cache=False): hot(is_native)\nassert made and native_aside._untried",
-        tmp_path,
-    )
+    run("hot(is_native); assert made and not begun() and native_aside._over", tmp_path / "file")
+    run("""
+        with np.options(disk_cache=False): hot(is_native)
+        assert made and native_aside._untried
+    """, tmp_path)  # fmt: skip
 
 
 def test_a_fork_begins_anew(tmp_path: Path) -> None:
     """Its parent is told as before, and a child that nobody tells asks for itself."""
     program = """
-        hot(lambda: native_aside._processes)
+        hot(begun)
         child = os.fork()
         if child == 0:
-            assert not native_aside._processes
+            assert not begun()
             hot(is_native)
             os._exit(7)
         hot(is_native)
@@ -145,10 +200,7 @@ def test_a_folder_that_has_gone_is_not_made_again(tmp_path: Path) -> None:
     """
     settings = {"LAZYFUSE_CACHE_DIR": str(tmp_path / "gone"), "LAZYFUSE_DISK_CACHE": "1"}
     made = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(
-        made, cwd=ROOT, timeout=100, stdout=subprocess.PIPE, env=os.environ | settings
-    )
-    assert (done.returncode, done.stdout) == (0, beside._SIGN)
+    subprocess.run(made, cwd=ROOT, timeout=100, check=True, env=os.environ | settings)
     assert not (tmp_path / "gone").exists()
 
 
@@ -170,21 +222,23 @@ def test_a_program_is_not_begun_twice(
 
 
 def test_it_finds_what_this_one_finds(tmp_path: Path) -> None:
-    """A module of a folder that this program has added, and what is given; the standard streams
-    are its own."""
-    (tmp_path / "only_here.py").write_text("value = 1")
+    """Modules of the folders that were there when lazyfuse was imported, wherever the program is
+    now, and what is given; its standard streams are its own, and bytecode is kept as here."""
     program = """
-        import sys
-        from lazyfuse.runtime import beside
+        import os, sys, time
         sys.path.insert(0, sys.argv[1])
-        statement = "import only_here, os; print('said', flush=True); assert os.environ['GIVEN']; "
-        statement += "from lazyfuse.runtime.beside import tell; sys.stdin.read() or tell()"
-        process, reading = beside.begin(statement, {"GIVEN": "x"})
-        told = None
-        while told is None:
-            told = beside.heard(reading)
-        beside.end(process, reading)
-        assert told
+        from lazyfuse.runtime import beside
+        sys.dont_write_bytecode, sys.pycache_prefix = True, sys.argv[1]
+        os.chdir("/")
+        statement = "import only_here, os, sys; print('said'); assert os.environ['GIVEN'] == 'x'; "
+        statement += "assert sys.flags.dont_write_bytecode and not sys.stdin.read(); "
+        statement += "assert sys.pycache_prefix and 'tests' in os.listdir(sys.path[1]); "
+        statement += "only_here.end()"
+        process = beside.begin(statement, {"GIVEN": "x"})
+        _, status = os.waitpid(process.number, 0)
+        assert os.waitstatus_to_exitcode(status) == 7 and process.has_ended()
     """
+    (tmp_path / "only_here.py").write_text("import os\ndef end(): os._exit(7)")
     made = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
-    subprocess.run(made, check=True, cwd=ROOT, timeout=100)
+    done = subprocess.run(made, check=True, cwd=ROOT, timeout=100, capture_output=True)
+    assert done.stdout == done.stderr == b""

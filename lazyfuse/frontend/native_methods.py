@@ -54,8 +54,8 @@ _steps: set[str] = set()
 def make_native_if_worth(kind: type) -> None:
     """Replace the methods of arrays by machine code where that is worth it so far."""
     uses = session.uses[0]
-    if native_aside.ask():
-        _steps.difference_update(("begun", "looked"))
+    if native_aside.is_at_work():
+        return
     looks = "looked" not in _steps or "compiled" in _steps
     is_known = uses >= (_WORTH_LOADING if native.has_backend() else _WORTH_STARTING)
     hot = _WORTH_COMPILING if native.has_llvm() else _VERY_HOT
@@ -80,7 +80,10 @@ def _take(kind: type, *, compiles: bool) -> None:
         return
     if "compiled" in _steps:
         raise RuntimeError("the machine code has been compiled and cannot be loaded")
-    if native_aside.compile_aside(_recording(kind), _KEEP, _compiled):
+    if native_aside.is_beside():
+        _steps.discard("looked")
+        native_aside.begin_process(_KEEP)
+    elif native_aside.compile_aside(_recording(kind), _compiled):
         _steps.add("begun")
 
 
@@ -94,7 +97,7 @@ def keep(kind: type) -> None:
 
 
 def _begin_child() -> None:
-    """Ask again after a fork: the thread that waits for machine code is gone."""
+    """Ask again after a fork: the thread that would have told is gone."""
     if not _steps & {"compiled", "used"}:
         _steps.clear()
 

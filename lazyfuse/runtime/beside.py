@@ -5,19 +5,41 @@ up for a moment. Who asks for it anew waits 5 ms for a program that does not let
 ever for one whose calls of NumPy do, some ten thousand times a second: CPython wakes who waits at
 each of them, and by the time that a thread has woken, the next call has it. Beside such programs
 0.3 s of work took 4 to 9 s, and one line of Python up to a second; so no thread of this process
-waits for the other one either. It is asked from time to time.
+waits for the other one either. It is asked from time to time whether it has ended.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
-#: What the other process writes when there is what this one waits for; what an installation has
-#: each Python print comes before it.
-_SIGN = b"\0done\0"
+#: Seconds that a process may take; where it does not end, it never will. Usual are 0.5.
+LONGEST = 60
+#: What may be imported, as long as nobody has changed the folder that this is said from.
+_PATHS = [os.path.abspath(path) for path in sys.path if isinstance(path, str)]
+
+
+class Process(NamedTuple):
+    """A process that has begun: its number, and when."""
+
+    number: int
+    begun: float
+
+    def has_ended(self) -> bool:
+        """Whether it has, or has been ended since it takes too long; does not wait. Whoever has
+        asked before gets the same answer."""
+        try:
+            ended, _ = os.waitpid(self.number, os.WNOHANG)
+        except ChildProcessError:  # the program waits for whatever ends, or has the system do so
+            return True
+        if not ended and time.monotonic() - self.begun > LONGEST:
+            os.kill(self.number, signal.SIGKILL)
+        return bool(ended)
 
 
 def is_possible() -> bool:
@@ -31,65 +53,50 @@ def _is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
 
 
-def begin(statement: str, settings: Mapping[str, str]) -> tuple[int, int]:
-    """Begin a process that runs a statement, with what this one may import, and these variables
-    in its environment. Its number, and where it is heard. Raises: OSError."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    try:
-        if min(reading, writing) <= 2:
-            raise OSError("no standard streams")
-        process = os.posix_spawn(
-            sys.executable, [sys.executable, *_flags(), "-c", _program(statement)],
-            {**os.environ, **settings},
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, writing, 1),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-            ],
-        )  # fmt: skip
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-    return process, reading
+def begin(statement: str, settings: Mapping[str, str]) -> Process:
+    """Begin a process that runs a statement, with what this one could import at first, and these
+    variables in its environment. It has no files of this one. Raises: OSError."""
+    number = os.posix_spawn(
+        sys.executable, [sys.executable, *_flags(), "-c", _program(statement)],
+        {**os.environ, **settings},
+        file_actions=[
+            *((os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)),
+            *((os.POSIX_SPAWN_CLOSE, file) for file in _inheritable()),
+        ],
+    )  # fmt: skip
+    return Process(number, time.monotonic())
 
 
 def _flags() -> list[str]:
-    """No environment of Python's, since what may be imported is said in the program."""
-    return ["-I", "-B"] if sys.flags.dont_write_bytecode else ["-I"]
+    """No environment of Python's, but for where bytecode is kept: what may be imported is said in
+    the program."""
+    flags = ["-I"]
+    if sys.dont_write_bytecode:
+        flags.append("-B")
+    if sys.pycache_prefix is not None:
+        flags += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return flags
 
 
 def _program(statement: str) -> str:
-    paths = [path for path in sys.path if isinstance(path, str)]
-    return f"import sys; sys.path[:] = {paths!r}; {statement}"
+    """`statement`, of which the process runs no longer than it may, also when nobody asks."""
+    limit = f"import sys, _signal; _signal.alarm({LONGEST})"
+    return f"{limit}; sys.path[:] = {ascii(_PATHS)}; {statement}"
 
 
-def tell() -> None:
-    """Say, in the other process, that there is what this one waits for."""
-    with suppress(BrokenPipeError):  # that one has ended
-        os.write(1, _SIGN)
-
-
-def heard(reading: int) -> bool | None:
-    """Whether the other process has told; False where it has ended without, None so far."""
-    try:
-        said = os.read(reading, 1 << 16)
-    except BlockingIOError:
-        return None
-    return said.endswith(_SIGN) or (None if said else False)
-
-
-def end(process: int, reading: int) -> None:
-    """Forget a process that ends: the system keeps its number until somebody waits for it."""
-    os.close(reading)
-    with suppress(ChildProcessError):  # the program waits for whatever ends
-        os.waitpid(process, 0)
+def _inheritable() -> list[int]:
+    """Files that a new process would have as well: others wait until all who have them have closed
+    them, or ended."""
+    found = []
+    for name in os.listdir("/dev/fd"):
+        with suppress(OSError):  # that of the listing itself
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+    return found
 
 
 def go_on() -> None:
-    """End this process for the one that waits, and go on in another one, which leaves the
+    """End this process for the one that asks, and go on in another one, which leaves the
     processor to others where they want it."""
     if os.fork():
         os._exit(0)

@@ -10,18 +10,20 @@ from functools import partial
 from typing import Any
 
 from lazyfuse import config
+from lazyfuse.interrupts import missed_by_nobody
 from lazyfuse.runtime import beside, session
 from lazyfuse.runtime.aside import afterwards, begin
 from lazyfuse.runtime.native_binaries import CAREFUL, HASTY, Binaries, binaries, made
 from lazyfuse.runtime.recorder import Recording
 
-#: Told at the end of compiling, with the error if there is one.
+#: Told at the end of a thread that compiles, with the error if there is one.
 Done = Callable[[BaseException | None], None]
-#: The object code that was compiled aside, last of all, until it is loaded.
+#: The object code that a thread compiled, last of all, until it is loaded.
 _aside: list[Binaries] = []
-#: Whether no process has been tried so far, and the one that compiles, with where it is heard.
+#: Whether no process has been tried so far; the one that compiles; and whether none does any more.
 _untried: list[bool] = [True]
-_processes: list[tuple[int, int]] = []
+_processes: list[beside.Process] = []
+_over: list[bool] = []
 
 
 def compiler() -> Any:
@@ -30,53 +32,53 @@ def compiler() -> Any:
 
 
 def found(own: Any, recording: Recording, *, compiles: bool) -> Binaries:
-    """The object code: what was compiled aside, else that on disk, which is made better where it
+    """The object code: what a thread compiled, else that on disk, which is made better where it
     was made in haste. Raises: LookupError where there is none and it is not to be compiled."""
     if _aside:
         return _aside.pop()
     there = binaries(own, recording, compiles=compiles)
-    if there.is_hasty and _untried:  # else the other process does
+    if there.is_hasty and not _over:  # else the other process does
         afterwards(partial(_improve, recording))
     return there
 
 
-def compile_aside(recording: Recording, statement: str, done: Done) -> bool:
-    """Have it compiled: `statement` has another process `keep` it, once, and `ask` says when that
-    is done. Where there can be none, a thread compiles and tells `done`; the program waits for
-    that when it ends or forks. False where that is to be asked later: another thread compiles, or
-    forks. The options are those of the caller. Raises: RuntimeError where there can be no thread.
-    """
-    if not is_beside():
-        return _in_thread(recording, done)
-    with suppress(OSError, IndexError):  # another thread was faster
-        _untried.pop()
-        session.disk_cache(config.current().cache_dir).make()
-        _processes.append(beside.begin(statement, _settings()))
-        return True
-    return False
+# ---- another process
 
 
 def is_beside() -> bool:
-    """Whether another process would compile it: this one looks for it on disk."""
-    return bool(_untried) and config.current().disk_cache and beside.is_possible()
+    """Whether another process compiles it, or is to: its work is looked for on disk. That is tried
+    once."""
+    return not _over and config.current().disk_cache and beside.is_possible()
 
 
-def ask() -> bool:
-    """Whether the other process has ended: it has kept what it was to compile, or has failed."""
-    with suppress(IndexError):  # there is none, or another thread asks
-        process, reading = _processes.pop()
-        if beside.heard(reading) is not None:
-            beside.end(process, reading)
+def begin_process(statement: str) -> None:
+    """Begin a process that runs a statement, which is to `keep` the object code; one for all
+    threads that ask. The options are those of the caller."""
+    with suppress(IndexError):  # another thread was faster
+        _untried.pop()
+        with missed_by_nobody():
+            disk = session.disk_cache(config.current().cache_dir)
+            disk.make()
+            if disk.keeps():
+                _processes.append(beside.begin(statement, _settings()))
+        if not _processes:  # none can be had, or its work could not be kept
+            _over.append(True)
+
+
+def is_at_work() -> bool:
+    """Whether the process has not ended: when it has, its work is on disk, or has failed."""
+    for process in _processes[:]:
+        if not process.has_ended():
             return True
-        _processes.append((process, reading))
+        _over.append(True)
+        _processes.clear()
     return False
 
 
 def _begin_child() -> None:
-    """Forget, after a fork, the process that another one waits for."""
-    while _processes:
-        _, reading = _processes.pop()
-        os.close(reading)
+    """Forget, after a fork, the process of another one."""
+    _processes.clear()
+    _over.clear()
     _untried[:] = [True]
 
 
@@ -96,19 +98,23 @@ def _settings() -> dict[str, str]:
 def keep(recording: Recording) -> None:
     """Have it on disk, in a process of its own: made in haste for the one that waits, then with
     care for those that come after it."""
-    # a folder that is not there any more was somebody's for a while
-    session.disk_cache(config.current().cache_dir).is_made = False
+    disk = session.disk_cache(config.current().cache_dir)
+    disk.is_made = False  # a folder that is not there any more was somebody's for a while
     own = compiler()
     _ = own.calls  # whoever loads it loads these as well
     binaries(own, recording, compiles=True, levels=HASTY)
-    beside.tell()
-    beside.go_on()
-    made(own, recording, CAREFUL)
+    if disk.keeps():
+        beside.go_on()
+        made(own, recording, CAREFUL)
 
 
-def _in_thread(recording: Recording, done: Done) -> bool:
-    """Compile it in a thread; False where another one does so or forks. When it is done, nothing
-    of LLVM is left of it."""
+# ---- a thread
+
+
+def compile_aside(recording: Recording, done: Done) -> bool:
+    """Compile it in a thread, which calls `done` at its end; False where another one does so or
+    forks. The program waits for the thread when it ends or forks. The options are those of the
+    caller. Raises: RuntimeError where there can be no thread."""
 
     def work() -> None:
         failure: BaseException | None = None
@@ -124,7 +130,7 @@ def _in_thread(recording: Recording, done: Done) -> bool:
 
 def _made_aside(recording: Recording) -> Binaries:
     """The object code, by a compiler of its own: whoever flushes waits for the locks of the other
-    one, and this may wait for a flush."""
+    one, and this may wait for a flush. When this returns, nothing of LLVM is left of it."""
     return binaries(compiler().aside(), recording, compiles=True, levels=HASTY)
 
 
