@@ -4,6 +4,7 @@ is with small arrays, and with NumPy's."""
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,8 @@ WRITES["into a small one"] = into_a_small_one
 BY_BLAS = ("output of dot", "output of a method")
 #: What becomes a new version of the memory.
 BY_THE_ENGINE = {"cast", "view", "repeating", "flat", "flat element"} | {
-    f"output of {name}" for name in ("clip", "dot", "a method", "outer")
+    f"output of {name}"
+    for name in ("clip", "dot", "a method", "outer", "a sum", "a mean", "a scan", "limits")
 }
 
 
@@ -874,3 +876,38 @@ def test_parts_of_nothing(size: int) -> None:
 
     with lf.options(eager_size=size):
         oracle.check(program, host.empty((0, 3)))
+
+
+SAID: dict[str, Callable[[Any, Any], Any]] = {
+    "complex copied where": lambda xp, a: xp.copyto(
+        a[3], a[4] * 1j, casting="unsafe", where=a[5] > 0
+    ),
+    "complex put": lambda xp, a: a[3].put([0, 1], a[4, :2] * 1j),
+    "complex by a mask": lambda xp, a: xp.putmask(a[3], a[3] > 0, a[4] * 1j),
+    "limit of half precision": lambda xp, a: a.astype("f2")[3:5].put([0, 10**9], [2.0, 2**70]),
+    "infinite where": lambda xp, a: xp.divide(a[3], 0.0, out=a[4], where=a[5] > 0),
+    "infinite": lambda xp, a: xp.multiply(a[3], 1e308, out=a[4]),
+    "output that is no matrix": lambda xp, a: xp.dot(a[:3, :4], a[:4, :3], out=a[:3, :3]),
+    "output of another shape": lambda xp, a: xp.divide(a[3], 0.0, out=a[4, :7]),
+    "output to read": lambda xp, a: xp.divide(a[3], 0.0, out=xp.broadcast_to(a[4], (1, N))),
+}
+
+
+@pytest.mark.cpu("conditions are told")
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said(name: str) -> None:
+    """The same warnings, at the user's line, and the same errors; and the same is written."""
+    values, there = matrix()
+    told = []
+    for xp, array in ((host, values), (lf, there)):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            error: list[type] = []
+            try:
+                SAID[name](xp, array)
+            except (ValueError, TypeError, IndexError) as raised:
+                error.append(type(raised))
+            lf.materialize(there)
+        told.append(([(each.category, each.filename) for each in heard], error))
+    assert told[0] == told[1]
+    host.testing.assert_array_equal(lf.asnumpy(there), values)

@@ -13,7 +13,7 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
-from lazyfuse.frontend.windows import SAVED, largest, put, reach, spread_size, window
+from lazyfuse.frontend.windows import SAVED, largest, reach, spread_size, window
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.caller import call_as_user
@@ -80,11 +80,6 @@ def called(
     as the user's; LARGE where the engine is to be asked. `most`: the arguments by position of
     which some may be those. `larger`: where they may have more elements than a small array has;
     `announce` is told of those. Raises: what it does, and `announce`."""
-    out: Any = kwargs.get("out")
-    if type(out) in ARRAYS and out._host is None:
-        rest = {key: value for key, value in kwargs.items() if key != "out"}
-        is_whole = rule is not Rule.SPREAD or "where" not in rest  # or keeps what was there
-        return _called_into(out, plain, args, rest, rule, most, larger) if is_whole else LARGE
     limit = limit_of(larger, len(args) + len(kwargs))
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
@@ -110,16 +105,6 @@ def called(
     if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
         return LARGE
     return small.answer(small.lift(found, opened.arrays), kwargs)
-
-
-def _called_into(out: Any, plain: Method, args: Sequence[Any], *rest: Any) -> Any:
-    """`called` for a part of the engine's memory that the result is written to, where it has the
-    dtype of a first argument of floating point, so that the result has it as well."""
-    first: Any = args[0] if args else None
-    if type(first) not in ARRAYS or first.dtype != out.dtype or first.dtype.kind not in "fc":
-        return LARGE
-    found = called(plain, args, *rest)
-    return out if found is not LARGE and put(found, out) else LARGE
 
 
 def _is_beyond(first: Any, limit: int) -> bool:

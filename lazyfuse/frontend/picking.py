@@ -220,7 +220,7 @@ def _listed(mask: np.ndarray) -> tuple[np.ndarray]:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, where v is repeated as often as needed. Raises: IndexError, TypeError."""
-    if mode != "raise" or not windows.altered(np.put, a, ind, v):
+    if mode != "raise" or not windows.altered(np.ndarray.put, a, ind, v):
         _change("put", a, ind, v, mode)
 
 

@@ -210,17 +210,27 @@ def _is_ready(array: Any, others: Sequence[Any], limit: int) -> bool:
 
 def altered(function: Callable[..., Any], array: Any, *others: Any) -> bool:
     """Whether a function of NumPy's has changed a small part of the engine's memory, its first
-    argument, at once; the others are at hand, or numbers in lists. Raises: what it does."""
+    argument, at once. The others are at hand, or numbers in lists, and are cast to its dtype
+    without a word but of conditions. Raises: what it does."""
     if type(array) not in ARRAYS or array._host is not None or not largest():
         return False
     limit = reach((array, *others), largest())
     if not _is_ready(array, others, limit):
         return False
     given = [each if _is_short(each) else at_hand(each, limit) for each in others]
-    if any(each is None for each in given):
+    if any(each is None for each in given) or not _are_held(array._code, given):
         return False
     count(SAVED)
     return change(array, array._layout, function, *given)
+
+
+def _are_held(code: str, given: Sequence[Any]) -> bool:
+    """Whether nothing of given values is left out where they are cast to a dtype, and floats of it
+    hold the Python numbers among them."""
+    numbers = [item for each in given if type(each) in (list, tuple) for item in each]
+    values = [*given, *numbers]
+    is_real = code[0] != "c" and any(map(np.iscomplexobj, values))
+    return not is_real and small.hold([np.dtype(code)], values)
 
 
 def _is_short(value: Any) -> bool:
@@ -252,7 +262,10 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
 
 
 def delivered_where(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> bool:
-    """The same where a mask holds."""
+    """The same where a mask holds, of operands of the output's dtype."""
+    dtypes = [each.dtype for each in inputs if hasattr(each, "dtype")]
+    if any(dtype != out.dtype for dtype in dtypes):
+        return False
 
     def write(target: np.ndarray, mask: Any, *operands: Any) -> None:
         plain(*operands, out=target, where=mask)

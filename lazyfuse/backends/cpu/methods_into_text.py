@@ -163,6 +163,12 @@ write:
   br i1 %is_away, label %close, label %run
 run:
   put ptr %window, %given[%inputs]
+  %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
+  br i1 %are_whole, label %begin, label %leave
+leave:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+begin:
   %context = call ptr @begin_change(ptr %out)
   %no_context = icmp eq ptr %context, null
   br i1 %no_context, label %drop_window, label %compute
@@ -178,7 +184,7 @@ drop_window:
   call void @Py_DecRef(ptr %window)
   br label %close
 close:
-  %is_done = phi i32 [ 0, %write ], [ 1, %drop_window ]
+  %is_done = phi i32 [ 0, %write ], [ 0, %leave ], [ 1, %drop_window ]
   call void @drop_all(ptr %given, i64 %inputs)
   %none = call ptr @none()
   call void @Py_IncRef(ptr %none)
@@ -247,6 +253,14 @@ write:
   %is_away = icmp eq ptr %window, null
   br i1 %is_away, label %close, label %run
 run:
+  %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
+  %are_quiet = call i1 @are_cast_quietly(ptr %given, i64 %all)
+  %can_write = and i1 %are_whole, %are_quiet
+  br i1 %can_write, label %begin, label %leave
+leave:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+begin:
   %context = call ptr @begin_change(ptr %array)
   %no_context = icmp eq ptr %context, null
   br i1 %no_context, label %drop_window, label %change
@@ -262,7 +276,7 @@ drop_window:
   call void @Py_DecRef(ptr %window)
   br label %close
 close:
-  %is_done = phi i32 [ 0, %write ], [ 1, %drop_window ]
+  %is_done = phi i32 [ 0, %write ], [ 0, %leave ], [ 1, %drop_window ]
   %others = sub i64 %all, 1
   %second = getelementptr ptr, ptr %given, i64 1
   call void @drop_all(ptr %second, i64 %others)
@@ -280,5 +294,46 @@ ask:
   ret i32 %nothing
 no:
   ret i32 0
+}
+
+; whether none of some operands is an array of half precision, which holds few numbers
+define internal i1 @are_no_halves(ptr %given, i64 %count) {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %look ], [ %after, %array ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %operand = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %is_array = call i1 @is(ptr %operand, i64 T_NDARRAY)
+  br i1 %is_array, label %array, label %next
+array:
+  %number = call i32 @dtype_number(ptr %operand)
+  %is_half = icmp eq i32 %number, 23
+  br i1 %is_half, label %no, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; whether NumPy casts the values behind an array to its dtype without a word but of conditions
+define internal i1 @are_cast_quietly(ptr %given, i64 %count) {
+  %array = get ptr %given[0]
+  br label %next
+next:
+  %i = phi i64 [ 1, %0 ], [ %after, %look ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %yes, label %look
+look:
+  %value = get ptr %given[%i]
+  %after = add i64 %i, 1
+  %is_quiet = call i1 @is_cast_quietly(ptr %value, ptr %array)
+  br i1 %is_quiet, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 """
