@@ -264,6 +264,8 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
 def delivered_where(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> bool:
     """The same where a mask holds, of operands of the output's dtype."""
     dtypes = [each.dtype for each in inputs if hasattr(each, "dtype")]
+    if type(out) not in ARRAYS or out.dtype.kind == "c":
+        return False  # NumPy says what is left out of what was there
     if any(dtype != out.dtype for dtype in dtypes):
         return False
 
