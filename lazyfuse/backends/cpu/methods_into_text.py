@@ -125,7 +125,7 @@ sizes:
 next:
   %i = phi i64 [ 0, %sizes ], [ %after, %take ]
   %is_over = icmp sge i64 %i, %inputs
-  br i1 %is_over, label %lock, label %look
+  br i1 %is_over, label %compute, label %look
 look:
   %arg = get ptr %args[%i]
   %after = add i64 %i, 1
@@ -138,13 +138,13 @@ open:
 take:
   put ptr %operand, %given[%i]
   br label %next
-lock:
+compute:
   %out = get ptr %args[%inputs]
   %words = call i64 @count_of(ptr %names)
   %positional = sub i64 %all, %words
   %host = call ptr @part(ptr %out, i64 T_HOST)
   %is_engines = icmp eq ptr %host, null
-  br i1 %is_engines, label %take_lock, label %small
+  br i1 %is_engines, label %memory, label %small
 small:
   put ptr %host, %given[%inputs]
   %written = call ptr @PyObject_Vectorcall(ptr %exact, ptr %given, i64 %positional, ptr %names)
@@ -154,41 +154,10 @@ small:
 drop_written:
   call void @Py_DecRef(ptr %written)
   ret i32 1
-take_lock:
-  %locked = call i1 @lock()
-  br i1 %locked, label %write, label %undo
-write:
-  %window = call ptr @writable(ptr %out, i64 %most)
-  %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %close, label %run
-run:
-  put ptr %window, %given[%inputs]
-  %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
-  br i1 %are_whole, label %begin, label %leave
-leave:
-  call void @Py_DecRef(ptr %window)
-  br label %close
-begin:
-  %context = call ptr @begin_change(ptr %out)
-  %no_context = icmp eq ptr %context, null
-  br i1 %no_context, label %drop_window, label %compute
-compute:
-  %value = call ptr @PyObject_Vectorcall(ptr %exact, ptr %given, i64 %positional, ptr %names)
-  call void @stop_listening(ptr %context)
-  %has_failed = icmp eq ptr %value, null
-  br i1 %has_failed, label %drop_window, label %drop
-drop:
-  call void @Py_DecRef(ptr %value)
-  br label %drop_window
-drop_window:
-  call void @Py_DecRef(ptr %window)
-  br label %close
-close:
-  %is_done = phi i32 [ 0, %write ], [ 0, %leave ], [ 1, %drop_window ]
+memory:
+  %outcome = call i32 @written_by(ptr %exact, ptr %out, ptr %given, i64 %inputs, i64 %all,
+                                  i64 %positional, ptr %names, i64 %most)
   call void @drop_all(ptr %given, i64 %inputs)
-  %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
-  %outcome = call i32 @end_change(i32 %is_done, ptr %none)
   ret i32 %outcome
 undo:
   call void @drop_all(ptr %given, i64 %i)
@@ -222,7 +191,7 @@ sizes:
 next:
   %i = phi i64 [ 1, %sizes ], [ %after, %take ]
   %is_over = icmp sge i64 %i, %all
-  br i1 %is_over, label %lock, label %look
+  br i1 %is_over, label %write, label %look
 look:
   %arg = get ptr %args[%i]
   %after = add i64 %i, 1
@@ -244,45 +213,12 @@ found:
 take:
   put ptr %operand, %given[%i]
   br label %next
-lock:
-  %locked = call i1 @lock()
-  br i1 %locked, label %write, label %undo
 write:
-  %window = call ptr @writable(ptr %array, i64 %most)
-  put ptr %window, %given[0]
-  %is_away = icmp eq ptr %window, null
-  br i1 %is_away, label %close, label %run
-run:
-  %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
-  %are_quiet = call i1 @are_cast_quietly(ptr %given, i64 %all)
-  %can_write = and i1 %are_whole, %are_quiet
-  br i1 %can_write, label %begin, label %leave
-leave:
-  call void @Py_DecRef(ptr %window)
-  br label %close
-begin:
-  %context = call ptr @begin_change(ptr %array)
-  %no_context = icmp eq ptr %context, null
-  br i1 %no_context, label %drop_window, label %change
-change:
-  %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %count, ptr %names)
-  call void @stop_listening(ptr %context)
-  %has_failed = icmp eq ptr %value, null
-  br i1 %has_failed, label %drop_window, label %drop
-drop:
-  call void @Py_DecRef(ptr %value)
-  br label %drop_window
-drop_window:
-  call void @Py_DecRef(ptr %window)
-  br label %close
-close:
-  %is_done = phi i32 [ 0, %write ], [ 0, %leave ], [ 1, %drop_window ]
+  %outcome = call i32 @written_by(ptr %function, ptr %array, ptr %given, i64 0, i64 %all,
+                                  i64 %count, ptr %names, i64 %most)
   %others = sub i64 %all, 1
   %second = getelementptr ptr, ptr %given, i64 1
   call void @drop_all(ptr %second, i64 %others)
-  %none = call ptr @none()
-  call void @Py_IncRef(ptr %none)
-  %outcome = call i32 @end_change(i32 %is_done, ptr %none)
   ret i32 %outcome
 undo:
   %taken_others = sub i64 %i, 1
@@ -294,6 +230,53 @@ ask:
   ret i32 %nothing
 no:
   ret i32 0
+}
+
+; whether a function of NumPy's is called, with the lock, for operands with memory of the engine
+; among them, at this place, which it writes: 1, 0, or -1 with an exception. What is said of
+; operands before anything is written would be said of nothing, or under the lock
+define internal i32 @written_by(ptr %function, ptr %array, ptr %given, i64 %place, i64 %all,
+                                i64 %count, ptr %names, i64 %most) {
+  %locked = call i1 @lock()
+  br i1 %locked, label %open, label %failed
+open:
+  %window = call ptr @writable(ptr %array, i64 %most)
+  %is_away = icmp eq ptr %window, null
+  br i1 %is_away, label %close, label %look
+look:
+  put ptr %window, %given[%place]
+  %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
+  %is_behind = icmp ne i64 %place, 0  ; ufuncs refuse what they cannot cast
+  %are_cast = call i1 @are_cast_quietly(ptr %given, i64 %all)
+  %are_quiet = or i1 %is_behind, %are_cast
+  %can_write = and i1 %are_whole, %are_quiet
+  br i1 %can_write, label %begin, label %leave
+begin:
+  %context = call ptr @begin_change(ptr %array)
+  %no_context = icmp eq ptr %context, null
+  br i1 %no_context, label %drop_window, label %call
+call:
+  %value = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %count, ptr %names)
+  call void @stop_listening(ptr %context)
+  %has_failed = icmp eq ptr %value, null
+  br i1 %has_failed, label %drop_window, label %drop
+drop:
+  call void @Py_DecRef(ptr %value)
+  br label %drop_window
+leave:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+drop_window:
+  call void @Py_DecRef(ptr %window)
+  br label %close
+close:
+  %is_done = phi i32 [ 0, %open ], [ 0, %leave ], [ 1, %drop_window ]
+  %none = call ptr @none()
+  call void @Py_IncRef(ptr %none)
+  %outcome = call i32 @end_change(i32 %is_done, ptr %none)
+  ret i32 %outcome
+failed:
+  ret i32 -1
 }
 
 ; whether none of some operands is an array of half precision, which holds few numbers
