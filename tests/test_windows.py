@@ -167,6 +167,8 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
     "put": lambda xp, a: xp.put(a[3:5], [1, -1, N], a[5, :2]),
     "copied where": lambda xp, a: xp.copyto(a[3:5], a[6], where=a[4:6] > 0),
     "number copied where": lambda xp, a: xp.copyto(a[3], 2, where=a[3] > 0),
+    "output of a number": lambda xp, a: xp.floor(2.5, out=a[3:5]),
+    "output of two numbers": lambda xp, a: xp.add(1, 2.5, a[3:5, 2:7]),
     "output of a pair": lambda xp, a: xp.maximum(a[3:5, 2:6], a[7, :4], out=a[1:3, :4]),
     "output over its operands": lambda xp, a: xp.multiply(a[3:6], a[2:5], out=a[1:4]),
     "output where": lambda xp, a: xp.add(a[3:5], a[6], out=a[1:3], where=a[4:6] > 0),

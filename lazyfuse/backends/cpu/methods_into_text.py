@@ -246,11 +246,13 @@ open:
 look:
   put ptr %window, %given[%place]
   %are_whole = call i1 @are_no_halves(ptr %given, i64 %all)
-  %is_behind = icmp ne i64 %place, 0  ; ufuncs refuse what they cannot cast
+  br i1 %are_whole, label %which, label %leave
+which:
+  %is_first = icmp eq i64 %place, 0
+  br i1 %is_first, label %casts, label %begin  ; ufuncs refuse what they cannot cast
+casts:
   %are_cast = call i1 @are_cast_quietly(ptr %given, i64 %all)
-  %are_quiet = or i1 %is_behind, %are_cast
-  %can_write = and i1 %are_whole, %are_quiet
-  br i1 %can_write, label %begin, label %leave
+  br i1 %are_cast, label %begin, label %leave
 begin:
   %context = call ptr @begin_change(ptr %array)
   %no_context = icmp eq ptr %context, null
