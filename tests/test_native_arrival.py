@@ -42,7 +42,6 @@ def nothing_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process had just begun, were in no hurry, and could have no other one."""
     monkeypatch.setattr(native_methods, "_failures", [])
     monkeypatch.setattr(native_methods, "_steps", set())
-    monkeypatch.setattr(native_aside, "_untried", [])
     monkeypatch.setattr(native_aside, "_processes", [])
     monkeypatch.setattr(native_aside, "_over", [True])
     monkeypatch.setattr(aside, "PATIENCE", 0.0)

@@ -109,7 +109,7 @@ def test_who_ends_waits_for_nothing(tmp_path: Path) -> None:
     run("hot(begun)", tmp_path)
     assert count(tmp_path) < 4
     wait_for(tmp_path, 4)
-    run("hot(is_native); assert native_aside._untried and not made", tmp_path)
+    run("hot(is_native); assert not native_aside._beginner and not made", tmp_path)
 
 
 def test_threads_that_ask_at_once(tmp_path: Path) -> None:
@@ -130,6 +130,86 @@ def test_files_are_the_programs_own(tmp_path: Path) -> None:
         hot(begun)
         os.close(writing)
         assert os.read(reading, 1) == b"" and runs()
+    """, tmp_path)  # fmt: skip
+
+
+def test_whoever_is_interrupted_has_it_all_the_same(tmp_path: Path) -> None:
+    """At any line of what begins the process: by another one, or by a thread."""
+    run("""
+        traced = native_aside.begin_process, native_aside.is_at_work, beside.begin
+        codes = {function.__code__ for function in (*traced, beside._inheritable)}
+        wanted, seen = 0, 0
+
+        def trace(frame, event, argument):
+            global seen
+            if event == "line":
+                seen += 1
+                if seen == wanted:
+                    raise KeyboardInterrupt
+            return trace
+
+        def interrupted():
+            sys.settrace(lambda frame, *rest: trace if frame.f_code in codes else None)
+            try:
+                native_methods.make_native_if_worth(np.LazyArray)
+                return False
+            except KeyboardInterrupt:
+                return True
+            finally:
+                sys.settrace(None)
+
+        native_methods.session.uses[0] = 30_000
+        native_methods._KEEP = "pass"  # a thread compiles
+        native_aside._made_aside = lambda recording: made.append(1)
+        native_methods.make_native = lambda kind, compiles: False
+        is_last = False
+        while not is_last:
+            wanted, seen = wanted + 1, 0
+            native_methods._steps.clear(), native_methods._failures.clear(), made.clear()
+            native_aside._beginner.clear(), native_aside._over.clear()
+            native_aside._processes.clear()
+            is_last = not interrupted()
+            end = time.monotonic() + 20
+            while not made and time.monotonic() < end:
+                native_methods.make_native_if_worth(np.LazyArray)
+                time.sleep(0.002)
+            assert made, wanted
+            native_aside._aside.clear()
+        assert wanted > 15
+    """, tmp_path)  # fmt: skip
+
+
+def test_a_removed_folder_can_be_worked_in(tmp_path: Path) -> None:
+    """Nothing is asked of it when lazyfuse is imported."""
+    program = """
+        import os, sys, tempfile
+        folder = tempfile.mkdtemp()
+        os.chdir(folder)
+        os.rmdir(folder)
+        sys.path.insert(0, "")
+        import lazyfuse
+    """
+    made = [sys.executable, "-c", textwrap.dedent(program)]
+    subprocess.run(made, check=True, timeout=100, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+def test_a_process_that_is_left_ends_in_time(tmp_path: Path) -> None:
+    """Also where the program ignores the signal that ends it."""
+    run("""
+        beside.LONGEST = 1
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+        process = beside.begin("import time; time.sleep(1000)", {})
+        _, status = os.waitpid(process.number, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGALRM
+        statement = "from lazyfuse.runtime import beside; import os, time; beside.LONGEST = 1; "
+        statement += "beside.go_on(); time.sleep(1000)"
+        reading, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        beside._inheritable = list  # who has the pipe has not ended
+        process = beside.begin(statement, {})
+        os.close(writing)
+        assert os.read(reading, 1) == b""
     """, tmp_path)  # fmt: skip
 
 
@@ -171,7 +251,7 @@ def test_where_nothing_can_be_kept_a_thread_compiles(tmp_path: Path) -> None:
     run("hot(is_native); assert made and not begun() and native_aside._over", tmp_path / "file")
     run("""
         with np.options(disk_cache=False): hot(is_native)
-        assert made and native_aside._untried
+        assert made and not native_aside._beginner
     """, tmp_path)  # fmt: skip
 
 

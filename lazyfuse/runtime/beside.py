@@ -18,10 +18,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-#: Seconds that a process may take; where it does not end, it never will. Usual are 0.5.
-LONGEST = 60
-#: What may be imported, as long as nobody has changed the folder that this is said from.
-_PATHS = [os.path.abspath(path) for path in sys.path if isinstance(path, str)]
+#: Seconds that a process may take; where it has not ended by then, it hangs. Usual are 0.5 and,
+#: for what it leaves to another one (`go_on`), 1.
+LONGEST = 20
 
 
 class Process(NamedTuple):
@@ -38,8 +37,20 @@ class Process(NamedTuple):
         except ChildProcessError:  # the program waits for whatever ends, or has the system do so
             return True
         if not ended and time.monotonic() - self.begun > LONGEST:
-            os.kill(self.number, signal.SIGKILL)
+            with suppress(OSError):  # another thread was faster
+                os.kill(self.number, signal.SIGKILL)
         return bool(ended)
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:  # the folder that the program is in has gone
+        return path
+
+
+#: What may be imported, wherever the program goes.
+_PATHS = [_absolute(path) for path in sys.path if isinstance(path, str)]
 
 
 def is_possible() -> bool:
@@ -55,7 +66,8 @@ def _is_frozen() -> bool:
 
 def begin(statement: str, settings: Mapping[str, str]) -> Process:
     """Begin a process that runs a statement, with what this one could import at first, and these
-    variables in its environment. It has no files of this one. Raises: OSError."""
+    variables in its environment. It has no open files of this one, and is in no group with it, so
+    that Ctrl-C does not end it. Raises: OSError."""
     number = os.posix_spawn(
         sys.executable, [sys.executable, *_flags(), "-c", _program(statement)],
         {**os.environ, **settings},
@@ -63,6 +75,7 @@ def begin(statement: str, settings: Mapping[str, str]) -> Process:
             *((os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)),
             *((os.POSIX_SPAWN_CLOSE, file) for file in _inheritable()),
         ],
+        setpgroup=0, setsigmask=[], setsigdef=[signal.SIGALRM],
     )  # fmt: skip
     return Process(number, time.monotonic())
 
@@ -100,5 +113,6 @@ def go_on() -> None:
     processor to others where they want it."""
     if os.fork():
         os._exit(0)
+    signal.alarm(LONGEST)
     with suppress(OSError):
         os.nice(10)

@@ -4,8 +4,8 @@ which keeps it on disk, or else in a thread."""
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,9 @@ from lazyfuse.runtime.recorder import Recording
 Done = Callable[[BaseException | None], None]
 #: The object code that a thread compiled, last of all, until it is loaded.
 _aside: list[Binaries] = []
-#: Whether no process has been tried so far; the one that compiles; and whether none does any more.
-_untried: list[bool] = [True]
+#: The thread that begins the process, as the only entry; the process; and whether it has ended, or
+#: could not be had.
+_beginner: dict[str, int] = {}
 _processes: list[beside.Process] = []
 _over: list[bool] = []
 
@@ -53,14 +54,17 @@ def is_beside() -> bool:
 
 def begin_process(statement: str) -> None:
     """Begin a process that runs a statement, which is to `keep` the object code; one for all
-    threads that ask. The options are those of the caller."""
-    with suppress(IndexError):  # another thread was faster
-        _untried.pop()
+    threads that ask, and for whoever is interrupted and asks again. The options are those of the
+    caller."""
+    if _beginner.setdefault("", threading.get_ident()) != threading.get_ident():
+        return
+    try:
         with missed_by_nobody():
             disk = session.disk_cache(config.current().cache_dir)
             disk.make()
-            if disk.keeps():
+            if disk.keeps() and compiler() is not None:
                 _processes.append(beside.begin(statement, _settings()))
+    finally:
         if not _processes:  # none can be had, or its work could not be kept
             _over.append(True)
 
@@ -79,7 +83,7 @@ def _begin_child() -> None:
     """Forget, after a fork, the process of another one."""
     _processes.clear()
     _over.clear()
-    _untried[:] = [True]
+    _beginner.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -91,6 +95,7 @@ def _settings() -> dict[str, str]:
     folder = config.current().cache_dir
     return {
         "LAZYFUSE_CACHE_DIR": folder, "LAZYFUSE_DISK_CACHE": "1", "LAZYFUSE_DEVICE": "cpu",
+        "LAZYFUSE_NATIVE": "0",  # it wants none itself, whatever an installation has it do first
         "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
 
