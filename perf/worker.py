@@ -154,10 +154,14 @@ class Worker:
 
 
 def settle_compiler() -> None:
-    """Wait for what lazyfuse compiles in a thread of its own."""
+    """Wait for what lazyfuse compiles in a thread or a process of its own, and have it used."""
     aside = sys.modules.get("lazyfuse.runtime.aside")
-    if aside is not None:
-        aside.wait()
+    if aside is None:
+        return
+    aside.wait()
+    while sys.modules["lazyfuse.runtime.native_aside"].is_at_work():
+        time.sleep(0.005)
+    sys.modules["lazyfuse.frontend.rerecord"].ask_again()
 
 
 def save(folder: Path, results: tuple[np.ndarray, ...]) -> None:
