@@ -30,12 +30,13 @@ from lazyfuse.backends.cpu import compiler as compilers  # noqa: E402 - when the
 from lazyfuse.backends.cpu import linking, loader, object_file, pages  # noqa: E402 - likewise
 from lazyfuse.backends.cpu.compiler import Compiler  # noqa: E402 - likewise
 from lazyfuse.backends.cpu.loader import Image, Unknown, address_of, dumped  # noqa: E402 - likewise
+from lazyfuse.backends.cpu.relocations import own_processor  # noqa: E402 - likewise
 from lazyfuse.runtime import session  # noqa: E402 - likewise
 
 lf = oracle.lf
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER = Compiler()
-IS_HERE = sys.platform.startswith("linux") and COMPILER.triple.startswith("x86_64")
+IS_HERE = sys.platform.startswith("linux") and COMPILER.triple.startswith(("x86_64", "aarch64"))
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(not IS_HERE, reason="elsewhere LLVM links"),
@@ -113,7 +114,7 @@ def test_the_other_modules_by_both(disk: Path) -> None:
     )
     for text in texts:
         code = COMPILER.compile(text, level=0)
-        image, found = Image(code), object_file.read(code)
+        image, found = Image(code), object_file.read(code, own_processor().machine)
         names = [name for n, name in found.names.items() if found.symbols["section"][n]]
         theirs = COMPILER._asked(lambda jit: jit).link(code, names)
         assert "lf_open" in names and all(theirs[name] and image[name] for name in names)
@@ -126,9 +127,12 @@ def code_of(text: str) -> bytes:
     return COMPILER.compile(text, level=0)
 
 
+def relocations(code: bytes) -> list[tuple[int, np.ndarray]]:
+    return object_file.read(code, own_processor().machine).relocations
+
+
 def kinds(code: bytes) -> set[int]:
-    tables = object_file.read(code).relocations
-    return {int(kind) for _, rows in tables for kind in rows["kind"]}
+    return {int(kind) for _, rows in relocations(code) for kind in rows["kind"]}
 
 
 def call(image: Any, *arguments: Any, result: Any = ctypes.c_int64) -> Any:
@@ -136,7 +140,13 @@ def call(image: Any, *arguments: Any, result: Any = ctypes.c_int64) -> Any:
     return ctypes.CFUNCTYPE(result, *types)(image["f"])(*arguments)
 
 
-CONSTANT = "define double @f(double %x) {\n  %y = fmul double %x, 2.5\n  ret double %y\n}"
+#: The kinds of relocations that the texts below need: what they are called is said in their tests.
+KINDS = {
+    "x86_64": {"constants": {2}, "calls": {4}, "addresses": {42}, "words": {1}, "state": {2}},
+    "aarch64": {"constants": {275, 286}, "calls": {283}, "addresses": {311, 312}, "words": {257},
+                "state": {275, 277, 286}},
+}[os.uname().machine]  # fmt: skip
+CONSTANT = "define double @f(double %x) {\n  %y = fmul double %x, 2.7\n  ret double %y\n}"
 OUTSIDE = """
 declare double @fmod(double, double)
 define double @f(double %x, double %y) {
@@ -193,16 +203,17 @@ JUMPS = "\n".join(
 
 
 def test_constants() -> None:
-    """R_X86_64_PC32 into constants."""
+    """R_X86_64_PC32; R_AARCH64_ADR_PREL_PG_HI21 and LDST64_ABS_LO12_NC."""
     code = code_of(CONSTANT)
-    assert kinds(code) == {2} and call(Image(code), 3.0, result=ctypes.c_double) == 7.5
+    assert kinds(code) == KINDS["constants"]
+    assert call(Image(code), 3.0, result=ctypes.c_double) == 3.0 * 2.7
 
 
 def test_functions_of_the_process() -> None:
-    """R_X86_64_PLT32 to the C library, which is too far for a call."""
+    """R_X86_64_PLT32 and R_AARCH64_CALL26 to the C library, which is too far for a call."""
     code = code_of(OUTSIDE)
     image = Image(code)
-    assert kinds(code) == {4} and address_of("fmod")
+    assert kinds(code) == KINDS["calls"] and address_of("fmod")
     assert call(image, 7.5, 2.0, result=ctypes.c_double) == math.fmod(7.5, 2.0)
 
 
@@ -211,30 +222,38 @@ def test_functions_of_the_module() -> None:
     assert call(Image(code), 14) == 42
 
 
-@pytest.mark.parametrize("kind", (9, 41, 42))
-def test_addresses_that_are_read(kind: int) -> None:
-    """R_X86_64_REX_GOTPCRELX, and its other two names."""
+def test_addresses_that_are_read() -> None:
+    """R_X86_64_REX_GOTPCRELX; R_AARCH64_ADR_GOT_PAGE and LD64_GOT_LO12_NC."""
+    code = code_of(ADDRESS)
+    assert kinds(code) == KINDS["addresses"] and call(Image(code)) == id(int)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere they have one name")
+@pytest.mark.parametrize("kind", (9, 41))
+def test_other_names_of_addresses(kind: int) -> None:
     code = bytearray(code_of(ADDRESS))
     assert kinds(bytes(code)) == {42}
     row = bytes(np.array([42, 0], "<u4"))[:4]
-    relocation = object_file.read(bytes(code)).relocations[0][1][0].tobytes()
+    relocation = relocations(bytes(code))[0][1][0].tobytes()
     at = bytes(code).index(relocation) + relocation.index(row)
     code[at] = kind
     assert kinds(bytes(code)) == {kind} and call(Image(bytes(code))) == id(int)
 
 
 def test_memory_that_is_written() -> None:
-    """R_X86_64_PC32 to data with and without a first value, each image with its own."""
+    """R_X86_64_PC32, R_AARCH64_ADD_ABS_LO12_NC to data with and without a first value, each image
+    with its own."""
     code = code_of(STATE)
+    assert kinds(code) == KINDS["state"]
     one, other = Image(code), Image(code)
     assert [call(one, 1), call(one, 1), call(other, 1)] == [41, 83, 41]
 
 
 def test_tables_of_pointers() -> None:
-    """R_X86_64_64."""
+    """R_X86_64_64; R_AARCH64_ABS64."""
     code = code_of(POINTERS)
     image = Image(code)
-    assert 1 in kinds(code) and [call(image, 0), call(image, 1)] == [7, 8]
+    assert KINDS["words"] <= kinds(code) and [call(image, 0), call(image, 1)] == [7, 8]
 
 
 def test_tables_of_jumps() -> None:
@@ -273,7 +292,8 @@ def test_llvm_links_what_is_refused() -> None:
 
 
 def test_other_processors_are_refused() -> None:
-    other = Compiler(cpu="generic", features="", triple="aarch64-unknown-linux-gnu")
+    other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
+    other = Compiler(cpu="generic", features="", triple=f"{other}-unknown-linux-gnu")
     with pytest.raises(Unknown):
         Image(other.compile("define i64 @f() {\n  ret i64 5\n}"))
 
@@ -281,7 +301,7 @@ def test_other_processors_are_refused() -> None:
 def test_unknown_relocations_are_refused() -> None:
     """And addresses that do not fit, places outside, symbols that are not there."""
     code = code_of(CONSTANT)
-    row = object_file.read(code).relocations[0][1][:1]
+    row = relocations(code)[0][1][:1]
     changes = {"kind": 10, "addend": 1 << 40, "offset": 1 << 20, "symbol": 999}
     for field, value in changes.items():
         changed = row.copy()
@@ -382,12 +402,12 @@ def test_many() -> None:
 
 
 def test_threads() -> None:
-    codes = [code_of(CONSTANT.replace("2.5", f"{n}.5")) for n in range(8)]
+    codes = [code_of(CONSTANT.replace("2.7", f"{n}.7")) for n in range(8)]
     wrong: list[int] = []
 
     def work() -> None:
         for n, code in enumerate(codes * 20):
-            if call(Image(code), 2.0, result=ctypes.c_double) != 2 * (n % 8) + 1:
+            if call(Image(code), 2.0, result=ctypes.c_double) != 2 * float(f"{n % 8}.7"):
                 wrong.append(n)
 
     concurrently(work, [()] * 4)

@@ -1,12 +1,13 @@
 """What LLVM says of this machine, remembered on disk: to ask LLVM takes a tenth of a second.
 
-What it says follows from the processor's own words (CPUID and XGETBV, which LLVM reads too) and
-from which LLVM it is; the record is kept under a digest of these. So another processor, another
-hypervisor that hides instructions, and another llvmlite have a record of their own, wherever the
-folder is and whatever the machine is called.
+What it says follows from which LLVM it is and from the processor's own words: CPUID and XGETBV, and
+on 64-bit ARM what Linux says of each core; LLVM reads the same. The record is kept under a digest
+of these. So another processor, another hypervisor that hides instructions, and another llvmlite
+have a record of their own, wherever the folder is and whatever the machine is called.
 
 Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "CPUID" and
-"XGETBV"; getHostCPUName and getHostCPUFeatures of LLVM's lib/TargetParser/Host.cpp.
+"XGETBV"; getHostCPUName and getHostCPUFeatures of LLVM's lib/TargetParser/Host.cpp; Linux'
+arch/arm64/kernel/cpuinfo.c.
 """
 
 from __future__ import annotations
@@ -105,8 +106,26 @@ Registers = dict[str, int]
 
 def _processor() -> str | None:
     """The processor's words; None for other processors and systems."""
-    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+    if not sys.platform.startswith("linux"):
         return None
+    known = {"x86_64": _of_x86_64, "aarch64": _of_aarch64}.get(os.uname().machine)
+    return None if known is None else known()
+
+
+#: What tells kinds of cores apart.
+_OF_CORES = ("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part")
+
+
+def _of_aarch64() -> str | None:
+    """What Linux says of the cores, of each kind once."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return None
+    return "; ".join(sorted({line for line in lines if line.startswith(_OF_CORES)})) or None
+
+
+def _of_x86_64() -> str | None:
     try:
         pages = Pages(_XGETBV_AT + len(_XGETBV))
         pages.write(_CPUID.ljust(_XGETBV_AT) + _XGETBV)

@@ -1,6 +1,8 @@
 """LLVM: IR text -> object code, and its linker. Importing this module loads LLVM.
 
-A `Jit` owns one target machine and one LLJIT. Each kernel is linked as a library of its own.
+A `Jit` owns one target machine and one LLJIT. Each kernel is linked as a library of its own, on
+x86-64 by LLVM's older linker, and elsewhere by the newer one: on 64-bit ARM the older one ends the
+process where the system puts two sections further apart than an instruction reaches.
 Several threads compile at once, each in a context and for a machine of its own, which is what LLVM
 asks of threads: llvmlite would let them wait for one another.
 
@@ -26,6 +28,7 @@ import llvmlite.binding as llvm
 
 from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER
 from lazyfuse.backends.cpu.host import Host
+from lazyfuse.backends.cpu.launch_text import is_sse
 from lazyfuse.forks import Turn, guarded, renewed
 from lazyfuse.interrupts import leave_python
 
@@ -139,7 +142,9 @@ class Jit:
         with self._lock:
             if self._jit is None:
                 _load_math()
-                self._jit = llvm.create_lljit_compiler(self._target_machine(self._level))
+                self._jit = llvm.create_lljit_compiler(
+                    self._target_machine(self._level), use_jit_link=not is_sse(self.triple)
+                )
             library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for symbol in symbols:
                 library.export_symbol(symbol)

@@ -5,13 +5,11 @@ their own what is written. Relocations are computed with the places of all that.
 function of the process, which may be too far away for a call: it jumps to the address that it
 holds. That address is also what code reads that asks for one.
 
-    jmp *2(%rip)            6 bytes
-    ud2                     2 bytes
+    code that jumps there   8 bytes
     address                 8 bytes
 
-Source: the supplement of the System V ABI for AMD64, version 1.0 (psABI), sections 4.4.1
-"Relocation Types" (S, A, P, L, G and GOT as there) and 5.2 "Dynamic Linking" (tables of
-addresses and jumps).
+Sources: those of `relocations.py`; section 5.2 "Dynamic Linking" of the supplement for AMD64
+(tables of addresses and jumps).
 """
 
 from __future__ import annotations
@@ -23,23 +21,19 @@ import numpy as np
 from lazyfuse.backends.cpu.loader import Piece, Unknown
 from lazyfuse.backends.cpu.object_file import UNDEFINED, ObjectFile, read
 from lazyfuse.backends.cpu.pages import whole
+from lazyfuse.backends.cpu.relocations import Processor, among, own_processor
 
-#: What a relocation writes: S + A; S + A - P; L + A - P; and G + GOT + A - P, the place of an
-#: address. L is the stub of a function that is not here.
-_64, _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 1, 2, 4, 9, 41, 42
-_INDIRECT = (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX)
-_RELATIVE = (_PC32, _PLT32, *_INDIRECT)
-
-_JUMP = b"\xff\x25\2\0\0\0\x0f\x0b"
 _STUB, _HELD = 16, 8
 #: The place of a symbol that lies nowhere here.
 _NOWHERE = -1
 
 
-def linked(content: bytes) -> Piece:
-    """The piece of object code. Raises: Unknown for what only LLVM can link."""
-    found = read(content)
-    layout = _Layout(found)
+def linked(content: bytes, processor: Processor | None = None) -> Piece:
+    """The piece of object code, for this process's processor or another one.
+    Raises: Unknown for what only LLVM can link."""
+    processor = processor or own_processor()
+    found = read(content, processor.machine)
+    layout = _Layout(found, processor)
     memory = layout.memory()
     places = {
         name: int(layout.places[number])
@@ -54,8 +48,9 @@ def linked(content: bytes) -> Piece:
 class _Layout:
     """Where everything of an object file lies, in bytes from the begin of its memory."""
 
-    def __init__(self, found: ObjectFile) -> None:
+    def __init__(self, found: ObjectFile, processor: Processor) -> None:
         self._found = found
+        self._processor = processor
         self._starts: dict[int, int] = {}
         self._stubs_at = self._place(0, is_written=False)
         self._stubs_at += -self._stubs_at % _STUB
@@ -83,7 +78,7 @@ class _Layout:
         for _, rows in self._found.relocations:
             if len(rows) and rows["symbol"].max() >= len(outside):
                 raise Unknown("a relocation of no symbol")
-            is_wanted = _among(rows["kind"], _INDIRECT) | outside[rows["symbol"]]
+            is_wanted = among(rows["kind"], self._processor.indirect) | outside[rows["symbol"]]
             wanted.update(rows["symbol"][is_wanted].tolist())
         return sorted(wanted)
 
@@ -104,12 +99,12 @@ class _Layout:
             memory[start : start + len(section.content)] = section.content
         for symbol in np.flatnonzero(self._stubs != _NOWHERE).tolist():
             start = int(self._stubs[symbol])
-            memory[start : start + len(_JUMP)] = _JUMP
+            memory[start : start + _HELD] = self._processor.stub
             self.words.append((start + _HELD, *self._address(symbol)))
         for number, rows in self._found.relocations:
             start, size = self._starts[number], self._found.sections[number].size
             part = np.frombuffer(memory, np.uint8)[start : start + size]
-            is_word = rows["kind"] == _64
+            is_word = rows["kind"] == self._processor.absolute
             self.words += self._absolute(rows[is_word], start, size)
             self._relate(part, rows[~is_word], start)
         return memory
@@ -131,30 +126,19 @@ class _Layout:
             yield start + int(row["offset"]), name, more + int(row["addend"])
 
     def _relate(self, part: np.ndarray, rows: np.ndarray, begin: int) -> None:
-        """Write distances into a section whose bytes are `part`, and begin at `begin`."""
+        """Write into a section whose bytes are `part`, and begin at `begin`."""
+        _check_places(rows, 4, len(part))
         kinds, symbols, at = rows["kind"], rows["symbol"], rows["offset"].astype(np.int64)
-        if not _among(kinds, _RELATIVE).all():
-            raise Unknown(f"relocations of types {sorted({*kinds.tolist()})}")
         stubs = self._stubs[symbols]
-        is_call = (kinds == _PLT32) & (stubs != _NOWHERE)
+        is_call = among(kinds, self._processor.calls) & (stubs != _NOWHERE)
         targets = np.where(is_call, stubs, self.places[symbols])
-        targets = np.where(_among(kinds, _INDIRECT), stubs + _HELD, targets)
+        targets = np.where(among(kinds, self._processor.indirect), stubs + _HELD, targets)
         if (targets == _NOWHERE).any():
             raise Unknown("a relocation of what is not loaded")
-        values = targets + rows["addend"] - begin - at
-        written = values.astype("<i4")
-        if (written != values).any():
-            raise Unknown("an address that is too far away")
-        _check_places(rows, 4, len(part))
-        part[at[:, None] + np.arange(4)] = written.view(np.uint8).reshape(-1, 4)
+        self._processor.write(part, kinds, at, targets + rows["addend"], begin + at)
 
 
 def _check_places(rows: np.ndarray, width: int, size: int) -> None:
     at = rows["offset"].astype(np.int64)
     if ((at < 0) | (at + width > size)).any():
         raise Unknown("a relocation outside of its section")
-
-
-def _among(kinds: np.ndarray, some: tuple[int, ...]) -> np.ndarray:
-    found: np.ndarray = (kinds[:, None] == some).any(axis=1)
-    return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import marshal
+import mmap
 import struct
 import sys
 from contextlib import suppress
@@ -75,6 +76,8 @@ class Image:
     def __init__(self, content: bytes) -> None:
         """Raises: Unknown for what only LLVM can link, OSError where the system refuses."""
         piece = piece_of(content)
+        if piece.code % mmap.PAGESIZE:
+            raise Unknown("laid out for smaller pages")
         self._pages = Pages(piece.size)
         base = self._pages.address
         memory = bytearray(piece.content)

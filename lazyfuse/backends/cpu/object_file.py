@@ -1,4 +1,4 @@
-"""Object code as LLVM writes it for Linux on x86-64 -> sections, symbols and relocations.
+"""Object code as LLVM writes it for Linux -> sections, symbols and relocations.
 
 Read is what modules of this package become: code, constants and zeroed memory, and references
 between them and to functions of the process. Anything else is refused (`Unknown`), and then LLVM's
@@ -29,11 +29,12 @@ _RELOCATION = np.dtype([
     ("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8"),
 ])  # fmt: skip
 
-#: 64 bits, little-endian, version 1 of the format; relocatable; x86-64.
-_IDENT, _RELOCATABLE, _X86_64 = b"\x7fELF\2\1\1", 1, 62
+#: 64 bits, little-endian, version 1 of the format; relocatable.
+_IDENT, _RELOCATABLE = b"\x7fELF\2\1\1", 1
 #: Code, constants, and what is written; others (constructors, notes) would have to be acted on.
 _NAMES = (".text", ".rodata", ".data", ".bss")
-_PROGRAM, _SYMBOLS, _ADDENDS, _ZEROS, _REL, _UNWIND = 1, 2, 4, 8, 9, 0x70000001
+_UNWIND = ".eh_frame"
+_PROGRAM, _SYMBOLS, _ADDENDS, _ZEROS, _REL = 1, 2, 4, 8, 9
 _WRITTEN, _ALLOCATED, _EXECUTED = 1, 2, 4
 #: What sections that occupy memory may be marked with besides: that equal constants and strings
 #: may be merged, and what `info` and `link` hold.
@@ -81,13 +82,14 @@ class ObjectFile(NamedTuple):
     relocations: list[tuple[int, np.ndarray]]
 
 
-def read(content: bytes) -> ObjectFile:
-    """Take object code apart. Raises: Unknown."""
-    rows, texts = _rows(content)
+def read(content: bytes, machine: int) -> ObjectFile:
+    """Take object code for a processor apart. Raises: Unknown."""
+    rows, texts = _rows(content, machine)
+    named = [(row, _text(content, texts, row.name)) for row in rows]
     sections = {
-        number: _section(content, row, _text(content, texts, row.name))
-        for number, row in enumerate(rows)
-        if row.flags & _ALLOCATED and row.type != _UNWIND  # no exceptions pass our code
+        number: _section(content, row, name)
+        for number, (row, name) in enumerate(named)
+        if row.flags & _ALLOCATED and name != _UNWIND  # no exceptions pass our code
     }
     symbols, names = _symbols(content, rows)
     relocations = [
@@ -98,13 +100,13 @@ def read(content: bytes) -> ObjectFile:
     return ObjectFile(sections, symbols, names, relocations)
 
 
-def _rows(content: bytes) -> tuple[list[_Row], _Row]:
+def _rows(content: bytes, machine: int) -> tuple[list[_Row], _Row]:
     """The table of sections, and which of them has their names."""
     if len(content) < _HEADER.size:
         raise Unknown("no object file")
-    ident, kind, machine, *_, begin, _, _, _, _, size, count, names = _HEADER.unpack_from(content)
-    if (ident[:7], kind, machine, size) != (_IDENT, _RELOCATABLE, _X86_64, _ROW.size):
-        raise Unknown("no relocatable ELF file for x86-64")
+    ident, kind, target, *_, begin, _, _, _, _, size, count, names = _HEADER.unpack_from(content)
+    if (ident[:7], kind, target, size) != (_IDENT, _RELOCATABLE, machine, _ROW.size):
+        raise Unknown("no relocatable ELF file for this processor")
     if names >= count or begin + count * _ROW.size > len(content):
         raise Unknown("a table of sections that is not whole")
     rows = [_Row(*_ROW.unpack_from(content, begin + n * _ROW.size)) for n in range(count)]
