@@ -1,7 +1,7 @@
 """What LLVM says of this machine, remembered on disk: to ask LLVM takes a tenth of a second.
 
-What it says follows from which LLVM it is and from the processor's own words: CPUID and XGETBV, and
-on 64-bit ARM what Linux says of each core; LLVM reads the same. The record is kept under a digest
+What it says follows from which LLVM it is and from the words of the processor: CPUID and XGETBV;
+on 64-bit ARM what Linux says of each core. LLVM reads the same. The record is kept under a digest
 of these. So another processor, another hypervisor that hides instructions, and another llvmlite
 have a record of their own, wherever the folder is and whatever the machine is called.
 
