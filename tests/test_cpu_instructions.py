@@ -112,7 +112,7 @@ def test_extremes(op: str, dtype: str, cpu: str) -> None:
     for n in (*LENGTHS[:-1], pairs.shape[1]):
         a, b = np.ascontiguousarray(pairs[:, :n])
         out = np.ones(n, dtype)
-        assert run(used, kernel, a, b, out) == 0 or cpu == "x86-64"
+        assert run(used, kernel, a, b, out) == 0 or cpu == "x86-64" or not IS_X86
         expected = np.where(a > b if op == "max" else a < b, a, b)
         assert out.tobytes() == expected.tobytes(), n
 

@@ -343,8 +343,22 @@ def test_dlpack() -> None:
     taken = lf.from_dlpack(source, device="cpu", copy=None)
     source[:] = -1
     assert is_lazy(taken) and (host.asarray(taken) == GRID).all()
-    assert lf.from_dlpack(taken) is taken
-    assert lf.from_dlpack(taken, copy=True) is not taken
+    with pytest.raises(AttributeError):
+        lf.from_dlpack(3)
+
+
+@pytest.mark.parametrize("size", (5, 50_000))
+@pytest.mark.parametrize("copy", (None, False, True))
+def test_dlpack_of_our_own(size: int, copy: bool | None) -> None:
+    """A view, of small arrays, too."""
+    x = lf.arange(size)
+    y = lf.from_dlpack(x, copy=copy)
+    assert y is not x and lf.may_share_memory(x, y) == (not copy)
+    y[1] = 7
+    assert x[1] == (1 if copy else 7)
+
+
+def test_dlpack_of_what_has_none() -> None:
     with pytest.raises(AttributeError):
         lf.from_dlpack(3)
 

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyfuse.backends.cpu.features import feature_names
 from lazyfuse.backends.cpu.vector import Operand, VectorWriter, scalar_type, vector_type
 from lazyfuse.ops.body import Body, Instr
 from lazyfuse.ops.primitives import PRIMITIVES
@@ -28,7 +29,8 @@ def call_body(name: str, dtype: str, arity: int) -> tuple[Body, int]:
 def host_features() -> frozenset[str]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return frozenset(name for name, is_on in llvm.get_host_cpu_features().items() if is_on)
+    found = llvm.get_host_cpu_features().flatten()
+    return feature_names(found, "", llvm.get_process_triple())
 
 
 def loop_text(body: Body, result: int, *, lanes: int, features: frozenset[str]) -> str:

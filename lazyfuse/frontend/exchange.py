@@ -315,13 +315,13 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     """The array that another library exports through DLPack.
 
     Aliasing: none, unless `copy` is False: then the memory is borrowed, and whoever owns it
-    promises not to write to it. An array on a GPU stays there, unless `device` says otherwise.
+    promises not to write to it. Of an array of lazyfuse a view, unless `copy`. An array on a GPU stays there, unless `device` says otherwise.
     Raises: what `x.__dlpack__` raises; BufferError for memory that cannot be read or shared.
     """
     if isinstance(x, Handle):
         array: Any = x  # every Handle is a LazyArray
         moved = array if device is None else array.to_device(device)
-        return moved.copy() if copy else moved
+        return moved.copy() if copy else moved.view()
     target = None if device is None else session.resolve_device(device)
     if target is not None:
         session.backend(target)

@@ -33,7 +33,7 @@ _OF_NUMBERS = frozenset("angle sinc i0".split())
 
 #: Functions that give objects of our own beside arrays: archives, mapped files, arrays in others'
 #: memory.
-_OWN_OBJECTS = frozenset(("load", "frombuffer"))
+_OWN_OBJECTS = frozenset(("load", "frombuffer", "from_dlpack"))
 
 
 class Function(registry.AtOnce):
