@@ -192,7 +192,8 @@ def test_the_processor_says_the_same_on_every_core() -> None:
         os.sched_setaffinity(0, allowed)
     assert len(words) == 1
     text = words.pop() or ""
-    assert text.startswith("0.0a") and "xcr0" in text
+    is_x86 = os.uname().machine == "x86_64"
+    assert text.startswith("0.0a") and "xcr0" in text if is_x86 else "CPU part" in text
 
 
 @needs_loader

@@ -28,6 +28,7 @@ from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import LARGE, SCALARS, are_numbers, at_once, lift, lowered
 from lazyfuse.runtime.caller import call_as_user
 
+_OUT = {"out"}
 #: What machine code saves of a call (`rerecord.count`).
 _SAVED = 3
 
@@ -38,10 +39,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     `out=` arrays are written and returned themselves, NumPy arrays among them.
     """
     count(_SAVED)
-    if method == "__call__" and not kwargs and PLAIN.issuperset(map(type, inputs)):
+    if method == "__call__" and PLAIN.issuperset(map(type, inputs)):
         own = own_ufuncs().get(ufunc)
-        if own is not None:
+        if own is not None and not kwargs:
             return own.call_as_user(*inputs)
+        if own is not None and kwargs.keys() == _OUT and own.has_written(inputs, kwargs["out"]):
+            return kwargs["out"][0]
     if any(map(others.overrides, (*inputs, *(kwargs.get("out") or ())))):
         return others.of_ufunc(ufunc, method, inputs, kwargs)
     found = _of_subclasses(ufunc, inputs, kwargs) if method == "__call__" else None

@@ -268,6 +268,12 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return kwargs["out"] if is_done else small.LARGE
         return opened.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
+    def has_written(self, inputs: Sequence[Any], out: Sequence[Any]) -> bool:
+        """Whether the result has been written into one array of NumPy's, at once. Raises: what
+        NumPy's ufunc does."""
+        is_numpys = self._is_exact and len(out) == 1 and type(out[0]) is np.ndarray
+        return is_numpys and self._is_delivered(inputs, out[0], is_exact=True)
+
     def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:
         """Whether the result has been written at once."""
         if is_exact:

@@ -240,20 +240,21 @@ def _is_short(value: Any) -> bool:
 
 
 def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
-    """Whether a ufunc of NumPy's has written its result for operands at hand into an array.
-    Raises: what it does."""
-    limit = largest()
-    if type(out) not in ARRAYS or not limit:
+    """Whether a ufunc of NumPy's has written its result for operands at hand into an array, of
+    NumPy's as well. Raises: what it does."""
+    limit, is_numpys = largest(), type(out) is np.ndarray
+    if not limit or not is_numpys and type(out) not in ARRAYS:
         return False
     limit = reach((*inputs, out), limit)
-    if out._host is None and not _is_ready(out, inputs, limit):
+    host = at_hand(out, limit) if is_numpys else out._host
+    if host is None and (is_numpys or not _is_ready(out, inputs, limit)):
         return False
     operands = [at_hand(value, limit) for value in inputs]
     if any(operand is None for operand in operands):
         return False
     count(SAVED)
-    if out._host is not None:
-        heard(plain, *operands, out=out._host)
+    if host is not None:
+        heard(plain, *operands, out=host)
         return True
     theirs = [each.dtype for each in operands if isinstance(each, np.ndarray | np.generic)]
     if not small.hold(theirs, inputs):
