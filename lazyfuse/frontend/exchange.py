@@ -315,7 +315,8 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     """The array that another library exports through DLPack.
 
     Aliasing: none, unless `copy` is False: then the memory is borrowed, and whoever owns it
-    promises not to write to it. Of an array of lazyfuse a view, unless `copy`. An array on a GPU stays there, unless `device` says otherwise.
+    promises not to write to it. Of an array of lazyfuse a view, unless `copy`. An array on a GPU
+    stays there, unless `device` says otherwise.
     Raises: what `x.__dlpack__` raises; BufferError for memory that cannot be read or shared.
     """
     if isinstance(x, Handle):

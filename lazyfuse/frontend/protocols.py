@@ -40,11 +40,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     """
     count(_SAVED)
     if method == "__call__" and PLAIN.issuperset(map(type, inputs)):
-        own = own_ufuncs().get(ufunc)
-        if own is not None and not kwargs:
-            return own.call_as_user(*inputs)
-        if own is not None and kwargs.keys() == _OUT and own.has_written(inputs, kwargs["out"]):
-            return kwargs["out"][0]
+        found = _of_plain(ufunc, inputs, kwargs)
+        if found is not None:
+            return found
     if any(map(others.overrides, (*inputs, *(kwargs.get("out") or ())))):
         return others.of_ufunc(ufunc, method, inputs, kwargs)
     found = _of_subclasses(ufunc, inputs, kwargs) if method == "__call__" else None
@@ -65,6 +63,18 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         return _through_numpy(ufunc, method, inputs, kwargs)
     found = getattr(own, method)(*inputs, **kwargs)
     return averages.written(found) if method == "reduce" and kwargs.get("out") else found
+
+
+def _of_plain(ufunc: Any, inputs: Any, kwargs: Any) -> Any:
+    """The result for operands that override nothing, with an output at most; None where it takes
+    more to find it."""
+    own = own_ufuncs().get(ufunc)
+    if own is None:
+        return None
+    if not kwargs:
+        return own.call_as_user(*inputs)
+    is_written = kwargs.keys() == _OUT and own.has_written(inputs, kwargs["out"])
+    return kwargs["out"][0] if is_written else None
 
 
 def _of_subclasses(ufunc: Any, inputs: Any, kwargs: Any) -> Any:
