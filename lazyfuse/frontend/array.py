@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import (
+    asked_class,
     buffers,
     exchange,
     export,
@@ -319,7 +320,7 @@ class LazyArray(ArrayInterface, metaclass=ArrayType):
     """
 
     __slots__ = ()
-    __class__ = property(exchange.class_of)  # see there
+    __class__ = property(asked_class.class_of)  # see there
     __hash__ = None  # type: ignore[assignment]  # as ndarray: mutable, and == is elementwise
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -34,67 +34,6 @@ from lazyfuse.runtime import engine, gpu_arrays, session
 _WRITABLE, _STRIDES, _FULL_RO = 0x1, 0x10, 0x11C  # PyBUF_WRITABLE, ...
 #: What takes any kind of buffer as NumPy does, and raises what it meets, by name.
 _NAMES = frozenset(("memoryview", "PickleBuffer", "bytearray", "from_buffer"))
-#: Functions, each with its module, that ask for NumPy's own type and then read the values: those
-#: of pandas ask whether a key is a mask and whether to copy, others refuse all else or take it for
-#: something else: lists, labels, functions.
-_ASKING = frozenset(
-    (
-        ("is_bool_indexer", "pandas.core.common"),
-        ("__setitem__", "pandas.core.frame"),
-        ("_setitem_frame", "pandas.core.frame"),
-        ("_align_for_op", "pandas.core.frame"),
-        ("set_index", "pandas.core.frame"),
-        ("logical_op", "pandas.core.ops.array_ops"),
-        ("__init__", "pandas.core.frame"),
-        ("ndarray_to_mgr", "pandas.core.internals.construction"),
-        ("__init__", "pandas.core.series"),
-        ("_maybe_copy_array_input", "pandas.core.indexes.base"),
-        ("get_grouper", "pandas.core.groupby.grouper"),
-        ("__init__", "pandas.core.groupby.grouper"),
-        ("_ensure_arraylike", "pandas.core.algorithms"),
-        ("factorize", "pandas.core.algorithms"),
-        ("np_can_hold_element", "pandas.core.dtypes.cast"),
-        ("maybe_downcast_numeric", "pandas.core.dtypes.cast"),
-        ("length_of_indexer", "pandas.core.indexers.utils"),
-        ("is_array_like_deprecate_non_pandas", "pandas.core.dtypes.common"),
-        ("aslinearoperator", "scipy.sparse.linalg._interface"),
-        ("interp_decomp", "scipy.linalg.interpolative"),
-        ("svd", "scipy.linalg.interpolative"),
-        ("estimate_rank", "scipy.linalg.interpolative"),
-        ("_unpack_condition_args", "scipy.signal._peak_finding"),
-        ("_check_binop_other", "scipy.signal._ltisys"),
-        ("__truediv__", "scipy.signal._ltisys"),
-        ("multiscale_graphcorr", "scipy.stats._mgc"),
-        ("label", "scipy.ndimage._measurements"),
-        ("watershed_ift", "scipy.ndimage._measurements"),
-        ("_binary_erosion", "scipy.ndimage._morphology"),
-        ("binary_hit_or_miss", "scipy.ndimage._morphology"),
-        ("binary_fill_holes", "scipy.ndimage._morphology"),
-        ("morphological_gradient", "scipy.ndimage._morphology"),
-        ("morphological_laplace", "scipy.ndimage._morphology"),
-        ("distance_transform_cdt", "scipy.ndimage._morphology"),
-        ("distance_transform_edt", "scipy.ndimage._morphology"),
-        ("view_as_windows", "skimage.util.shape"),
-        ("learn_gmm", "skimage.feature._fisher_vector"),
-        ("fisher_vector", "skimage.feature._fisher_vector"),
-        ("warp", "skimage.transform._warps"),
-        ("_validate_inputs", "skimage.segmentation._watershed"),
-        ("_marching_cubes_lewiner", "skimage.measure._marching_cubes_lewiner"),
-        ("_histogram", "skimage.exposure.exposure"),
-        ("is_satisfied_by", "sklearn.utils._param_validation"),
-        ("take", "pandas.core.algorithms"),
-        ("take_nd", "pandas.core.array_algos.take"),
-        ("streamplot", "matplotlib.streamplot"),
-        ("_set_marker", "matplotlib.markers"),
-        ("polyval", "numpy.polynomial.polynomial"),
-        ("polyvalfromroots", "numpy.polynomial.polynomial"),
-        ("chebval", "numpy.polynomial.chebyshev"),
-        ("legval", "numpy.polynomial.legendre"),
-        ("hermval", "numpy.polynomial.hermite"),
-        ("hermeval", "numpy.polynomial.hermite_e"),
-        ("lagval", "numpy.polynomial.laguerre"),
-    )
-)
 
 
 def buffer(self: Any, flags: int = 0) -> memoryview:
@@ -175,25 +114,18 @@ def ctypes(self: Any) -> Any:
     return _in_place(self).ctypes
 
 
-def class_of(self: Any) -> type:
-    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
-    other types are lists of labels there) or an operand a matrix, and where pandas, SciPy and
-    others refuse other types, or make arrays in the place of an output."""
-    frame = _getframe(1)
-    asks = frame.f_code.co_name, frame.f_globals.get("__name__")
-    return np.ndarray if asks in _ASKING else type(self)
-
-
 def array_interface(self: Any) -> dict[str, Any]:
     """`x.__array_interface__`, for code that says just that, as Pillow's does. NumPy, which asks
     for it before it asks for `__array__` and would keep an address in memory that another version
     takes the place of, gets none; nor does who asks whether there is one, for it may be computed.
 
-    There are always strides: Pillow wants a buffer where there are none. Aliasing: as `ctypes`.
-    Raises: AttributeError.
+    There are always strides, for Pillow wants a buffer where there are none, but for NumPy's
+    `as_ctypes`, which takes no others. Aliasing: as `ctypes`. Raises: AttributeError.
     """
     asking = _getframe(1)
     code = asking.f_code
+    if (code.co_name, asking.f_globals.get("__name__")) == _AS_CTYPES:
+        return _in_place(self).__array_interface__
     if _INTERFACE not in code.co_names or code.co_code[asking.f_lasti] != _LOAD_ATTR:
         if (code.co_name, asking.f_globals.get("__name__")) != _FOOTPRINTS:
             raise AttributeError  # without words, for NumPy asks often
@@ -201,6 +133,8 @@ def array_interface(self: Any) -> dict[str, Any]:
     return {**values.__array_interface__, "strides": values.strides}
 
 
+#: What takes arrays in rows alone (NumPy's).
+_AS_CTYPES = "as_ctypes", "numpy.ctypeslib._ctypeslib"
 #: What takes all that has no interface for a list (scikit-image's).
 _FOOTPRINTS = "_footprint_is_sequence", "skimage.morphology.footprints"
 _INTERFACE = "__array_interface__"

@@ -1,0 +1,71 @@
+"""What `x.__class__` is, by who asks: other libraries ask `isinstance(x, numpy.ndarray)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+#: Functions, by their module, that ask for NumPy's own type and then read the values: those of
+#: pandas ask whether a key is a mask and whether to copy, others refuse all else or take it for
+#: something else: lists, labels, functions.
+_ASKING: Mapping[str, str] = {
+    "pandas.core.common": "is_bool_indexer",
+    "pandas.core.frame": "__setitem__ _setitem_frame _align_for_op set_index __init__",
+    "pandas.core.ops.array_ops": "logical_op",
+    "pandas.core.internals.construction": "ndarray_to_mgr",
+    "pandas.core.series": "__init__",
+    "pandas.core.indexes.base": "_maybe_copy_array_input",
+    "pandas.core.groupby.grouper": "get_grouper __init__",
+    "pandas.core.algorithms": "_ensure_arraylike factorize take",
+    "pandas.core.dtypes.cast": "np_can_hold_element maybe_downcast_numeric",
+    "pandas.core.indexers.utils": "length_of_indexer",
+    "pandas.core.dtypes.common": "is_array_like_deprecate_non_pandas",
+    "scipy.sparse.linalg._interface": "aslinearoperator",
+    "scipy.linalg.interpolative": "interp_decomp svd estimate_rank",
+    "scipy.signal._peak_finding": "_unpack_condition_args",
+    "scipy.signal._ltisys": "_check_binop_other __truediv__",
+    "scipy.stats._mgc": "multiscale_graphcorr",
+    "scipy.ndimage._measurements": "label watershed_ift",
+    "scipy.ndimage._morphology": "_binary_erosion binary_hit_or_miss binary_fill_holes "
+    "morphological_gradient morphological_laplace distance_transform_cdt distance_transform_edt",
+    "skimage.util.shape": "view_as_windows",
+    "skimage.feature._fisher_vector": "learn_gmm fisher_vector",
+    "skimage.transform._warps": "warp",
+    "skimage.segmentation._watershed": "_validate_inputs",
+    "skimage.measure._marching_cubes_lewiner": "_marching_cubes_lewiner",
+    "skimage.exposure.exposure": "_histogram",
+    "sklearn.utils._param_validation": "is_satisfied_by",
+    "pandas.core.array_algos.take": "take_nd",
+    "matplotlib.streamplot": "streamplot",
+    "matplotlib.markers": "_set_marker",
+    "numpy.polynomial.polynomial": "polyval polyvalfromroots",
+    "numpy.polynomial.chebyshev": "chebval",
+    "numpy.polynomial.legendre": "legval",
+    "numpy.polynomial.hermite": "hermval",
+    "numpy.polynomial.hermite_e": "hermeval",
+    "numpy.polynomial.laguerre": "lagval",
+    "sklearn.model_selection._search": "__init__",
+    "sklearn.manifold._t_sne": "_fit",
+    "sklearn.neighbors._nca": "_initialize _validate_params fit",
+    "statsmodels.tools.data": "_is_using_ndarray _is_using_ndarray_type _is_using_ndarray_like",
+    "torch.utils.data._utils.collate": "collate",
+    "numpy.ctypeslib._ctypeslib": "from_param",
+    "h5py._hl.selections": "select from_mask",
+}
+#: Packages whose functions all do.
+_PACKAGES = ("astropy.table.", "cvxpy.", "gymnasium.")
+
+_FUNCTIONS = {module: frozenset(names.split()) for module, names in _ASKING.items()}
+
+
+def class_of(self: Any) -> type:
+    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
+    other types are lists of labels there) or an operand a matrix, and where pandas, SciPy and
+    others refuse other types, or make arrays in the place of an output."""
+    frame = _getframe(1)
+    module = frame.f_globals.get("__name__") or ""
+    is_asking = frame.f_code.co_name in _FUNCTIONS.get(module, ())
+    return np.ndarray if is_asking or module.startswith(_PACKAGES) else type(self)
