@@ -394,3 +394,23 @@ def test_small_arrays_beside_those_of_derived_classes(name: str) -> None:
         return _kinds(found), found is q, q.tolist()
 
     assert run(lf) == run(host)
+
+
+@pytest.mark.parametrize("size", (5, 50_000))
+def test_objects_that_decide_are_asked_after_they_have_been_arrays(size: int) -> None:
+    """That `asarray` has made an array of ours of an object says nothing of functions."""
+
+    class Own:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return lf.arange(float(size))
+
+        def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return f"mine: {function.__name__}"
+
+    own = Own()
+    with lf.options(eager_size=1000):
+        for _ in range(2):
+            assert [lf.sum(own), lf.sort(own), lf.std(own), lf.linalg.norm(own)] == [
+                "mine: sum", "mine: sort", "mine: std", "mine: norm",
+            ]  # fmt: skip
+            assert lf.asarray(own).shape == (size,)

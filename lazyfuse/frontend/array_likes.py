@@ -15,8 +15,10 @@ def is_refusal(error: ValueError) -> bool:
     return "__array__ method not producing" in str(error)
 
 
-#: Classes of such objects that have been met: what others give is not asked for before NumPy does.
+#: Classes of such objects that have been met, but for those that decide on functions themselves:
+#: what others give is not asked for before NumPy does.
 MET: set[type] = set()
+_DECIDING = ("__array_function__", "__array_ufunc__")
 
 
 def own(value: Any) -> Any:
@@ -24,7 +26,8 @@ def own(value: Any) -> Any:
     made = value.__array__() if hasattr(type(value), "__array__") else None
     if not isinstance(made, Handle):
         return None
-    MET.add(type(value))
+    if not any(hasattr(type(value), name) for name in _DECIDING):
+        MET.add(type(value))
     return made
 
 
