@@ -27,6 +27,8 @@ from tests.test_error_modes import check_warnings
 BACKEND = CpuBackend()
 FEATURES = BACKEND.compiler.features
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
+#: Elsewhere what NumPy makes of negative floats as unsigned integers depends on how many there are.
+LEAST = -3.0 if IS_X86 else 0.0
 on_x86 = pytest.mark.skipif(not IS_X86, reason="x86-64")
 #: Features that a processor lacks, by the processors that do.
 LACKING = {"host": (), "haswell": ("avx512",), "x86-64": ("avx", "fma", "f16c", "sse4")}
@@ -152,7 +154,7 @@ def _clipped(dtype: str, target: str) -> Kernel:
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_conversions_that_are_not_chosen_are_heard(dtype: str, target: str) -> None:
     """NumPy converts all elements before it chooses some, and warns."""
-    x = np.linspace(-3.0, 90.0, 1003, dtype=dtype)
+    x = np.linspace(LEAST if target[0] == "u" else -3.0, 90.0, 1003, dtype=dtype)
     for value in (np.nan, np.inf, -np.inf):
         odd = x.copy()
         odd[500] = value
@@ -185,7 +187,8 @@ def test_pictures(dtype: str, colours: int) -> None:
     def program(np, photo, gain):  # type: ignore[no-untyped-def]
         light = photo.astype(np.float32) * gain
         toned = light / (1.0 + np.abs(light)) * 127.0 + 0.5
-        return np.clip(toned, 0.0, 255.0).astype(dtype), np.clip(toned, -99.0, 99.0).astype(dtype)
+        low = 33 * LEAST if dtype[0] == "u" else -99.0
+        return np.clip(toned, 0.0, 255.0).astype(dtype), np.clip(toned, low, 99.0).astype(dtype)
 
     info = np.iinfo(dtype)
     gain = np.array([0.019, 0.021, -0.022, 1.0, 0.5], np.float32)[:colours]

@@ -50,6 +50,8 @@ def values(dtype: str, size: int, seed: int = 1) -> host.ndarray:
 def _drawn(dtype: str, size: int, seed: int) -> host.ndarray:
     draw = host.random.default_rng(seed + size)
     drawn = draw.normal(size=size) * 10
+    if host.dtype(dtype).kind == "u":  # by way of integers, of which none is out of range
+        drawn = drawn.astype("i8")
     return (drawn > 0) if dtype == "?" else drawn.astype(dtype)
 
 
