@@ -27,7 +27,7 @@ from tests.test_error_modes import check_warnings
 BACKEND = CpuBackend()
 FEATURES = BACKEND.compiler.features
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
-#: Elsewhere what NumPy makes of negative floats as unsigned integers depends on how many there are.
+#: Elsewhere what NumPy makes of negative floats as unsigned integers depends on their number.
 LEAST = -3.0 if IS_X86 else 0.0
 on_x86 = pytest.mark.skipif(not IS_X86, reason="x86-64")
 #: Features that a processor lacks, by the processors that do.

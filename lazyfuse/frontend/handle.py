@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lazyfuse import config
 from lazyfuse.ir import recast
 from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
@@ -22,6 +23,7 @@ from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
+from lazyfuse.runtime.budget import READERS, is_read_in_parts
 from lazyfuse.runtime.caller import warn_here
 
 #: `Handle._writeable` of what `broadcast_arrays` gives.
@@ -80,7 +82,8 @@ class Handle:
         return Cast(self._storage.node.dtype) if self._cast is None else self._cast
 
     def _read(self) -> Node:
-        """The node of the array's value now."""
+        """The node of the array's value now; an array that is read in many small parts is computed
+        before."""
         if self._host is not None:
             return Handle._node_of(self._host)
         if self._storage.is_lent and not self._is_whole and 0 not in self._layout.shape:
@@ -90,6 +93,9 @@ class Handle:
                     return Handle._node_of(lent)
         node = self._storage.current()
         layout = self._layout
+        if node.users >= READERS and is_read_in_parts(node, layout.shape, config.current()):
+            self._flush()
+            node = self._storage.current()
         if self._cast is not None:
             return recast.read(node, self._cast, layout)
         if layout.strides == node.strides and layout.shape == node.shape and layout.offset == 0:

@@ -22,7 +22,7 @@ from lazyfuse.ir.storage import MOST_WRITTEN, RECENT, WRITTEN, Storage
 from lazyfuse.ops.float_flags import ErrorModes
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import caller, engine, error_modes, native_parts, session, trace
-from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, SMALL_HELD
+from lazyfuse.runtime.budget import FEW_BYTES, MOST_ON_FEW, PARTS, READERS, SMALL_HELD
 from lazyfuse.runtime.turns import DEPTH
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -73,6 +73,7 @@ def places(
     found |= {"most_steps": recording.most_steps, "most_operands": recording.most_operands}
     found |= {"at_once": recording.at_once, "most_in_a_row": recording.most_in_a_row}
     found["least_pieces"] = recording.least_pieces
+    found["least_readers"], found["most_parts"] = READERS, PARTS
     return found
 
 
