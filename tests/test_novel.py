@@ -18,6 +18,7 @@ if not oracle.IS_ENGINE:
 
 from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
 from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS  # noqa: E402 - likewise
+from lazyfuse.runtime import met  # noqa: E402 - likewise
 from lazyfuse.runtime.trace import trace  # noqa: E402 - likewise
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
 from tests.test_namespace_aliasing import (  # noqa: E402
@@ -175,7 +176,7 @@ def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     last = often(x)[1]
     monkeypatch.setattr(novel, "ENOUGH", 5 * x.size)
     for times in (1, 2):
-        novel._was_in_vain(trace([last._storage.node]), times)
+        novel._was_in_vain(met.places(trace([last._storage.node])), times)
         for _ in range(5 * times * novel._AGAIN // 2):
             assert all(map(is_at_hand, often(x)))
         assert not any(map(is_at_hand, often(x)))

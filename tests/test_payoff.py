@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as host
@@ -89,10 +90,57 @@ def test_what_takes_longer_than_numpy(
     assert counts[0] > 2 and (counts[-1] == 0) != pays, counts
 
 
+def _blended(np: Any, parts: Any, turns: int) -> Any:
+    """Each turn computes the parts of an array anew from their sum, as a lattice's."""
+    for _ in range(turns):
+        total = parts.sum(axis=0)
+        anew = np.zeros(parts.shape)
+        for k in range(len(parts)):
+            anew[k] = total * 0.1 * (1.0 + parts[k] + 0.5 * parts[k] ** 2)
+        parts = parts - 0.5 * (parts - anew)
+    return (parts,)
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_runs_by_machine_code_are_accounted_for(
+    *, pays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each that is looked at, as of many: where they take longer than NumPy the function
+    computes at once, all of it, whichever run it was at."""
+    native_methods.make_native(lf.LazyArray)
+    monkeypatch.setattr(engine, "SAMPLED", 1)
+    monkeypatch.setattr(payoff, "accounted", lambda *given: nullcontext())
+    monkeypatch.setattr(engine, "accounted", lambda *given: nullcontext())
+    monkeypatch.setattr(payoff, "_MOST_SAMPLED_NS", 1e8)
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e6)
+    sampled, counted = payoff.sampled, [0]
+
+    def noted(*given: Any) -> Any:
+        found = sampled(*given)
+        counted[0] += found is not None
+        return found
+
+    monkeypatch.setattr(engine, "sampled", noted)
+    parts = host.random.default_rng(1).random((9, 8, 10))
+    wanted = _blended(host, parts, 20)
+    with lf.options(cold_size=0):
+        for _ in range(3):
+            _same(_blended(lf, lf.asarray(parts), 20), wanted)
+    not_new(_blended, parts.size, 80)
+    _clock(monkeypatch, 1e3 if pays else 1e9)
+    counts = []
+    for _ in range(10):
+        counted[0] = 0
+        _same(_blended(lf, lf.asarray(parts), 20), wanted)
+        counts.append(counted[0])
+    assert max(counts) > 2 and (counts[-1] == 0) != pays, counts
+
+
 def test_it_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    monkeypatch.setattr(met, "when_vain", [lambda pending, times: told.append(times)])
+    monkeypatch.setattr(met, "when_vain", [lambda where, times: told.append(times)])
     monkeypatch.setattr(met, "compute_soon", lambda: None)
+    monkeypatch.setattr(met, "places", lambda pending: set())
     account, pending = payoff._Account(spent=1e9), None
     for _ in range(payoff._MOST_DOUBLINGS + 3):
         payoff._give_up(account, pending)  # type: ignore[arg-type]  # not asked for

@@ -14,14 +14,12 @@ Machine code asks for itself, of the same table (`backends/cpu/methods_novel_tex
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+from collections.abc import Iterable, MutableSequence
 
 from lazyfuse import config
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
-from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.caller import is_users, user_frame
-from lazyfuse.runtime.trace import Trace
 
 #: How many times as many elements a function computes at once when it has recorded in vain: a
 #: second attempt takes a hundredth of the time of these.
@@ -102,14 +100,11 @@ def is_novel(size: int, work: int) -> bool:
     return left < 0
 
 
-def _was_in_vain(pending: Trace, times: int) -> None:
-    """The functions that have recorded operations in vain are new again, and remain so for
-    longer."""
-    for node in pending.nodes:
-        if node.buffer is None and node.origin is not None:
-            for size in {size_of(each.shape) for each in (node, *node.srcs)}:
-                place = _table.place(id(node.origin[0]), size)
-                _table.note(place, -times * _AGAIN * ENOUGH)
+def _was_in_vain(where: Iterable[tuple[int, int]], times: int) -> None:
+    """The functions that have recorded operations in vain on arrays of some sizes are new again,
+    and remain so for longer."""
+    for function, size in where:
+        _table.note(_table.place(function, size), -times * _AGAIN * ENOUGH)
 
 
 met.when_vain.append(_was_in_vain)

@@ -31,7 +31,7 @@ from lazyfuse.runtime.error_modes import current_modes, tell
 from lazyfuse.runtime.executor import Executor, host_array
 from lazyfuse.runtime.known import Known, dead_leaves, known_plan, planned
 from lazyfuse.runtime.met import met
-from lazyfuse.runtime.payoff import accounted, begin, go_on
+from lazyfuse.runtime.payoff import SAMPLED, accounted, begin, go_on, sampled
 from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
@@ -162,15 +162,18 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
     """Compute pending nodes, each there once, of which the first `asked` have to be."""
     wanted, whole, walked, started = given, None, None, session.runs[0]
     if session.ready and not unfinished.runs and session.nested[0] == 1:
-        found = machines[-1].flush(wanted, device, config.current())
-        if found is True:
-            return ()
-        begin()
-        if found is not None and not found[2]:
+        options = config.current()
+        ended = None if started % SAMPLED else sampled(wanted, device, options)
+        found = machines[-1].flush(wanted, device, options)
+        if found is not True:
+            begin()
+        if found is not None and found is not True and not found[2]:
             wanted, whole = [*given, *kept(given, found[:3])], asked
-            found = machines[-1].flush(wanted, device, config.current(), True)
-            if found is True:
-                return ()
+            found = machines[-1].flush(wanted, device, options, True)
+        if found is True:
+            if ended is not None:
+                ended()
+            return ()
         walked = None if found is None else found[:3]
         if found is not None and len(found) > 3:
             return _told(found[:3], *found[3:])

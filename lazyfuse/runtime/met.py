@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -36,9 +36,10 @@ NEXT_NS, _LEAST_NS = 2e6, 1e6
 #: one after the other, none a second time, from which nothing is planned at all.
 _MOST_VAIN, _NO_CLASS, _MOST_ONCE = 5, 3, 8
 #: What is told of a structure that comes for the first time, and is to be interpreted like others
-#: of its family, which came once each: to record such operations gains nothing; and for how many
+#: of its family, which came once each: to record such operations gains nothing, of these functions
+#: (the identity of their code) on arrays of these sizes; and for how many
 #: times as long as at first this is to be remembered.
-when_vain: list[Callable[[Trace, int], object]] = []
+when_vain: list[Callable[[Iterable[tuple[int, int]], int], object]] = []
 #: Estimated nanoseconds of a run, of an operation, and of each byte of its elements; of each
 #: element of a transcendental function's.
 _RUN_NS, _OPERATION_NS, _BYTE_NS, _FUNCTION_NS = 50_000.0, 10_000.0, 0.09, 4.0
@@ -135,7 +136,7 @@ class Met:
         if self.family.is_awaited() or self.is_cold(pending, options, device):
             in_vain = self.family.vain >= _MOST_VAIN and options.eager_size > 0
             if in_vain and self.steps is None:
-                give_up(pending)
+                give_up(places(pending))
             return True
         target = session.backend(device)
         if self.is_begun or not is_worth(options, target):
@@ -193,12 +194,22 @@ class Met:
             self.family.spent += more
 
 
-def give_up(pending: Trace, times: int = 1) -> None:
-    """What is pending is recorded in vain: have its lines compute at once for a while, so many
-    times as long as at first."""
+def places(pending: Trace) -> set[tuple[int, int]]:
+    """The functions that recorded what is pending, and the sizes of what they read and made."""
+    return {
+        (id(node.origin[0]), size_of(each.shape))
+        for node in pending.nodes
+        if node.buffer is None and node.origin is not None
+        for each in (node, *node.srcs)
+    }
+
+
+def give_up(where: Iterable[tuple[int, int]], times: int = 1) -> None:
+    """What functions do with arrays of some sizes is recorded in vain: have them compute at once
+    for a while, so many times as long as at first."""
     compute_soon()
     for function in when_vain:
-        function(pending, times)
+        function(where, times)
 
 
 def met(pending: Trace, key: tuple[object, Options, str]) -> Met | None:

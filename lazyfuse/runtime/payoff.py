@@ -8,14 +8,15 @@
 A run by Python takes a tenth of a millisecond beside its kernels; NumPy has done these operations
 by then. So what runs take more than NumPy is summed up, by the function that recorded them; where
 that is as much as planning takes, its lines compute at once again (`frontend/novel.py`), for a
-while that is twice as long each time.
+while that is twice as long each time. Of runs by machine code some are looked at, which count for
+the others as well: many operations on few elements take longer to be recorded than NumPy takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from time import thread_time_ns
 
@@ -25,7 +26,7 @@ from lazyfuse.ir.node import Gather, Map, Node, Opaque, Scan, Update, View
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.known import Known
-from lazyfuse.runtime.trace import Trace
+from lazyfuse.runtime.trace import Trace, trace
 from lazyfuse.schedule.cost import map_cost
 
 #: The least nanoseconds that NumPy takes for a call, for each byte that it reads or writes, of
@@ -38,6 +39,11 @@ _UNTIL_READY_NS = 1e6
 #: What Python takes to record an operation; and how many times as long as NumPy runs may take, as
 #: what is computed at once takes a little longer than with NumPy, too.
 _RECORDED_NS, _TIMES = 2e3, 1.5
+#: The same for machine code; and what a write into a part takes besides.
+_BY_CODE_NS, _WRITTEN_NS = 1.8e3, 1e4
+#: Of how many runs by machine code one is looked at: a prime, for loops have several in turn. It
+#: counts as a quarter of what is too much, at most.
+SAMPLED, _MOST_SAMPLED_NS = 61, met.PLAN_NS / 4
 #: Doublings of the time after which it is tried again; functions that are remembered.
 _MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
 
@@ -45,11 +51,13 @@ _MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
 @dataclass(slots=True)
 class _Account:
     """The nanoseconds that runs of a function's operations took more than they may; those that
-    they may besides, until machine code runs them; how often that was too much."""
+    they may besides, until machine code runs them; how often that was too much; and what took
+    more."""
 
     spent: float = 0.0
     allowed: float = 0.0
     failures: int = 0
+    places: set[tuple[int, int]] = field(default_factory=set)
 
 
 #: By the identity of a function's code.
@@ -91,6 +99,34 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         account.spent = max(account.spent + more, 0.0)
 
 
+def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[], None] | None:
+    """A run by machine code begins, of which account is kept; what is to be called after it. None
+    where there is no account."""
+    first = wanted[0].origin
+    if first is None or device != "cpu" or not options.cold_size or not options.eager_size:
+        return None
+    pending = trace(wanted)
+    known: Known | None = session.plans.get((pending.structure, options, device))
+    if known is None or pending.is_stale:
+        return None
+    account, least = _account(id(first[0])), _TIMES * _numpys_ns(pending, known)
+    if account.spent >= met.PLAN_NS + account.allowed:
+        _give_up(account, pending)
+    recorded = [node for node in pending.nodes if node.buffer is None and node.srcs]
+    parts = sum(isinstance(node, Update) for node in recorded)
+    where = met.places(pending)
+    before = _BY_CODE_NS * len(recorded) + _WRITTEN_NS * parts
+    begun = thread_time_ns()
+
+    def ended() -> None:
+        more = SAMPLED * (thread_time_ns() - begun + before - least)
+        account.spent = max(account.spent + min(more, _MOST_SAMPLED_NS), 0.0)
+        if more > 0:
+            account.places |= where
+
+    return ended
+
+
 def _account(function: int) -> _Account:
     if function not in _accounts and len(_accounts) >= _MOST_FUNCTIONS:
         _accounts.clear()
@@ -99,8 +135,9 @@ def _account(function: int) -> _Account:
 
 def _give_up(account: _Account, pending: Trace) -> None:
     """Have the lines of what is pending compute at once, twice as long as the last time."""
-    met.give_up(pending, 1 << account.failures)
+    met.give_up(account.places | met.places(pending), 1 << account.failures)
     account.spent = account.allowed = 0.0
+    account.places.clear()
     account.failures = min(account.failures + 1, _MOST_DOUBLINGS)
 
 
