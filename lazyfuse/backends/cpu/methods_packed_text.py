@@ -288,8 +288,7 @@ ours:
   %is_put_off = call i1 @is_put_off(ptr %object)
   br i1 %is_put_off, label %no, label %kind
 kind:
-  %node = call ptr @memory(ptr %object)
-  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %code = call ptr @code_shown(ptr %object)
   %dtype = call ptr @dtype_of(ptr %code)
   %has_loops = call i1 @is_of_loops(ptr %dtype)
   br i1 %has_loops, label %measure, label %no

@@ -74,6 +74,79 @@ define internal i1 @is_uncast(ptr %array) {
   ret i1 %is_uncast
 }
 
+; the memory of an array of the engine where it is computed, on the CPU and this thread's alone,
+; with a reference; null for others, and where it is read as what it is not
+define internal ptr @settled_memory(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %look, label %no
+look:
+  %buffer = call ptr @shown_memory(ptr %array)
+  ret ptr %buffer
+no:
+  ret ptr null
+}
+
+; the same, as whatever it is read
+define internal ptr @shown_memory(ptr %array) {
+  %none = call ptr @none()
+  %host_address = call ptr @host_at(ptr %array)
+  %host = load ptr, ptr %host_address
+  %is_engines = icmp eq ptr %host, %none
+  br i1 %is_engines, label %plain, label %no
+plain:
+  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
+  %device = call ptr @get(ptr %storage, i64 STORAGE_DEVICE)
+  %cpu = call ptr @object(i64 T_CPU)
+  %is_here = icmp eq ptr %device, %cpu
+  br i1 %is_here, label %look, label %no
+look:
+  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
+  %buffer = call ptr @get(ptr %node, i64 NODE_BUFFER)
+  %is_memory = call i1 @is(ptr %buffer, i64 T_MEMORY)
+  br i1 %is_memory, label %thread, label %no
+thread:
+  %touched = call ptr @get(ptr %storage, i64 STORAGE_THREAD)
+  %owner = call i64 @PyLong_AsUnsignedLong(ptr %touched)
+  %current = call i64 @PyThread_get_thread_ident()
+  %is_mine = icmp eq i64 %owner, %current
+  %recordings = call ptr @object(i64 T_RECORDINGS)
+  %under_way = call i64 @PyDict_Size(ptr %recordings)
+  %is_plain = icmp eq i64 %under_way, 0
+  %can = and i1 %is_mine, %is_plain
+  br i1 %can, label %give, label %no
+give:
+  call void @Py_IncRef(ptr %buffer)
+  ret ptr %buffer
+no:
+  ret ptr null
+}
+
+; the code of the dtype as which an array of the engine reads its memory, borrowed
+define internal ptr @code_shown(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %own, label %others
+own:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  ret ptr %code
+others:
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %other = call ptr @tuple_item(ptr %cast, i64 0)
+  ret ptr %other
+}
+
+; at which byte of the memory its first element of that dtype begins
+define internal i64 @shift_shown(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %own, label %others
+own:
+  ret i64 0
+others:
+  %cast = call ptr @get(ptr %array, i64 HANDLE_CAST)
+  %shift = call i64 @number_at(ptr %cast, i64 1)
+  ret i64 %shift
+}
+
 ; whether an object is an array of the engine of other than complex numbers
 define internal i1 @are_reals(ptr %object) {
   %is_engines = call i1 @is_engines(ptr %object)

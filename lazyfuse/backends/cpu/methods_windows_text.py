@@ -9,44 +9,6 @@ from __future__ import annotations
 WINDOWS = """
 declare i64 @PyObject_Size(ptr)
 
-; the memory of an array of the engine where it is computed, on the CPU and this thread's alone,
-; with a reference; null for others
-define internal ptr @settled_memory(ptr %array) {
-  %none = call ptr @none()
-  %host_address = call ptr @host_at(ptr %array)
-  %host = load ptr, ptr %host_address
-  %is_engines = icmp eq ptr %host, %none
-  br i1 %is_engines, label %plain, label %no
-plain:
-  %is_uncast = call i1 @is_uncast(ptr %array)
-  %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
-  %device = call ptr @get(ptr %storage, i64 STORAGE_DEVICE)
-  %cpu = call ptr @object(i64 T_CPU)
-  %is_here = icmp eq ptr %device, %cpu
-  %may = and i1 %is_uncast, %is_here
-  br i1 %may, label %look, label %no
-look:
-  %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
-  %buffer = call ptr @get(ptr %node, i64 NODE_BUFFER)
-  %is_memory = call i1 @is(ptr %buffer, i64 T_MEMORY)
-  br i1 %is_memory, label %thread, label %no
-thread:
-  %touched = call ptr @get(ptr %storage, i64 STORAGE_THREAD)
-  %owner = call i64 @PyLong_AsUnsignedLong(ptr %touched)
-  %current = call i64 @PyThread_get_thread_ident()
-  %is_mine = icmp eq i64 %owner, %current
-  %recordings = call ptr @object(i64 T_RECORDINGS)
-  %under_way = call i64 @PyDict_Size(ptr %recordings)
-  %is_plain = icmp eq i64 %under_way, 0
-  %can = and i1 %is_mine, %is_plain
-  br i1 %can, label %give, label %no
-give:
-  call void @Py_IncRef(ptr %buffer)
-  ret ptr %buffer
-no:
-  ret ptr null
-}
-
 ; how many bytes an element has, by the code of its dtype
 define internal i64 @item_bytes(ptr %code) {
   %seen = get ptr @state[SEEN_CODE]
@@ -111,7 +73,16 @@ define internal ptr @window_of(ptr %array, i64 %most, i32 %flags) {
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %no, label %memory
 memory:
-  %buffer = call ptr @settled_memory(ptr %array)
+  %is_read = icmp eq i32 %flags, 0
+  br i1 %is_read, label %shown, label %own
+shown:
+  %seen = call ptr @shown_memory(ptr %array)
+  br label %ask
+own:
+  %settled = call ptr @settled_memory(ptr %array)
+  br label %ask
+ask:
+  %buffer = phi ptr [ %seen, %shown ], [ %settled, %own ]
   %is_away = icmp eq ptr %buffer, null
   br i1 %is_away, label %pending, label %make
 pending:
@@ -127,7 +98,7 @@ again:
   %is_still_away = icmp eq ptr %written, null
   br i1 %is_still_away, label %no, label %make
 make:
-  %memory_of = phi ptr [ %buffer, %memory ], [ %written, %again ]
+  %memory_of = phi ptr [ %buffer, %ask ], [ %written, %again ]
   %made = call ptr @elements_in(ptr %array, ptr %memory_of, i64 %most, i32 %flags)
   ret ptr %made
 no:
@@ -139,8 +110,7 @@ no:
 define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags) {
   %extents = alloca [MOST_AXES x i64]
   %steps = alloca [MOST_AXES x i64]
-  %node = call ptr @memory(ptr %array)
-  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %code = call ptr @code_shown(ptr %array)
   %bytes = call i64 @item_bytes(ptr %code)
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
@@ -171,7 +141,9 @@ make:
   br i1 %is_unknown, label %drop, label %new
 new:
   %offset = call i64 @number_at(ptr %layout, i64 2)
-  %data = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %begin = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %shift = call i64 @shift_shown(ptr %array)
+  %data = getelementptr i8, ptr %begin, i64 %shift
   %arrays = call ptr @object(i64 T_NDARRAY)
   %maker = call ptr @object(i64 T_NEW_ARRAY)
   %nd = trunc i64 %axes to i32
@@ -201,18 +173,19 @@ define internal ptr @element(ptr %array, i64 %offset) {
   %raised = icmp ne ptr %error, null
   br i1 %raised, label %no, label %memory
 memory:
-  %buffer = call ptr @settled_memory(ptr %array)
+  %buffer = call ptr @shown_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null
   br i1 %is_away, label %no, label %look
 look:
-  %node = call ptr @memory(ptr %array)
-  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %code = call ptr @code_shown(ptr %array)
   %dtype = call ptr @dtype_of(ptr %code)
   %is_unknown = icmp eq ptr %dtype, null
   br i1 %is_unknown, label %drop, label %read
 read:
   %bytes = call i64 @item_bytes(ptr %code)
-  %data = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %begin = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %shift = call i64 @shift_shown(ptr %array)
+  %data = getelementptr i8, ptr %begin, i64 %shift
   %reader = call ptr @object(i64 T_NEW_SCALAR)
   %scalar = call ptr %reader(ptr %data, ptr %dtype, ptr null)
   br label %drop

@@ -288,6 +288,8 @@ fill:
   %is_own = icmp eq ptr %owner, %none
   %base = select i1 %is_own, ptr %self, ptr %owner
   call void @share(ptr %view, i64 {handle_owner}, ptr %base)
+  %cast = call ptr @get(ptr %self, i64 {handle_cast})
+  call void @share(ptr %view, i64 {handle_cast}, ptr %cast)
   ret ptr %view
 }}
 
@@ -308,11 +310,6 @@ define internal ptr @viewed_by(ptr %self, ptr %key, ptr %layout) {{
   %dots_at = alloca i64
   %offset_at = alloca i64
   %said = alloca [{kept_words} x i64]
-  %none = call ptr @none()
-  %cast = call ptr @get(ptr %self, i64 {handle_cast})
-  %plain = icmp eq ptr %cast, %none
-  br i1 %plain, label %elements, label %no
-elements:
   %element_at = call i64 @element_offset(ptr %layout, ptr %key)
   %is_element = icmp sge i64 %element_at, 0
   br i1 %is_element, label %read, label %views
