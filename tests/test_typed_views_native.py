@@ -15,6 +15,7 @@ from tests import oracle
 if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has its own", allow_module_level=True)
 
+from tests.deferring import deferring  # noqa: E402 - when there is an engine
 from tests.test_native import operators  # noqa: E402, F401 - a fixture of this module, too
 
 ROWS, COLUMNS, TIMES = 40, 30, 4
@@ -145,3 +146,15 @@ def test_views_are_written(view: str, write: str) -> None:
 
     if view != "pairs":  # NumPy orders complex numbers
         oracle.check(program)
+
+
+@pytest.mark.cpu("small arrays that are put off")
+def test_small_arrays_that_are_put_off_have_no_layout() -> None:
+    """By which keys that are no slices are told apart from others."""
+    with deferring(), lf.options(eager_size=10_000):
+        for _ in range(TIMES):
+            x = lf.array(host.arange(-6.0, 6.0).reshape(4, 3))
+            y = lf.maximum(x[:2], x[2:]) * 1.0
+            assert (host.asarray(y[y > 3]) == [4.0, 5.0]).all()
+            z = x * 2.0
+            assert z[[1, 2]].shape == (2, 3) and z[x > 0].shape == (5,)

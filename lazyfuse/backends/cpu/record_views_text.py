@@ -310,6 +310,9 @@ define internal ptr @viewed_by(ptr %self, ptr %key, ptr %layout) {{
   %dots_at = alloca i64
   %offset_at = alloca i64
   %said = alloca [{kept_words} x i64]
+  %is_engines = icmp ne ptr %layout, null ; small arrays have none
+  br i1 %is_engines, label %elements, label %no
+elements:
   %element_at = call i64 @element_offset(ptr %layout, ptr %key)
   %is_element = icmp sge i64 %element_at, 0
   br i1 %is_element, label %read, label %views
