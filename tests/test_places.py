@@ -328,3 +328,36 @@ def outcome(xp: Any, array: Any, key: Any, choice: int, given: Any) -> Any:
     except (IndexError, ValueError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return found if xp is host else oracle.observe(found)
+
+
+RANGES: dict[str, Any] = {
+    "rows": range(10),
+    "backwards": range(9, -1, -2),
+    "none": range(0),
+    "a diagonal": (range(30), range(30)),
+    "of columns": (slice(None), range(2, 20, 3)),
+    "beside a slice": (range(5), slice(3)),
+    "beside a number": (range(5), 3),
+    "out of bounds": range(100),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges(name: str) -> None:
+    """They pick and write as lists do, at once."""
+    key = RANGES[name]
+
+    def program(np: Any) -> Any:
+        x = np.arange(1200.0).reshape(40, 30)
+        seen = []
+        for _ in range(3):
+            try:
+                seen.append(x[key])
+                x[key] = -1.0
+                x[key] += 3.0
+            except IndexError as error:
+                seen.append(str(error))
+        return seen, x
+
+    with lf.options(eager_size=100):
+        oracle.check(program)

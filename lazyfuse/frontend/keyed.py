@@ -24,12 +24,12 @@ _BASIC = _INTEGERS | {slice, type(None), type(...)}
 
 
 def has_arrays(key: Any) -> bool:
-    """Whether a key is, or has in it, an array or a list."""
+    """Whether a key is, or has in it, an array, a list or a range."""
     kinds = map(type, key) if type(key) is tuple else (type(key),)
     return any(kind in ARRAYS or kind in _ARRAYS for kind in kinds)
 
 
-_ARRAYS = frozenset((np.ndarray, list))
+_ARRAYS = frozenset((np.ndarray, list, range))
 
 
 class Picked(NamedTuple):
@@ -65,7 +65,9 @@ def part_of(item: Any, limit: int) -> Any:
     kind = type(item)
     if kind in _BASIC:
         return item
-    if kind is list:
+    if kind is range:
+        made = np.arange(item.start, item.stop, item.step) if len(item) <= limit else None
+    elif kind is list:
         made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
     elif kind in ARRAYS:
         if item._host is None and size_of(item._layout.shape) <= limit and can_pick(item):
