@@ -36,7 +36,7 @@ def test_who_is_told_what(size: int) -> None:
         for module in ("cvxpy.expressions.leaf", "gymnasium.spaces.box", "astropy.table.table"):
             assert is_numpys(module, "validate")
         assert is_numpys("torch.utils.data._utils.collate", "collate")
-        for module in ("torch.utils.data._utils.collate", "cvxpylayers", "mine", "", None):
+        for module in ("torch.utils.data._utils.collate", "cvxpylayers", "mine", "", None, 5):
             assert not is_numpys(module, "validate")
 
 

@@ -82,6 +82,15 @@ def test_programs(name: str) -> None:
         assert told(program, lf.array(VOLUME), lf.array(ROW), out.copy()) == expected
 
 
+def test_the_modulus_is_the_kernels() -> None:
+    """Of complex numbers, whose bits are not NumPy's: it is not computed at once."""
+    z = lf.array(VOLUME + 1j * VOLUME[::-1])
+    out = host.zeros(20)
+    with lf.options(eager_size=700):
+        assert not lf.absolute.has_written((z[3, 4],), (out,))
+        assert lf.absolute.has_written((lf.array(VOLUME)[3, 4],), (out,))
+
+
 def test_it_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is pending in the array is not computed for its rows in memory, nothing is copied."""
     done: list[bool] = []

@@ -279,6 +279,15 @@ REFUSED = {
 }  # fmt: skip
 
 
+def test_smaller_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a cache that a machine with larger pages reads: what is written begins inside a page."""
+    piece = loader.piece_of(code_of(STATE))
+    assert piece.code % 4096 == 0
+    monkeypatch.setattr(loader.mmap, "PAGESIZE", 2 * piece.code)
+    with pytest.raises(Unknown, match="smaller pages"):
+        Image(piece.dumped())
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
     with pytest.raises(Unknown):

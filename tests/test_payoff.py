@@ -136,6 +136,31 @@ def test_runs_by_machine_code_are_accounted_for(
     assert max(counts) > 2 and (counts[-1] == 0) != pays, counts
 
 
+def test_what_was_lost_is_forgotten_when_it_is_won(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given up is what has taken more since nothing was lost."""
+    native_methods.make_native(lf.LazyArray)
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e6)
+    monkeypatch.setattr(met, "PLAN_NS", 1e12)
+    x = lf.asarray(host.arange(400.0))
+    with lf.options(cold_size=0):
+        lf.materialize(x * 2.0 + 1.0)
+        y = x * 2.0 + 1.0
+    node, options = y._storage.node, engine.config.current()
+    plans = {key[0]: plan for key, plan in session.plans.items()}
+    pending = payoff.trace([node])
+    session.plans[pending.structure, options, "cpu"] = plans[pending.structure]
+    places = []
+    for step in (1e10, 1.0):
+        _clock(monkeypatch, step)
+        ended = payoff.sampled([node], "cpu", options)
+        assert ended is not None
+        ended()
+        (account,) = payoff._accounts.values()
+        places.append(len(account.places))
+        account.spent = min(account.spent, 1.0)
+    assert places[0] and not places[1]
+
+
 def test_it_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     monkeypatch.setattr(met, "when_vain", [lambda where, times: told.append(times)])

@@ -339,6 +339,7 @@ RANGES: dict[str, Any] = {
     "beside a slice": (range(5), slice(3)),
     "beside a number": (range(5), 3),
     "out of bounds": range(100),
+    "beyond all bounds": range(1 << 70),
 }
 
 

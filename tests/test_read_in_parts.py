@@ -88,6 +88,25 @@ def test_what_is_large_or_recorded_stays_pending() -> None:
     assert not rows.reason
 
 
+def standardized(np: Any) -> Any:
+    """The columns of a pending table, each a sixteenth of it."""
+    table = np.array(GRID.reshape(-1, 16)) * 2.0 + 1
+    columns = [table[:, j] for j in range(16)]
+    return [(column - column.mean()) / column.std() for column in columns]
+
+
+@pytest.mark.parametrize("sizes", ({"eager_size": 40}, {"cold_size": 1000}))
+def test_parts_that_are_not_small_and_large_arrays_stay_pending(sizes: dict[str, int]) -> None:
+    """Columns that fuse with what comes before them, and parts of an array that is large."""
+    with lf.options(**{"eager_size": 1000, "cold_size": 100_000, **sizes}):
+        for _ in range(4):
+            lf.reset_stats()
+            found = standardized(lf)
+            assert lf.stats().kernels_launched == 0
+            oracle.check(standardized)
+            lf.materialize(*found)
+
+
 def test_without_small_arrays() -> None:
     with lf.options(eager_size=0):
         grid = lf.array(GRID) * 2

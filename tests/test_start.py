@@ -196,6 +196,30 @@ def test_the_processor_says_the_same_on_every_core() -> None:
     assert text.startswith("0.0a") and "xcr0" in text if is_x86 else "CPU part" in text
 
 
+CORES = """processor	: {number}
+BogoMIPS	: {number}0.00
+Features	: fp asimd
+CPU implementer	: 0x41
+CPU part	: {part}
+"""
+
+
+def test_what_arm_says_of_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind once, in any order; which core it is, and how fast, says nothing."""
+
+    def told(*parts: str) -> str | None:
+        text = "".join(CORES.format(number=n, part=part) for n, part in enumerate(parts))
+        monkeypatch.setattr(host.Path, "read_text", lambda path: text)
+        return host._of_aarch64()
+
+    found = told("0xd0c")
+    assert found is not None and "0xd0c" in found and "BogoMIPS" not in found
+    assert told("0xd0c", "0xd0c") == found
+    both = told("0xd0c", "0xd05")
+    assert both == told("0xd05", "0xd0c", "0xd05") != found
+    assert told() is None
+
+
 @needs_loader
 def test_which_llvmlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its place, its version, and the size and time of its library; none, none."""

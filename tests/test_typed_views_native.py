@@ -3,6 +3,7 @@ rows and blocks of them, what NumPy computes of these at once, and what is writt
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -158,3 +159,17 @@ def test_small_arrays_that_are_put_off_have_no_layout() -> None:
             assert (host.asarray(y[y > 3]) == [4.0, 5.0]).all()
             z = x * 2.0
             assert z[[1, 2]].shape == (2, 3) and z[x > 0].shape == (5,)
+
+
+def test_no_reference_is_lost() -> None:
+    """To None, and to how memory is read, by views that machine code makes."""
+    x = lf.array(ARRAYS["c16"])
+    real = x.real
+    cast = real._cast
+    for views in (lambda: x[3], lambda: x[1:3], lambda: real[3], lambda: real[1:3, ::2]):
+        for turns in (100, 1000):
+            before = sys.getrefcount(None), sys.getrefcount(cast)
+            for _ in range(turns):
+                views()
+            after = sys.getrefcount(None), sys.getrefcount(cast)
+        assert max(abs(after[0] - before[0]), abs(after[1] - before[1])) < 50

@@ -62,10 +62,10 @@ _FUNCTIONS = {module: frozenset(names.split()) for module, names in _ASKING.item
 
 
 def class_of(self: Any) -> type:
-    """`x.__class__`: its type, but NumPy's where pandas asks whether a key is a mask (arrays of
-    other types are lists of labels there) or an operand a matrix, and where pandas, SciPy and
-    others refuse other types, or make arrays in the place of an output."""
+    """`x.__class__`: its type, but NumPy's for those who ask for that and go on in Python."""
     frame = _getframe(1)
-    module = frame.f_globals.get("__name__") or ""
+    module = frame.f_globals.get("__name__")
+    if not isinstance(module, str):
+        return type(self)
     is_asking = frame.f_code.co_name in _FUNCTIONS.get(module, ())
     return np.ndarray if is_asking or module.startswith(_PACKAGES) else type(self)

@@ -23,7 +23,7 @@ from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session
-from lazyfuse.runtime.budget import READERS, is_read_in_parts
+from lazyfuse.runtime.budget import is_read_in_parts
 from lazyfuse.runtime.caller import warn_here
 
 #: `Handle._writeable` of what `broadcast_arrays` gives.
@@ -93,7 +93,7 @@ class Handle:
                     return Handle._node_of(lent)
         node = self._storage.current()
         layout = self._layout
-        if node.users >= READERS and is_read_in_parts(node, layout.shape, config.current()):
+        if node.users and is_read_in_parts(node, layout.shape, config.current()):
             self._flush()
             node = self._storage.current()
         if self._cast is not None:

@@ -66,7 +66,8 @@ def part_of(item: Any, limit: int) -> Any:
     if kind in _BASIC:
         return item
     if kind is range:
-        made = np.arange(item.start, item.stop, item.step) if len(item) <= limit else None
+        is_short = not item[limit:]  # of any length
+        made = np.arange(item.start, item.stop, item.step) if is_short else None
     elif kind is list:
         made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
     elif kind in ARRAYS:

@@ -256,12 +256,9 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         """The result where operands or the output are small parts of the engine's memory; LARGE
         where they are not."""
         out, nin = self._output(args, kwargs), self._ufunc.nin
-        is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
-        is_exact = self._is_exact and not is_modulus
         if out is not None:
-            is_done = self._is_delivered(args[:nin], out, is_exact=is_exact)
-            return out if is_done else small.LARGE
-        if not is_exact:
+            return out if self._is_delivered(args[:nin], out) else small.LARGE
+        if not self._has_numpys_bits(args):
             return small.LARGE
         if kwargs.keys() == _OUT_WHERE and len(args) == nin:
             is_done = windows.delivered_where(self._ufunc, args, **kwargs)
@@ -269,14 +266,18 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         return opened.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
     def has_written(self, inputs: Sequence[Any], out: Sequence[Any]) -> bool:
-        """Whether the result has been written into one array of NumPy's, at once. Raises: what
-        NumPy's ufunc does."""
-        is_numpys = self._is_exact and len(out) == 1 and type(out[0]) is np.ndarray
-        return is_numpys and self._is_delivered(inputs, out[0], is_exact=True)
+        """Whether the result is written into one array of NumPy's. Raises: what NumPy does."""
+        is_numpys = len(out) == 1 and type(out[0]) is np.ndarray
+        return is_numpys and self._has_numpys_bits(inputs) and self._is_delivered(inputs, out[0])
 
-    def _is_delivered(self, inputs: Sequence[Any], out: Any, *, is_exact: bool) -> bool:
+    def _has_numpys_bits(self, args: Sequence[Any]) -> bool:
+        """Whether kernels give NumPy's bits for these operands."""
+        is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
+        return self._is_exact and not is_modulus
+
+    def _is_delivered(self, inputs: Sequence[Any], out: Any) -> bool:
         """Whether the result has been written at once."""
-        if is_exact:
+        if self._has_numpys_bits(inputs):
             return windows.delivered(self._ufunc, inputs, out)
         found = None if self._at_once is None else self._at_once(inputs)
         return isinstance(found, Handle) and windows.put(found, out)

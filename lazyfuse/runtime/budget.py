@@ -72,12 +72,13 @@ def _is_long_for_few(node: Node, options: Options) -> bool:
 
 
 def is_read_in_parts(node: Node, shape: tuple[int, ...], options: Options) -> bool:
-    """Whether many operations have been recorded on a pending array, and a small part of it, of
-    this shape, is read next. Machine code asks for itself (`record_text.py`)."""
+    """Whether many operations are on a pending array that is not large, and a small part of it, of
+    this shape, is read next. Machine code asks for itself (`methods_parts_text.py`)."""
     if node.users < READERS or node.buffer is not None or not node.srcs:
         return False
-    is_part = 0 < PARTS * size_of(shape) <= size_of(node.shape)
-    return is_part and options.eager_size > 0 and not is_free(node) and not is_recording()
+    size, whole = size_of(shape), size_of(node.shape)
+    is_part = 0 < PARTS * size <= whole <= options.cold_size and size <= options.eager_size
+    return is_part and not is_free(node) and not is_recording()
 
 
 def asked_again(nodes: Sequence[Node]) -> list[Node]:
@@ -107,9 +108,9 @@ _HELD_RESULTS = 3
 #: is the step of a computation that fuses with others, as time steps write theirs. Pieces are
 #: computed before long: each turn has another plan, which is like the last one if it is short.
 PIECES = 4
-#: How often a pending array has been read, at least, before a part of it is read of which it
+#: How many operations are on a pending array, at least, before a part of it is read of which it
 #: consists of so many: it is computed then. Each part would have a run of its own, with a plan of
-#: its own, if they are asked for one by one; from memory NumPy has them at once.
+#: its own, if they are asked for one by one; from memory NumPy has small ones at once.
 READERS, PARTS = 8, 16
 #: Nodes looked at in one question.
 _HELD_WALK = 1024

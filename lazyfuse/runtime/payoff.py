@@ -44,15 +44,16 @@ _BY_CODE_NS, _WRITTEN_NS = 1.8e3, 1e4
 #: Of how many runs by machine code one is looked at: a prime, for loops have several in turn. It
 #: counts as a quarter of what is too much, at most.
 SAMPLED, _MOST_SAMPLED_NS = 61, met.PLAN_NS / 4
-#: Doublings of the time after which it is tried again; functions that are remembered.
-_MOST_DOUBLINGS, _MOST_FUNCTIONS = 10, 256
+#: Doublings of the time after which it is tried again; functions that are remembered, and sizes
+#: of one.
+_MOST_DOUBLINGS, _MOST_FUNCTIONS, _MOST_PLACES = 10, 256, 64
 
 
 @dataclass(slots=True)
 class _Account:
     """The nanoseconds that runs of a function's operations took more than they may; those that
     they may besides, until machine code runs them; how often that was too much; and what took
-    more."""
+    more, since nothing was lost."""
 
     spent: float = 0.0
     allowed: float = 0.0
@@ -119,9 +120,12 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
     begun = thread_time_ns()
 
     def ended() -> None:
-        more = SAMPLED * (thread_time_ns() - begun + before - least)
+        start = max(begun, _begun[0])  # what is done once for a plan does not count
+        more = SAMPLED * (thread_time_ns() - start + before - least)
         account.spent = max(account.spent + min(more, _MOST_SAMPLED_NS), 0.0)
-        if more > 0:
+        if not account.spent:
+            account.places.clear()
+        elif more > 0 and len(account.places) < _MOST_PLACES:
             account.places |= where
 
     return ended

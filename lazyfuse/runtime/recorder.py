@@ -143,7 +143,7 @@ def _view() -> View:
 
 def _view_array(kind: type) -> Any:
     made: Any = _new(kind)
-    made._cast = made._host = None
+    made._host = None
     return made
 
 

@@ -28,7 +28,6 @@ import llvmlite.binding as llvm
 
 from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER
 from lazyfuse.backends.cpu.host import Host
-from lazyfuse.backends.cpu.launch_text import is_sse
 from lazyfuse.forks import Turn, guarded, renewed
 from lazyfuse.interrupts import leave_python
 
@@ -143,7 +142,8 @@ class Jit:
             if self._jit is None:
                 _load_math()
                 self._jit = llvm.create_lljit_compiler(
-                    self._target_machine(self._level), use_jit_link=not is_sse(self.triple)
+                    self._target_machine(self._level),
+                    use_jit_link=not self.triple.startswith("x86_64"),
                 )
             library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for symbol in symbols:

@@ -147,31 +147,6 @@ define internal i1 @is_whole(ptr %array) alwaysinline {{
   ret i1 %whole
 }}
 
-; whether many operations are on a pending array, and a small part of it is read next: Python has
-; it computed (`runtime/budget.py`)
-define internal i1 @is_read_in_parts(ptr %node, ptr %array) {{
-  %none = call ptr @none()
-  %buffer = call ptr @get(ptr %node, i64 {node_buffer})
-  %is_pending = icmp eq ptr %buffer, %none
-  br i1 %is_pending, label %count, label %no
-count:
-  %users = call ptr @get(ptr %node, i64 {node_users})
-  %number = call i64 @int_value(ptr %users)
-  %is_read = icmp sge i64 %number, {least_readers}
-  br i1 %is_read, label %compare, label %no
-compare:
-  %layout = call ptr @get(ptr %array, i64 {handle_layout})
-  %own_shape = call ptr @tuple_item(ptr %layout, i64 0)
-  %shape = call ptr @get(ptr %node, i64 {node_shape})
-  %own = call i64 @count_in(ptr %own_shape)
-  %parts = mul i64 %own, {most_parts}
-  %all = call i64 @count_in(ptr %shape)
-  %is_part = icmp ule i64 %parts, %all
-  ret i1 %is_part
-no:
-  ret i1 false
-}}
-
 ; the form of an array of the engine that only this thread has touched; null for others
 define internal ptr @form(ptr %array) {{
   %none = call ptr @none()

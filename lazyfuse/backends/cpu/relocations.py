@@ -25,7 +25,7 @@ Writer = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], 
 class Processor(NamedTuple):
     """machine: its number in ELF. absolute: the kind that writes the address S + A, of 64 bits.
     calls: kinds that may go by a stub. indirect: those that want S to be a place that holds the
-    address. stub: its code, before that address."""
+    address. stub: its code, before that address. write: does the others. Raises: Unknown."""
 
     machine: int
     absolute: int
