@@ -53,6 +53,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
     """Each run takes so many nanoseconds."""
     times = iter(range(0, 1 << 62, int(step)))
     monkeypatch.setattr(payoff, "thread_time_ns", lambda: next(times))
+    monkeypatch.setattr(payoff, "_begun", [0])  # by the clock before
 
 
 def _paths(np: Any, costs: Any, turns: int) -> Any:
