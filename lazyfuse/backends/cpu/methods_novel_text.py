@@ -94,12 +94,10 @@ no:
 ; been asked before. `work`: as many bytes as so many elements of 8 have
 define internal i1 @is_novel(i64 %size, i64 %work) {
   %cold = get i64 @state[COLD_SIZE]
-  %is_large = icmp sgt i64 %size, %cold
-  %recordings = call ptr @object(i64 T_RECORDINGS)
-  %under_way = call i64 @PyDict_Size(ptr %recordings)
-  %is_recorded_now = icmp ne i64 %under_way, 0
-  %is_none = or i1 %is_large, %is_recorded_now
-  br i1 %is_none, label %no, label %weigh
+  %fits = icmp sle i64 %size, %cold
+  %is_plain = call i1 @is_nothing_recorded()
+  %may = and i1 %fits, %is_plain
+  br i1 %may, label %weigh, label %no
 weigh:
   %eager = call i64 @eager_size()
   %weight = mul i64 %work, LIGHT

@@ -40,9 +40,7 @@ thread:
   %owner = call i64 @PyLong_AsUnsignedLong(ptr %touched)
   %current = call i64 @PyThread_get_thread_ident()
   %is_mine = icmp eq i64 %owner, %current
-  %recordings = call ptr @object(i64 T_RECORDINGS)
-  %under_way = call i64 @PyDict_Size(ptr %recordings)
-  %is_plain = icmp eq i64 %under_way, 0
+  %is_plain = call i1 @is_nothing_recorded()
   %can = and i1 %is_mine, %is_plain
   br i1 %can, label %give, label %no
 give:
@@ -50,6 +48,14 @@ give:
   ret ptr %buffer
 no:
   ret ptr null
+}
+
+; whether no thread records for `fuse`, which has to see what is done
+define internal i1 @is_nothing_recorded() {
+  %recordings = call ptr @object(i64 T_RECORDINGS)
+  %under_way = call i64 @PyDict_Size(ptr %recordings)
+  %is_nothing = icmp eq i64 %under_way, 0
+  ret i1 %is_nothing
 }
 
 ; whether a pending array is computed before a small part of it is read, which Python has done then
@@ -84,9 +90,7 @@ ask:
 measure:
   %cold = get i64 @state[COLD_SIZE]
   %is_moderate = icmp ule i64 %all, %cold
-  %recordings = call ptr @object(i64 T_RECORDINGS)
-  %under_way = call i64 @PyDict_Size(ptr %recordings)
-  %is_plain = icmp eq i64 %under_way, 0
+  %is_plain = call i1 @is_nothing_recorded()
   %is_done = and i1 %is_moderate, %is_plain
   ret i1 %is_done
 no:
