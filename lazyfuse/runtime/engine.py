@@ -167,9 +167,9 @@ def _flushed(given: Sequence[Node], device: str, asked: int) -> Sequence[Finding
         found = machines[-1].flush(wanted, device, options)
         if found is not True:
             begin()
-        if found is not None and found is not True and not found[2]:
-            wanted, whole = [*given, *kept(given, found[:3])], asked
-            found = machines[-1].flush(wanted, device, options, True)
+            if found is not None and not found[2]:
+                wanted, whole = [*given, *kept(given, found[:3])], asked
+                found = machines[-1].flush(wanted, device, options, True)
         if found is True:
             if ended is not None:
                 ended()

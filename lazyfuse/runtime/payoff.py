@@ -84,12 +84,10 @@ def go_on() -> None:
 def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
     """Account for a run of a known plan by Python that has begun, in which no kernel is made."""
     first = pending.outputs[0].origin
-    if first is None or known.device != "cpu" or not options.cold_size or not options.eager_size:
+    if first is None or not _may_compute_at_once(known.device, options):
         yield
         return
-    account = _account(id(first[0]))
-    if account.spent >= met.PLAN_NS + account.allowed:
-        _give_up(account, pending)
+    account = _checked(id(first[0]), pending)
     if known.numpys_ns is None:
         account.allowed += _UNTIL_READY_NS
     least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), _begun[0]
@@ -104,15 +102,13 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
     """A run by machine code begins, of which account is kept; what is to be called after it. None
     where there is no account."""
     first = wanted[0].origin
-    if first is None or device != "cpu" or not options.cold_size or not options.eager_size:
+    if first is None or not _may_compute_at_once(device, options):
         return None
     pending = trace(wanted)
     known: Known | None = session.plans.get((pending.structure, options, device))
     if known is None or pending.is_stale:
         return None
-    account, least = _account(id(first[0])), _TIMES * _numpys_ns(pending, known)
-    if account.spent >= met.PLAN_NS + account.allowed:
-        _give_up(account, pending)
+    account, least = _checked(id(first[0]), pending), _TIMES * _numpys_ns(pending, known)
     recorded = [node for node in pending.nodes if node.buffer is None and node.srcs]
     parts = sum(isinstance(node, Update) for node in recorded)
     where = met.places(pending)
@@ -129,6 +125,19 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
             account.places |= where
 
     return ended
+
+
+def _may_compute_at_once(device: str, options: Options) -> bool:
+    """Whether what is recorded could be computed at once instead."""
+    return device == "cpu" and options.cold_size > 0 and options.eager_size > 0
+
+
+def _checked(function: int, pending: Trace) -> _Account:
+    """The account of a function, which gives up where too much has been spent."""
+    account = _account(function)
+    if account.spent >= met.PLAN_NS + account.allowed:
+        _give_up(account, pending)
+    return account
 
 
 def _account(function: int) -> _Account:
