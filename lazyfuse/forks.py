@@ -29,7 +29,8 @@ from typing import Any, TypeVar
 
 _R = TypeVar("_R")
 
-#: Seconds that a fork waits at most for what is compiled; a large kernel takes half a second.
+#: Seconds that a fork, or the end of a program, waits at most for what is compiled; a large kernel
+#: takes half a second.
 LONGEST = 10.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import warnings
@@ -272,3 +273,20 @@ def test_an_interrupt_as_memory_is_made(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "unraisablehook", lost.append)
     CpuBuffer.__new__(CpuBuffer)
     assert not lost
+
+
+@pytest.mark.cpu("threads at the end")
+def test_the_end_after_an_import_that_was_interrupted() -> None:
+    """Python's lock of all imports stays taken where Ctrl-C comes right behind its being taken; a
+    thread that imported what it compiles with waited for it, and the end of the program for that
+    thread."""
+    program = (
+        "import _imp, lazyfuse\n"
+        "from lazyfuse.runtime import aside\n"
+        "_imp.acquire_lock()\n"
+        "assert aside.begin(lambda: __import__('colorsys'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr[-3000:]

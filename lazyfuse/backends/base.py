@@ -52,10 +52,16 @@ class Launch(Protocol):
 
     Returns the floating point conditions that it met, as bits of `ops/float_flags.py`: all that
     happened, possibly more (the engine then looks closer); 0 where the device has no flags.
+    On a CPU, `ran` gets an entry with the end of the kernel: no interrupt comes between the two.
     """
 
     def __call__(
-        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
+        self,
+        buffers: Sequence[Buffer],
+        scalars: Sequence[Scalar],
+        *,
+        threads: int,
+        ran: list[object] | None = None,
     ) -> int: ...
 
 

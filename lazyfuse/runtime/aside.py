@@ -7,6 +7,7 @@ waits for what is being compiled then, and so does a program at its end.
 
 from __future__ import annotations
 
+import _imp
 import _thread
 import atexit
 import contextvars
@@ -21,7 +22,7 @@ from typing import Protocol
 
 from lazyfuse import config, events
 from lazyfuse.backends.base import Aside, Backend
-from lazyfuse.forks import Turn, guarded
+from lazyfuse.forks import LONGEST, Turn, guarded
 from lazyfuse.interrupts import missed_by_nobody
 from lazyfuse.ir.kernel import Kernel
 from lazyfuse.processors import default_threads
@@ -115,9 +116,14 @@ def wait() -> None:
 
 @atexit.register
 def _end() -> None:
-    """The program ends: what has not begun to be compiled is left."""
+    """The program ends: what has not begun to be compiled is left. An interrupt may have left
+    locks of imports taken for ever, for which whoever compiles would wait, and this for them."""
     _ending.append(True)
-    wait()
+    with suppress(RuntimeError):  # until it is not this thread's; nothing is imported now
+        while True:
+            _imp.release_lock()
+    if compiling.acquire(timeout=LONGEST):
+        compiling.release()
 
 
 class _Target(Aside, Backend, Protocol):

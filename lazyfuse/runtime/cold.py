@@ -184,6 +184,10 @@ class Interpreter:
         buffer.exclusive = True  # made for this node alone
         return buffer
 
+    def may_go_on(self, error: BaseException) -> bool:
+        """Whether `go_on` does what is left to do."""
+        return True
+
     def go_on(self) -> list[Buffer]:
         """The whole again: it overwrites nothing."""
         return self.run()

@@ -290,23 +290,24 @@ def _complete(
     """Run, and attach the results; keep a run that has overwritten an input and cannot end."""
     try:
         results = run()
+        try:
+            findings = _findings(pending, leaves, results, executor)
+        except BaseException:
+            if executor.overwritten:  # the operands are gone
+                _attach(pending, results, executor)
+            raise
+        _attach(pending, results, executor)
+        return findings
     except BaseException as error:
-        lost = [slot for slot in executor.overwritten if slot < len(leaves)]
-        if lost and isinstance(error, MemoryError):
+        is_over = all(node.buffer is not None for node in pending.outputs)
+        lost = [] if is_over else [slot for slot in executor.overwritten if slot < len(leaves)]
+        if lost and executor.may_go_on(error):
             _suspend(pending, leaves, executor)
         else:
             executor.buffers = []  # a traceback that is kept would keep their memory
             for slot in lost:
                 leaves[slot].buffer = unfinished.Lost(error)
         raise
-    try:
-        findings = _findings(pending, leaves, results, executor)
-    except BaseException:
-        if executor.overwritten:  # the operands are gone
-            _attach(pending, results, executor)
-        raise
-    _attach(pending, results, executor)
-    return findings
 
 
 def _attach(pending: Trace, results: Sequence[Buffer], executor: Executor | Interpreter) -> None:

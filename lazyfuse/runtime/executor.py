@@ -40,7 +40,8 @@ class Executor:
     `is_dead(leaf)` tells whether it may be reused.
 
     After the run, `conditions` are the floating point conditions that it met (`Launch` of
-    `backends/base.py`), and `overwritten` the slots whose memory it has reused.
+    `backends/base.py`), and `overwritten` the slots whose memory it has reused. After an error,
+    `may_go_on` tells whether `go_on` does what is left to do.
     """
 
     def __init__(
@@ -61,6 +62,9 @@ class Executor:
         self.overwritten: set[int] = set()
         self.claimed: set[int] = set()
         self.done = 0
+        #: What a kernel that has run leaves here, and the step that it is of.
+        self._ran: list[object] = []
+        self._begun = -1
         self._launched: list[Launch] = []
         self._hits = 0
 
@@ -70,17 +74,24 @@ class Executor:
         return self.go_on()
 
     def go_on(self) -> list[Buffer]:
-        """The buffers of the outputs, from the step at which a run stopped for want of memory."""
+        """The buffers of the outputs, from the step at which a run stopped: for want of memory, or
+        interrupted."""
         self._compile_ahead()
         try:
             if self.plan.waves:
                 self._run_waves()
             for step in self.plan.steps[self.done :]:
                 self._step(step)
-                self._freed(step)
+                self._pass([step])
         finally:
             self._count()
         return [self._buffer(slot) for slot in self.plan.outputs]
+
+    def may_go_on(self, error: BaseException) -> bool:
+        """Whether it is known which steps are done: a GPU's queue does not tell whoever is
+        interrupted what it has taken."""
+        is_told = self.backend.device == "cpu" and is_interrupt(error)
+        return is_told or isinstance(error, MemoryError)
 
     def _compile_ahead(self) -> None:
         """The kernels of a plan that has not run before are compiled together."""
@@ -96,18 +107,25 @@ class Executor:
         while self.done < last:
             wave = waves.get(self.done)
             if wave is not None and self._together(steps[self.done : wave.last], wave):
-                for step in steps[self.done : wave.last]:
-                    self._freed(step)
+                self._pass(steps[self.done : wave.last])
             else:
-                step = steps[self.done]
-                self._step(step)
-                self._freed(step)
+                self._step(steps[self.done])
+                self._pass(steps[self.done : self.done + 1])
 
-    def _freed(self, step: Step) -> None:
-        """A step is done: let go what no later one reads."""
-        for slot in step.frees:
-            self.buffers[slot] = None
-        self.done += 1
+    def _pass(self, steps: Sequence[Step]) -> None:
+        """Steps are done, all at once for whoever is interrupted: let go what no later one
+        reads."""
+        self.done += len(steps)
+        for step in steps:
+            for slot in step.frees:
+                self.buffers[slot] = None
+
+    def _has_run(self) -> bool:
+        """Whether the kernels of the steps that come have run, right before an interrupt. They may
+        have written over their operands; the conditions that they met are forgotten."""
+        if self._begun != self.done:
+            self._ran, self._begun = [], self.done
+        return bool(self._ran)
 
     def _count(self) -> None:
         """Tell the counters, once for all launches: their locks would cost as much as these."""
@@ -135,6 +153,8 @@ class Executor:
         return buffer
 
     def _launch(self, step: Launch) -> None:
+        if self._has_run():
+            return
         bound = self._bound(step)
         if bound is None:
             for call in step.calls:
@@ -153,7 +173,7 @@ class Executor:
         buffers: list[Any] = [known[operand.slot] for operand in step.operands]
         self.overwritten |= self.claimed  # from here on
         self.conditions |= bound(
-            buffers, step.scalars_of(self.scalars), threads=self.options.threads
+            buffers, step.scalars_of(self.scalars), threads=self.options.threads, ran=self._ran
         )
         self._launched.append(step)
 
@@ -172,6 +192,8 @@ class Executor:
 
     def _together(self, steps: Sequence[Step], wave: Wave) -> bool:
         """Run the steps of a wave band by band, if all its kernels can be built."""
+        if self._has_run():
+            return True
         launches = [step for step in steps if isinstance(step, Launch)]
         renewals = [step for step in steps if isinstance(step, Renew)]
         bound = [bound_launch(step, self.backend) for step in launches]
@@ -189,7 +211,9 @@ class Executor:
         buffers = [[self._buffer(operand.slot) for operand in step.operands] for step in launches]
         scalars = [step.scalars_of(self.scalars) for step in launches]
         self.overwritten |= self.claimed
-        self.conditions |= bands(buffers, scalars, pairs, threads=self.options.threads)
+        self.conditions |= bands(
+            buffers, scalars, pairs, threads=self.options.threads, ran=self._ran
+        )
         self._launched += launches
         return True
 

@@ -115,7 +115,12 @@ class Launch:
         self.work_ns = max(math.prod(extents) * program.ns_per_point, memory_ns(nbytes))
 
     def __call__(
-        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int
+        self,
+        buffers: Sequence[Buffer],
+        scalars: Sequence[Scalar],
+        *,
+        threads: int,
+        ran: list[object] | None = None,
     ) -> int:
         """Run the kernel on buffers (one per argument that is not scratch) and scalars; return
         the floating point conditions met."""
@@ -131,7 +136,7 @@ class Launch:
         if helpers:
             program.workers.start(helpers)
         is_short = self.work_ns <= LONG_NS and not helpers
-        (program.calls.launch_short if is_short else program.calls.launch)(run.address)
+        run.launch(program.calls.launch_short if is_short else program.calls.launch, ran)
         del scratch
         met = run.met()
         idle.append(run)

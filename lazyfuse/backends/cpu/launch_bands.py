@@ -62,6 +62,7 @@ class Bands:
         rooms: Sequence[tuple[Buffer, Buffer]],
         *,
         threads: int,
+        ran: list[object] | None = None,
     ) -> int:
         """Run all launches, each on its buffers and scalars; return the conditions met. Rooms are
         given with the memory from which they get what is kept: their own where it is there."""
@@ -77,7 +78,7 @@ class Bands:
             turn.copies[_WORDS * number + 1] = source.pointer
         if helpers:
             self._launches[0].program.workers.start(helpers)
-        self._calls.launch(turn.runs[0].address)
+        turn.runs[0].launch(self._calls.launch, ran)
         met = turn.runs[0].met()
         idle.append(turn)
         return self._calls.decoded[met]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from lazyfuse.backends.base import Scalar
@@ -81,6 +81,14 @@ class Run:
             words[begin : begin + len(JOB)] = [*record]
             words, begin = rest, len(JOB) * (number - 1)
             following += 8 * len(JOB)
+
+    def launch(self, call: Callable[[int], object], ran: list[object] | None) -> None:
+        """Run the jobs, by a C function; `ran` of `Launch` in `backends/base.py` gets an entry:
+        in one step of Python, behind which interrupts come."""
+        if ran is None:
+            call(self.address)
+        else:
+            ran.extend(map(call, (self.address,)))
 
     def met(self) -> int:
         """The flags that were collected, which are forgotten."""

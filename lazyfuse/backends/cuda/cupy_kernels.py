@@ -110,14 +110,13 @@ class CupyLaunch:
         launch.stream = recorder.stream
         return launch
 
-    def __call__(
-        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
-    ) -> int:
-        """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
+    def __call__(self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], **_: object) -> int:
+        """Run on buffers and scalars; the rest is a CPU's. Returns 0: a GPU has no floating point
+        flags."""
         if self.is_empty:
             return 0
         if self.own is not None:
-            return int(self.own(buffers, scalars, threads=threads))
+            return int(self.own(buffers, scalars))
         typed = [dtype.type(scalar) for dtype, scalar in zip(self.scalars, scalars, strict=True)]
         try:
             with self.gpu.reported, self.gpu.use():
@@ -126,7 +125,7 @@ class CupyLaunch:
                 self.run(arrays, typed, self.stream)
         except CompileException:  # of another version of cupy, say
             self.own = self.make_own()
-            return int(self.own(buffers, scalars, threads=threads))
+            return int(self.own(buffers, scalars))
         return 0
 
 

@@ -132,10 +132,9 @@ class OwnLaunch:
             if parameter.kind is ParameterKind.SCALAR
         )
 
-    def __call__(
-        self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], *, threads: int = 0
-    ) -> int:
-        """Run on buffers and scalars. Returns 0: a GPU has no floating point flags."""
+    def __call__(self, buffers: Sequence[Buffer], scalars: Sequence[Scalar], **_: object) -> int:
+        """Run on buffers and scalars; the rest is a CPU's. Returns 0: a GPU has no floating point
+        flags."""
         if not self.outer:
             return 0
         values, packed, word = self.template.copy(), self.packable, self.word
