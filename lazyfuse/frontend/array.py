@@ -156,6 +156,7 @@ class ArrayInterface(Handle):
     __dlpack_device__ = exchange.dlpack_device
     __cuda_array_interface__ = property(exchange.cuda_array_interface)
     __array_interface__ = property(exchange.array_interface)
+    __array_wrap__ = property(exchange.array_wrap)
     __arrow_array__ = exchange.arrow_array
     __arrow_c_array__ = property(exchange.arrow_c_array)
     _sympy_ = property(exchange.sympified)

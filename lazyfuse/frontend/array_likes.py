@@ -1,13 +1,60 @@
-"""Objects whose `__array__` gives an array of ours, which NumPy's C code refuses."""
+"""What is no array, and NumPy makes one of; and objects whose `__array__` gives an array of ours,
+which NumPy's C code refuses."""
 
 from __future__ import annotations
 
+import math
+from array import array as Memory
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.runtime.caller import call_as_user
+
+#: Words of objects that are asked what to do, or give memory, in other ways than by `__array__`.
+_WORDS = tuple(
+    f"__{word}__"
+    for word in (
+        "array_ufunc", "array_function", "array_priority", "array_wrap", "array_namespace",
+        "array_interface", "array_struct", "cuda_array_interface", "dlpack",
+    )
+)  # fmt: skip
+#: Whether the objects of a class have `__array__` and no other word; so many classes are known.
+_SIMPLE: dict[type, bool] = {}
+_MOST_KNOWN = 1000
+
+
+def is_alike(kind: type) -> bool:
+    """Whether NumPy makes an array of the objects of a class, and that is all there is to them."""
+    if kind in (range, Memory, memoryview):
+        return True
+    known = _SIMPLE.get(kind)
+    if known is None:
+        known = hasattr(kind, "__array__") and not any(hasattr(kind, word) for word in _WORDS)
+        if len(_SIMPLE) >= _MOST_KNOWN:
+            _SIMPLE.clear()
+        _SIMPLE[kind] = known
+    return known
+
+
+def converted(value: Any, most: int) -> Any:
+    """The array with axes, NumPy's or ours, that an object stands for which `is_alike`; itself
+    where it says that it has more elements, and all else: what stands for a number may be an
+    element of an array of objects. Raises: what its `__array__` does."""
+    kind = type(value)
+    if not is_alike(kind):
+        return value
+    if kind is range:
+        return value if value[most:] else np.asarray(value)
+    if kind is Memory or kind is memoryview:
+        return np.asarray(value)
+    shape = getattr(value, "shape", ())
+    if type(shape) is tuple and math.prod(shape) > most:
+        return value
+    made = value.__array__()
+    is_array = isinstance(made, Handle) or type(made) is np.ndarray
+    return made if is_array and made.ndim else value
 
 
 def is_refusal(error: ValueError) -> bool:

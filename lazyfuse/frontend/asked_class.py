@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from sys import _getframe
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ _ASKING: Mapping[str, str] = {
     "statsmodels.tools.data": "_is_using_ndarray _is_using_ndarray_type _is_using_ndarray_like",
     "torch.utils.data._utils.collate": "collate",
     "numpy.ctypeslib._ctypeslib": "from_param",
+    "numpy.testing._private.utils": "assert_equal assert_almost_equal",
+    "scipy.sparse._coo": "_matmul_dispatch",
     "h5py._hl.selections": "select from_mask",
 }
 #: Packages whose functions all do.
@@ -67,5 +70,26 @@ def class_of(self: Any) -> type:
     module = frame.f_globals.get("__name__")
     if not isinstance(module, str):
         return type(self)
+    if module == "abc":
+        return _for_abc(self, frame)
     is_asking = frame.f_code.co_name in _FUNCTIONS.get(module, ())
     return np.ndarray if is_asking or module.startswith(_PACKAGES) else type(self)
+
+
+def _for_abc(self: Any, asking: FrameType) -> type:
+    """The same for abstract classes. `shuffle` of NumPy's generators exchanges the items of what
+    is no array of NumPy's, and warns where that is no Sequence: elements are exchanged as those of
+    a list are. Raises: TypeError for rows, which are views: some would be lost, and others twice
+    there."""
+    caller = asking.f_back
+    names = () if caller is None else caller.f_code.co_names
+    if "shuffle" not in names or "isinstance" in names:
+        return type(self)
+    if asking.f_locals.get("cls") is not Sequence:
+        return type(self)
+    if self.ndim > 1:
+        raise TypeError(
+            "numpy.random would lose rows of a LazyArray: shuffle with lazyfuse.random, or "
+            "numpy.asarray(x)"
+        )
+    return list

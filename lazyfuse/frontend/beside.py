@@ -17,7 +17,7 @@ from lazyfuse.frontend.opened import called, limit_of
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import LARGE
 from lazyfuse.frontend.windows import largest
-from lazyfuse.ops.rules import SMALL, Middling, Rule
+from lazyfuse.ops.rules import LOOKED_AT, SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
 
 Method = Callable[..., Any]
@@ -41,7 +41,7 @@ def beside(
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
         found = LARGE
-        if any(map(is_for_numpy, args[:2])):
+        if any(map(_is_for_numpy, args[:2])):
             count(_SAVED)
             found = small.at_once(plain, args, kwargs) if largest() else LARGE
         elif _may_be_at_hand(args, larger):
@@ -49,6 +49,13 @@ def beside(
         return engine(*args, **kwargs) if found is LARGE else found
 
     return function
+
+
+def _is_for_numpy(value: Any) -> bool:
+    """Whether an argument, or an item of a short list, is one that NumPy knows best."""
+    if type(value) in (list, tuple):
+        return len(value) <= LOOKED_AT and any(map(is_for_numpy, value))
+    return is_for_numpy(value)
 
 
 def _may_be_joined(items: Sequence[Any], larger: Middling) -> bool:

@@ -9,12 +9,14 @@ faster than recording and running (`small.py`). But the kernel of a single op
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
+from lazyfuse.frontend.array_likes import converted
 from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
@@ -51,6 +53,14 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     uses: dict[Any, int] = {}
 
     def call(values: Sequence[Any]) -> Any:
+        found = of_arrays(values)
+        if found is not None:
+            return found
+        taken = [converted(value, eager_size()) for value in values]
+        is_same = all(map(is_, taken, values))
+        return None if is_same else of_arrays(taken)
+
+    def of_arrays(values: Sequence[Any]) -> Any:
         if name == "power" and (_are_integers(values) or any(map(_is_complex, values))):
             return operated(np.power, *values)  # whose bits are NumPy's in any case
         limit = reach(values, largest())
@@ -83,6 +93,8 @@ def _are_integers(values: Sequence[Any]) -> bool:
         if type(value) is Handle._concrete:
             host = value._host
             dtypes.append(np.dtype(value._code) if host is None else host.dtype)
+        elif type(value) is np.ndarray:
+            dtypes.append(value.dtype)
         elif type(value) is not int:
             return False
     kinds = {dtype.kind for dtype in dtypes}

@@ -56,9 +56,10 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
 
 def _is_told_by_buffer(array: Any) -> bool:
     """Whether NumPy makes the same array of the buffer of one: that has no metadata, and where an
-    axis has no or one element other strides; and of what does not lie in rows NumPy finds no
-    buffer later, when it is told that the array may be written (`flags.writeable = True`)."""
-    may_be_odd = 0 in array.shape or 1 in array.shape
+    axis has one element other strides; and of what does not lie in rows NumPy finds no buffer
+    later, when it is told that the array may be written (`flags.writeable = True`). Without
+    elements there is nothing that lies anywhere."""
+    may_be_odd = 1 in array.shape and 0 not in array.shape
     is_odd = may_be_odd and memoryview(array).strides != array.strides
     return array.dtype.metadata is None and array.flags.c_contiguous and not is_odd
 
@@ -123,12 +124,11 @@ def array_interface(self: Any) -> dict[str, Any]:
     `as_ctypes`, which takes no others. Aliasing: as `ctypes`. Raises: AttributeError.
     """
     asking = _getframe(1)
-    code = asking.f_code
-    if (code.co_name, asking.f_globals.get("__name__")) == _AS_CTYPES:
+    function = asking.f_code.co_name, asking.f_globals.get("__name__")
+    if function == _AS_CTYPES:
         return _in_place(self).__array_interface__
-    if _INTERFACE not in code.co_names or code.co_code[asking.f_lasti] != _LOAD_ATTR:
-        if (code.co_name, asking.f_globals.get("__name__")) != _FOOTPRINTS:
-            raise AttributeError  # without words, for NumPy asks often
+    if function != _FOOTPRINTS and not _says(asking, "__array_interface__"):
+        raise AttributeError  # without words, for NumPy asks often
     values = _in_place(self)
     return {**values.__array_interface__, "strides": values.strides}
 
@@ -137,8 +137,30 @@ def array_interface(self: Any) -> dict[str, Any]:
 _AS_CTYPES = "as_ctypes", "numpy.ctypeslib._ctypeslib"
 #: What takes all that has no interface for a list (scikit-image's).
 _FOOTPRINTS = "_footprint_is_sequence", "skimage.morphology.footprints"
-_INTERFACE = "__array_interface__"
-_LOAD_ATTR = opmap["LOAD_ATTR"]
+#: Instructions of Python that ask for an attribute; that of methods is there up to 3.11.
+_ASKS = frozenset((opmap["LOAD_ATTR"], opmap.get("LOAD_METHOD")))
+
+
+def _says(asking: FrameType, name: str) -> bool:
+    """Whether code in Python asks for an attribute by its name, as `x.name`."""
+    code = asking.f_code
+    return name in code.co_names and code.co_code[asking.f_lasti] in _ASKS
+
+
+def array_wrap(self: Any) -> Callable[..., Any]:
+    """`x.__array_wrap__`, for code that says just that (SciPy's Newton-Krylov solvers): what makes
+    arrays of NumPy's such as this one. NumPy, which would wrap what its functions give, gets none.
+    Raises: AttributeError."""
+    if not _says(_getframe(1), "__array_wrap__"):
+        raise AttributeError("__array_wrap__")
+    return _wrapped
+
+
+def _wrapped(array: Any, context: Any = None, return_scalar: bool = False, /) -> Any:
+    """An array as one of ours; with `return_scalar` the scalar of one without axes."""
+    if return_scalar and not np.ndim(array):
+        return array[()]
+    return array if isinstance(array, Handle) else from_host(array)
 
 
 def _in_place(self: Any) -> np.ndarray:

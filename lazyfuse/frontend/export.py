@@ -113,6 +113,8 @@ def numpys_for(
         lent = lend(self)
         if lent is not None:
             return lent
+        if 0 in self._layout.shape and self._writeable is True:
+            return view_of(np.empty(0, self.dtype), self._layout)
     return to_array(self, dtype, copy)
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
-from lazyfuse.frontend.array_likes import MET
+from lazyfuse.frontend.array_likes import converted
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
@@ -164,7 +164,8 @@ class Lowering:
         if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
             return value
-        return self.lower(value.__array__()) if kind in MET else _plain(value)
+        found = converted(value, self.allowed)
+        return _plain(value) if found is value else self.lower(found)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
         """A range (of any length: `len` may fail), a dict or a deque for NumPy. Raises: Large."""
@@ -302,10 +303,8 @@ def _snapshot(host: np.ndarray) -> tuple[Storage, Layout]:
     repeats = [bool(host.size) and n > 1 and not s for n, s in pairs]
     once = host[tuple(slice(0, 1) if repeat else slice(None) for repeat in repeats)]
     storage = Storage(source(once.copy(order="K"), "cpu", owned=True), "cpu")
-    strides = tuple(
-        0 if repeat else stride
-        for repeat, stride in zip(repeats, storage.layout.strides, strict=True)
-    )
+    both = zip(repeats, storage.layout.strides, strict=True)
+    strides = tuple(0 if repeat else stride for repeat, stride in both)
     return storage, Layout(host.shape, strides, 0)
 
 

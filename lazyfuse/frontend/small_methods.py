@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback, rerecord
+from lazyfuse.frontend.array_likes import converted
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
-from lazyfuse.frontend.dots import is_matmul
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.keys import as_tuple, in_hand, is_basic
 from lazyfuse.frontend.naming import name_methods, sign
@@ -30,6 +30,7 @@ from lazyfuse.frontend.small import (
     lift,
     lowered,
 )
+from lazyfuse.frontend.small_special import contains, dot, is_complex, number, power, viewed
 from lazyfuse.frontend.windows import (
     at_hand,
     changed,
@@ -88,17 +89,21 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
 
 
 def _plain(other: Any) -> Any:
-    """NumPy's array of an operand that is one, a list or a tuple; None for others, and those that
-    are large or of other dtypes."""
+    """NumPy's array of an operand that is one, or of what NumPy makes one of; None for others, and
+    those that are large or of other dtypes."""
     kind = type(other)
     if kind is np.ndarray:
         return other if other.size <= eager_size() and other.dtype in KNOWN else None
     if kind in (list, tuple) and len(other) <= eager_size():
+        given = lowered((other,), {})
         try:
-            return _plain(np.asarray(other))
+            return None if given is None else _plain(np.asarray(given.args[0]))
         except (ValueError, TypeError):
             return None  # the engine says why
-    return None
+    found = converted(other, eager_size())
+    if isinstance(found, Handle):
+        return found._host
+    return None if found is other else _plain(found)
 
 
 def _value(result: Any) -> Any:
@@ -140,7 +145,7 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
 
     def method(self: Any) -> Any:
         host = self._host
-        if modulus is not None and _is_complex(self):
+        if modulus is not None and is_complex(self):
             found = modulus((self,))
             return engine(self) if found is None else found
         if host is None:
@@ -151,11 +156,6 @@ def unary(name: str, special: str, engine: Method, array: type) -> Method:
         return made(plain(host), largest())  # these meet no condition
 
     return method
-
-
-def _is_complex(array: Any) -> bool:
-    host = array._host
-    return bool(array._code[0] == "c" if host is None else host.dtype.kind == "c")
 
 
 def method(name: str, engine: Method) -> Method:
@@ -240,18 +240,6 @@ def set_item(engine: Method) -> Method:
     return call
 
 
-def contains(engine: Method) -> Method:
-    """`value in x`: of a number NumPy is asked at once, for `==` meets no condition."""
-    general = method("__contains__", engine)
-    plain = np.ndarray.__contains__
-
-    def call(self: Any, value: Any) -> Any:
-        is_number = type(value) in SCALARS and self._host is not None
-        return plain(self._host, value) if is_number else general(self, value)
-
-    return call
-
-
 def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
@@ -268,40 +256,6 @@ _SILENT = frozenset(
 _SHORT = frozenset(
     "sum prod cumsum cumprod max min any all argmax argmin copy __copy__ __bool__".split()
 )
-
-
-def power(engine: Method) -> Method:
-    """`x ** 2` and the other exponents that need no power, and numbers for complex arrays, whose
-    powers are NumPy's; the rest by the kernel of powers, else by the engine."""
-    at_once = direct("power")
-
-    def call(self: Any, exponent: Any, *modulus: Any) -> Any:
-        host, kind = self._host, type(exponent)
-        if modulus:
-            return engine(self, exponent, *modulus)
-        is_plain = kind in (int, float) and exponent in (0.5, 1, 2, -1)
-        if not is_plain and (kind not in (int, float, complex) or not _is_complex(self)):
-            found = at_once((self, exponent))
-            return engine(self, exponent) if found is None else found
-        if host is None:
-            host = window(self, reach((self,), largest()))
-        if host is None:
-            return engine(self, exponent)
-        return made(heard(pow, host, exponent), largest())
-
-    return call
-
-
-def dot(engine: Method) -> Method:
-    """`x.dot(y)`, as `x @ y` where that is the same."""
-    general = method("dot", engine)
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        is_alone = len(args) == 1 and not kwargs and type(args[0]) is type(self)
-        is_product = is_alone and is_matmul(self, args[0])
-        return self @ args[0] if is_product else general(self, *args, **kwargs)
-
-    return call
 
 
 def attribute(name: str, engine: property, *, wrapped: bool = False) -> property:
@@ -356,6 +310,8 @@ _SPECIAL = (
 ).split()
 
 
+#: Those that give Python's numbers.
+_NUMBERS = "__bool__ __int__ __float__ __index__".split()
 #: Methods that NumPy knows less of.
 _OURS = {"to_device"}
 
@@ -381,8 +337,11 @@ def install(kind: type, interface: type) -> None:
             found[name] = method(name, value)
     found["__getitem__"] = item(vars(interface)["__getitem__"])
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
-    found["dot"] = dot(vars(interface)["dot"])
-    found["__contains__"] = contains(vars(interface)["__contains__"])
+    found["dot"] = dot(method("dot", vars(interface)["dot"]))
+    found["view"] = viewed(found["view"])
+    for name in _NUMBERS:
+        found[name] = number(name, found[name])
+    found["__contains__"] = contains(method("__contains__", vars(interface)["__contains__"]))
     found["resize"] = resize(vars(interface)["resize"])
     found["__pow__"] = power(vars(interface)["__pow__"])
     found["__array_ufunc__"] = vars(interface)["__array_ufunc__"]  # machine code takes its place
