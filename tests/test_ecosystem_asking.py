@@ -129,3 +129,23 @@ def c_libraries(np: Any) -> Any:
 def test_programs(program: Callable[[Any], Any], size: int) -> None:
     with lf.options(eager_size=size):
         assert program(lf) == program(host)
+
+
+def test_sparse_products() -> None:
+    """The product of a sparse array of three axes was None."""
+    sparse = pytest.importorskip("scipy.sparse")
+    cube = sparse.coo_array(host.ones((2, 3, 3)))
+    assert host.asarray(cube @ lf.ones(3)).tolist() == (cube @ host.ones(3)).tolist()
+
+
+def test_solvers_of_scipy() -> None:
+    """They wrap what they find as the first guess is."""
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def cube(x: Any) -> Any:
+        return x * x - 2.0
+
+    start = [1.0, 1.2]
+    for solve in (optimize.broyden1, optimize.anderson, optimize.newton_krylov):
+        own, numpys = solve(cube, lf.array(start)), solve(cube, host.array(start))
+        assert host.allclose(host.asarray(own), numpys)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from array import array as Memory
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.runtime.caller import call_as_user
+from lazyfuse.runtime.caller import call_as_user, is_ours, user_frame
 
 #: Words of objects that are asked what to do, or give memory, in other ways than by `__array__`.
 _WORDS = tuple(
@@ -55,6 +57,27 @@ def converted(value: Any, most: int) -> Any:
     made = value.__array__()
     is_array = isinstance(made, Handle) or type(made) is np.ndarray
     return made if is_array and made.ndim else value
+
+
+def for_numpys(engine: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays: NumPy's where a class of the user's does so in `__array__`, for
+    NumPy takes no others of that. Aliasing: as `numpy.asarray(x)`."""
+
+    @wraps(engine)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        found = engine(*args, **kwargs)
+        return np.asarray(found) if isinstance(found, Handle) and is_in_array_method() else found
+
+    return function
+
+
+def is_in_array_method() -> bool:
+    """Whether the user's function that runs is an `__array__`, and not for one of ours."""
+    frame = user_frame(0)
+    if frame is None or frame.f_code.co_name != "__array__":
+        return False
+    asking = frame.f_back
+    return asking is None or not is_ours(asking.f_globals)
 
 
 def is_refusal(error: ValueError) -> bool:

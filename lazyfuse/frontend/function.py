@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import numba, registry, rerecord, small
+from lazyfuse.frontend.array_likes import for_numpys, is_in_array_method
 from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
@@ -31,6 +32,12 @@ _OWN_BITS = frozenset("angle sinc i0 logspace geomspace kaiser".split())
 #: Those among them of one number, of which the answer is NumPy's own, as that of ufuncs is.
 _OF_NUMBERS = frozenset("angle sinc i0".split())
 
+#: Functions whose results classes give NumPy in their `__array__`.
+_GIVEN = frozenset(
+    "arange array asanyarray asarray ascontiguousarray asfortranarray atleast_1d column_stack "
+    "concatenate copy empty eye full full_like hstack linspace ones ones_like ravel reshape stack "
+    "vstack where zeros zeros_like".split()
+)
 #: Functions that give objects of our own beside arrays: archives, mapped files, arrays in others'
 #: memory.
 _OWN_OBJECTS = frozenset(("load", "frombuffer", "from_dlpack"))
@@ -74,11 +81,16 @@ class Function(registry.AtOnce):
         self._engine = beside(own_engine, plain, own_rule, larger, announce)
         if name == "asarray":
             self._engine = unless_given(self._engine)
+        self._is_given = name in _GIVEN
+        if self._is_given:
+            self._engine = for_numpys(self._engine)
         self._size = _SIZES.get(name)
         self._public = plain
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._exact is None or args and is_pending(args[0]):
+            return self._engine(*args, **kwargs)
+        if self._is_given and is_in_array_method():
             return self._engine(*args, **kwargs)
         least = small.largest((*args, *kwargs.values()) if kwargs else args)
         given = small.lowered(args, kwargs, least)

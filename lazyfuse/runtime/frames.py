@@ -1,10 +1,15 @@
-"""Where a running frame of CPython's has its variables and its stack."""
+"""Where a running frame of CPython's has its variables and its stack, and a thread its frame.
+
+Structures of CPython's that are no interface, so places are looked for in those of the running
+interpreter; what is not found is not used.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 import sysconfig
+from typing import NamedTuple
 
 WORD = ctypes.sizeof(ctypes.c_size_t)
 #: Where the object of a frame has the address of its memory, in bytes: behind its count of
@@ -19,6 +24,49 @@ def first_variable() -> int:
     others and the stack are; -1 where that is not found."""
     is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
     return _place(object(), object()) if is_locked and sys.implementation.name == "cpython" else -1
+
+
+class Names(NamedTuple):
+    """Where the name of the function that runs is, in bytes: `state` in the state of a thread, at
+    which the address of a frame is, or with `inner` of what has that there; `code` in the frame,
+    `name` in its code. -1 in `state` where that is not found."""
+
+    state: int
+    inner: int
+    code: int
+    name: int
+
+
+def names() -> Names:
+    """Where a thread has the name of its function."""
+    is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    return _names() if is_locked and sys.implementation.name == "cpython" else _NO_NAMES
+
+
+_NO_NAMES = Names(-1, -1, 0, 0)
+#: The word of a thread's state that has the address of what has the frame's, up to 3.12, and where
+#: that is there. Source: CPython's cpython/pystate.h, `struct _ts`, `_PyCFrame`.
+_INNER_WORD, _INNER = 7, (WORD, 0)
+
+
+def _names() -> Names:
+    """Where this function's name is."""
+    frame = sys._getframe()
+    code = frame.f_code
+    begin = ctypes.c_size_t.from_address(id(frame) + MEMORY).value
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype, get.argtypes = ctypes.c_size_t, ()
+    state = list((ctypes.c_size_t * _MOST_WORDS).from_address(get()))
+    found = (state.index(begin) * WORD, -1) if begin in state else None
+    if found is None and sys.version_info < (3, 13):
+        for inner in _INNER:
+            if ctypes.c_size_t.from_address(state[_INNER_WORD] + inner).value == begin:
+                found = _INNER_WORD * WORD, inner
+    words = list((ctypes.c_size_t * _MOST_WORDS).from_address(begin))
+    parts = list((ctypes.c_size_t * (type(code).__basicsize__ // WORD)).from_address(id(code)))
+    if found is None or id(code) not in words or id(code.co_name) not in parts:
+        return _NO_NAMES
+    return Names(*found, words.index(id(code)) * WORD, parts.index(id(code.co_name)) * WORD)
 
 
 def _place(one: object, other: object) -> int:

@@ -249,6 +249,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "LEFT_OF": sample.left_of, "FRAME_MEMORY": _Place(frames.MEMORY),
         "FIRST_VARIABLE": _Place(frames.first_variable()),
+        **_names(),
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray, "ARRAY": np.array,
         "ZEROS": np.zeros, "ONES": np.ones, "EMPTY_ARRAY": np.empty, "ARANGE": np.arange,
         "COPY": np.copy, "AS_ANY_ARRAY": np.asanyarray,
@@ -274,6 +275,13 @@ def _asked(sample: Sample) -> dict[str, Any]:
                          "MATRIX_PRODUCT", "AS_SCALAR")
         },
     }  # fmt: skip
+
+
+def _names() -> dict[str, Any]:
+    """Where the name of the function that runs is, and what it may be."""
+    places = frames.names()._asdict().items()
+    found = {f"NAME_IN_{part.upper()}": _Place(place) for part, place in places}
+    return {**found, "ARRAY_NAME": sys.intern("__array__")}
 
 
 class _Place(NamedTuple):

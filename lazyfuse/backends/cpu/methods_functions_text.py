@@ -271,6 +271,9 @@ define internal i64 @rule_of(ptr %self) {{
 
 ; a function of the namespace
 define ptr @lf_function(ptr %self, ptr %args, i64 %count, ptr %names) {{
+  %is_asked_for = call i1 @is_in_array_method()
+  br i1 %is_asked_for, label %engines, label %first
+first:
   %is_of_numbers = call i1 @has_numbers_first(ptr %args, i64 %count)
   br i1 %is_of_numbers, label %maker, label %begin
 maker:

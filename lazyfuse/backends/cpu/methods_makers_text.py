@@ -11,6 +11,8 @@ from __future__ import annotations
 BOUNDS = {"MADE_HERE_MOST": 1024}
 
 MAKERS = """
+declare ptr @PyThreadState_Get()
+
 ; whether the first argument is an int, a list or a tuple
 define internal i1 @has_numbers_first(ptr %args, i64 %count) alwaysinline {
   %has_first = icmp sgt i64 %count, 0
@@ -23,6 +25,41 @@ look:
   %is_sequence = or i1 %is_list, %is_tuple
   %is_either = or i1 %is_int, %is_sequence
   ret i1 %is_either
+no:
+  ret i1 false
+}
+
+; whether a method `__array__` is the function of Python's that runs, from which NumPy may want an
+; array of its own (`frontend/array_likes.py`)
+define internal i1 @is_in_array_method() {
+  %place = call i64 @entry(i64 T_NAME_IN_STATE)
+  %is_known = icmp sge i64 %place, 0
+  br i1 %is_known, label %look, label %no
+look:
+  %state = call ptr @PyThreadState_Get()
+  %at = getelementptr i8, ptr %state, i64 %place
+  %found = load ptr, ptr %at
+  %inner = call i64 @entry(i64 T_NAME_IN_INNER)
+  %is_direct = icmp slt i64 %inner, 0
+  br i1 %is_direct, label %framed, label %further
+further:
+  %frame_at = getelementptr i8, ptr %found, i64 %inner
+  %frame_there = load ptr, ptr %frame_at
+  br label %framed
+framed:
+  %frame = phi ptr [ %found, %look ], [ %frame_there, %further ]
+  %has_none = icmp eq ptr %frame, null
+  br i1 %has_none, label %no, label %compare
+compare:
+  %in_frame = call i64 @entry(i64 T_NAME_IN_CODE)
+  %code_at = getelementptr i8, ptr %frame, i64 %in_frame
+  %code = load ptr, ptr %code_at
+  %in_code = call i64 @entry(i64 T_NAME_IN_NAME)
+  %name_at = getelementptr i8, ptr %code, i64 %in_code
+  %name = load ptr, ptr %name_at
+  %wanted = call ptr @object(i64 T_ARRAY_NAME)
+  %is_it = icmp eq ptr %name, %wanted
+  ret i1 %is_it
 no:
   ret i1 false
 }

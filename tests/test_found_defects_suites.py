@@ -1,0 +1,308 @@
+"""Programs of packages whose own tests were run with NumPy replaced, that did not do as with
+NumPy."""
+
+from __future__ import annotations
+
+import array
+import math
+import warnings
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place", allow_module_level=True)
+
+import lazyfuse as lf  # noqa: E402 - when there is an engine
+from lazyfuse.frontend import native_methods, small_special  # noqa: E402 - likewise
+from lazyfuse.runtime import frames, session  # noqa: E402 - likewise
+
+EAGER = (0, 8192)
+LARGE = 100_000
+
+
+@pytest.fixture(params=("Python", "machine code"))
+def way(request: pytest.FixtureRequest) -> str:
+    """How functions run."""
+    if request.param == "machine code":
+        native_methods.make_native(lf.LazyArray)
+    return str(request.param)
+
+
+# ---- classes whose `__array__` makes an array by this library
+
+
+SOURCES = {
+    "a number": "np.array(2.0)", "numbers": "np.array([1.0, 2.0])", "itself": "np.asarray(x)",
+    "any": "np.asanyarray(x)", "of a dtype": "np.asarray(x, dtype='f4')",
+    "large": "np.asarray(large)", "rows": "np.array([x, x])", "zeros": "np.zeros((2, 3))",
+    "joined": "np.concatenate([x, x])", "stacked": "np.stack([x, x])", "a range": "np.arange(5)",
+    "chosen": "np.where(x > 1, x, 0.0)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+@pytest.mark.parametrize("name", SOURCES)
+def test_arrays_made_in_an_array_method(name: str, eager_size: int, way: str) -> None:
+    """NumPy, which refuses an array of ours there, has one of its own."""
+    with lf.options(eager_size=eager_size):
+        names: dict[str, Any] = {"np": lf, "x": lf.arange(3.0), "large": lf.ones(LARGE)}
+        exec(f"class Own:\n    def __array__(self, *a, **k): return {SOURCES[name]}\n", names)
+        own = names["Own"]()
+        wanted = eval(
+            SOURCES[name], {"np": host, "x": host.arange(3.0), "large": host.ones(LARGE)}
+        )
+        for _ in range(2):
+            found = host.asarray(own)
+            assert type(found) is host.ndarray and found.dtype == wanted.dtype
+            host.testing.assert_array_equal(found, wanted)
+            host.testing.assert_allclose(host.multiply(own, 2.0), wanted * 2.0)
+            assert type(lf.asarray(own)) is lf.LazyArray  # for ours it stays ours
+            assert host.array_equal(lf.asnumpy(lf.asarray(own)), wanted)
+
+
+def test_what_an_array_method_gives_is_written(way: str) -> None:
+    """The memory of the object's array, as with NumPy; for a function of ours the array itself."""
+
+    class Own:
+        def __init__(self, size: int) -> None:
+            self.x = lf.ones(size)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return lf.asarray(self.x)
+
+    with lf.options(eager_size=8192):
+        for own in (Own(4), Own(LARGE)):
+            host.asarray(own)[1] = 7.0
+            assert own.x[1] == 7.0 and lf.asarray(own) is own.x
+
+
+def test_where_the_name_of_a_function_is() -> None:
+    """Machine code finds it in this version of Python."""
+    found = frames.names()
+    assert found.state >= 0 and found.name > 0
+
+
+# ---- operands that are no arrays
+
+
+class _Like:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.value
+
+
+class _Shaped(_Like):
+    shape = (3,)
+
+
+def _alike(np: Any) -> dict[str, Any]:
+    return {
+        "range": range(3),
+        "memory": array.array("d", [1.0, 2.0, 3.0]),
+        "view": memoryview(b"abc"),
+        "plane": memoryview(bytes(9)).cast("B", (3, 3)),
+        "ours": _Like(np.arange(3.0)),
+        "theirs": _Like(host.arange(3)),
+        "shaped": _Shaped(np.arange(3.0)),
+        "number": _Like(np.array(2.0)),
+        "objects": _Like(host.array([1, 2, 3], object)),
+        "none": range(0),
+        "misfit": range(4),
+        "large": range(9000),
+    }
+
+
+FORMS = (
+    "r + L", "L + r", "r - L", "L - r", "r * L", "r / L", "r // L", "r % L", "r ** L", "L ** r",
+    "r == L", "r != L", "r < L", "L > r", "a @ L", "a + L", "divmod(r, L)", "np.add(r, L)",
+    "np.sin(L)", "np.exp(L)", "np.power(2, L)", "np.power(L, 2)", "np.maximum(r, L)",
+    "np.arctan2(r, L)", "np.sum(L)", "np.mean(L)", "np.max(L)", "np.cumsum(L)", "np.dot(a, L)",
+    "np.concatenate([r, L])", "np.stack([r, L])", "np.where(r > 1, r, L)", "np.array(L)",
+    "np.asarray(L)", "np.array([L, L])", "np.array(L, dtype='f4')", "np.shape(L)", "np.size(L)",
+    "np.reshape(L, -1)", "np.unique(L)", "np.clip(L, 1, 2)", "np.full((3,), L)",
+    "np.array([L], dtype=object).shape", "np.isin(L, r)", "np.broadcast_to(L, (3, 3))",
+)  # fmt: skip
+
+
+def _answers(np: Any) -> dict[tuple[str, str], Any]:
+    found = {}
+    for name, value in _alike(np).items():
+        for form in FORMS:
+            names = {"np": np, "L": value, "r": np.arange(3.0), "a": np.ones((3, 3))}
+            try:
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    made = host.asarray(eval(form, names))
+                told = sorted({str(each.message) for each in said})
+                found[name, form] = made.dtype, made.shape, made, told
+            except Exception as error:
+                found[name, form] = (type(error),)
+    return found
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+def test_operands_that_numpy_makes_arrays_of(eager_size: int, way: str) -> None:
+    """Ranges, memory and objects: NumPy's answers, warnings and errors."""
+    wanted = _answers(host)
+    with lf.options(eager_size=eager_size):
+        found = _answers(lf)
+    for case, answer in wanted.items():
+        own = found[case]
+        if case == ("number", "np.array([L, L])"):
+            continue  # NumPy asks such objects for a number each, which they have not
+        assert len(own) == len(answer) and own[:2] == answer[:2], (case, own, answer)
+        if len(answer) == 1:
+            continue
+        if answer[0].kind == "O":
+            assert own[2].tolist() == answer[2].tolist(), case
+        else:
+            host.testing.assert_allclose(own[2], answer[2], rtol=1e-15, err_msg=str(case))
+        assert own[3] == answer[3], case
+
+
+def test_they_are_computed_at_once(way: str) -> None:
+    """Sums with ranges were recorded, and read element by element at 5 us each."""
+    with lf.options(eager_size=8192):
+        x = lf.asarray(host.linspace(0.0, 1.0, 50))
+        operands = (range(50), array.array("d", range(50)), _Like(x), _Like(host.arange(50)))
+        for other in operands:
+            for made in (x + other, other * x, x == other, lf.add(x, other), lf.sin(other)):
+                assert made._host is not None, other
+            assert lf.concatenate([x, other])._host is not None
+        assert (x + [x[0], x[1]] * 25)._host is not None
+        assert (x + [lf.array(1.0)] * 50)._host is not None
+
+
+def test_who_says_that_it_is_large_is_not_asked() -> None:
+    """An object of many elements, a data set on disk, is not read to find out that it is large."""
+    asked = []
+
+    class Data:
+        shape = (LARGE,)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            asked.append(1)
+            return host.ones(LARGE)
+
+    with lf.options(eager_size=8192):
+        total = lf.sum(Data())
+        assert float(total) == LARGE and len(asked) == 1
+
+
+# ---- what others ask
+
+
+def test_numpys_testing_takes_arrays() -> None:
+    """`assert_equal` asked for the truth of arrays of ours."""
+    a = lf.arange(3.0)
+    for check in (host.testing.assert_equal, host.testing.assert_almost_equal):
+        check(a, a)
+        check(a, [0, 1, 2])
+        with pytest.raises(AssertionError, match="Mismatched elements: 1 / 3"):
+            check(a, [0, 1, 3])
+    host.testing.assert_equal({"a": a}, {"a": [0, 1, 2]})
+    host.testing.assert_equal([a, (a, 1)], [a, (a, 1)])
+    host.testing.assert_equal(host.float64(2), lf.array([2.0]))
+
+
+def test_array_wrap() -> None:
+    """Code that says `x.__array_wrap__`, as SciPy's solvers do, has it; `hasattr` and NumPy find
+    none, which would wrap what its functions give."""
+    for size in (3, LARGE):
+        x = lf.ones(size)
+        wrap = x.__array_wrap__
+        assert type(wrap(host.zeros(size))) is lf.LazyArray and wrap(x) is x
+        assert wrap(host.zeros(()), None, True) == 0.0
+        assert not hasattr(x, "__array_wrap__")
+        assert type(host.fix(host.ones(2))) is host.ndarray
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+def test_arrays_without_elements_may_be_written(eager_size: int) -> None:
+    """For NumPy's C code, which refused them; and their buffer for Cython's."""
+    with lf.options(eager_size=eager_size):
+        for x in (lf.zeros(LARGE)[:0], lf.zeros((0, 30), "u4"), lf.zeros((3, 0))[1:]):
+            found = host.asarray(x)
+            assert found.flags.writeable and (found.shape, found.dtype) == (x.shape, x.dtype)
+            assert memoryview(x).shape == x.shape
+        x = lf.zeros(LARGE)[:0]
+        x.flags.writeable = False
+        assert not host.asarray(x).flags.writeable
+
+
+@pytest.mark.parametrize("size", (7, LARGE))
+def test_numpys_shuffle(size: int) -> None:
+    """NumPy's generators exchange elements as those of a list, without a warning; they refuse
+    rows, of which some would be lost."""
+    with lf.options(eager_size=8192):
+        for make in (host.random.default_rng, host.random.RandomState):
+            x, numpys = lf.arange(size), list(range(size))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                make(3).shuffle(x)
+            make(3).shuffle(numpys)
+            assert x.tolist() == numpys
+            rows = lf.arange(2 * size).reshape(size, 2)
+            with pytest.raises(TypeError, match="lazyfuse.random"):
+                make(3).shuffle(rows)
+            assert rows.tolist() == host.arange(2 * size).reshape(size, 2).tolist()
+
+
+# ---- arrays without axes, views, powers
+
+
+def _numbers(np: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in (3, 2.5, True, 1 + 2j, [1.0], [1.0, 2.0], [[2]]):
+        x = np.array(value)
+        for convert in (
+            float, int, bool, complex, round, math.sqrt, range, "{:.3f}".format, "%g".__mod__,
+            [1, 2, 3, 4].__getitem__,
+        ):  # fmt: skip
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    made = convert(x)
+                found.append((type(made).__name__, made))
+            except Exception as error:
+                found.append((type(error).__name__, str(error)))
+    return found
+
+
+def test_numbers_of_arrays_without_axes(way: str) -> None:
+    """Python's numbers, with NumPy's errors."""
+    with lf.options(eager_size=8192):
+        for own, numpys in zip(_numbers(lf), _numbers(host), strict=True):
+            assert own == numpys or "LazyArray" in own[1], (own, numpys)
+
+
+def _views(np: Any, size: int) -> list[Any]:
+    x = np.zeros(size)
+    y = x.view(np.ndarray)
+    z = y[1:].view(np.ndarray)
+    z[0] = 5.0
+    same = [y.base is x, z.base is x, type(y) is type(x), x.view(type(x)).base is x]
+    return [*same, x[1] == 5.0, z.shape, z.dtype.str]
+
+
+@pytest.mark.parametrize("size", (4, LARGE))
+def test_views_of_the_class(size: int, way: str) -> None:
+    """`x.view(np.ndarray)` took 10 us."""
+    with lf.options(eager_size=8192):
+        assert _views(lf, size) == _views(host, size)
+
+
+def test_squares_are_counted() -> None:
+    """A loop of `x ** 2` alone never got machine code."""
+    with lf.options(eager_size=8192):
+        x = lf.arange(15.0)
+        power = small_special.power(type(x).__pow__)
+        before = session.uses[0]
+        assert power(x, 2).tolist() == (host.arange(15.0) ** 2).tolist()
+    assert session.uses[0] > before
