@@ -149,3 +149,14 @@ def test_solvers_of_scipy() -> None:
     for solve in (optimize.broyden1, optimize.anderson, optimize.newton_krylov):
         own, numpys = solve(cube, lf.array(start)), solve(cube, host.array(start))
         assert host.allclose(host.asarray(own), numpys)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_views_of_cython(size: int) -> None:
+    """Arrays that do not lie in rows were refused."""
+    moments = pytest.importorskip("skimage.measure._moments_cy")
+    with lf.options(eager_size=size):
+        x, y = lf.asarray(SQUARE), host.asarray(SQUARE)
+        for key in (slice(None), slice(None, None, -1), (slice(None), slice(None, None, -1))):
+            own, numpys = moments.moments_hu(x[key].T), moments.moments_hu(y[key].T)
+            assert host.asarray(own).tolist() == host.asarray(numpys).tolist()

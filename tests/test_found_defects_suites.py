@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -17,7 +18,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place", allow_module_level=True)
 
 import lazyfuse as lf  # noqa: E402 - when there is an engine
-from lazyfuse.frontend import native_methods, small_special  # noqa: E402 - likewise
+from lazyfuse.frontend import callees, native_methods, small_special  # noqa: E402 - likewise
 from lazyfuse.runtime import frames, session  # noqa: E402 - likewise
 
 EAGER = (0, 8192)
@@ -254,7 +255,39 @@ def test_numpys_shuffle(size: int) -> None:
             assert rows.tolist() == host.arange(2 * size).reshape(size, 2).tolist()
 
 
-# ---- arrays without axes, views, powers
+class _Asking:
+    """Asks what is called in the frame that gives it to a function of C."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+
+    def __float__(self) -> float:
+        self.found.append(callees.callee(sys._getframe(1)))
+        return 1.0
+
+
+def test_what_a_frame_calls() -> None:
+    """It is read off the stack of the interpreter: functions, methods, in the midst of others."""
+    each = _Asking()
+    for _ in range(20):  # the interpreter writes its code anew
+        one = max(abs(math.cos(each)), 0.0), math.pow(2.0, each)
+        local = math.sin
+        two = [local(each), *[3.0].__mul__(1)], "x".join(["a"])
+    assert one[1] == 2.0 and two[1] == "a"
+    assert each.found == [math.cos, math.pow, math.sin] * 20
+    assert not callees.calls_cython(sys._getframe())
+
+
+# ---- arrays without axes, views, powers, ranges
+
+
+def test_ranges_by_position() -> None:
+    """The dtype of `arange` by position was a TypeError."""
+    for given in ((0, 256, 50, "u1"), (0, 5, 1, float), (3, None, None, float), (1, 4)):
+        own, numpys = lf.arange(*given), host.arange(*given)
+        assert own.dtype == numpys.dtype and own.tolist() == numpys.tolist()
+    made = lf.fromfunction(lambda i, j: i + j, (2, 3), dtype=int)
+    assert made.tolist() == host.fromfunction(lambda i, j: i + j, (2, 3), dtype=int).tolist()
 
 
 def _numbers(np: Any) -> list[Any]:

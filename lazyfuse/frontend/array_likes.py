@@ -60,8 +60,8 @@ def converted(value: Any, most: int) -> Any:
 
 
 def for_numpys(engine: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes arrays: NumPy's where a class of the user's does so in `__array__`, for
-    NumPy takes no others of that. Aliasing: as `numpy.asarray(x)`."""
+    """A function that makes arrays: NumPy's where a class of the user's does so in `__array__`,
+    for NumPy takes no others of that. Aliasing: as `numpy.asarray(x)`."""
 
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:

@@ -18,7 +18,7 @@ from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
 from lazyfuse.frontend.array_likes import converted
 from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
-from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, SCALARS, lowered
 from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
@@ -56,7 +56,7 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
         found = of_arrays(values)
         if found is not None:
             return found
-        taken = [converted(value, eager_size()) for value in values]
+        taken = list(map(_taken, values))
         is_same = all(map(is_, taken, values))
         return None if is_same else of_arrays(taken)
 
@@ -85,6 +85,13 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
     return call
 
 
+def _taken(value: Any) -> Any:
+    """An array of ours that is read in place of an operand that is none; else that itself."""
+    found = converted(value, eager_size())
+    is_new = type(found) is np.ndarray and found is not value
+    return small_array(found) if is_new and found.dtype in KNOWN else found
+
+
 def _are_integers(values: Sequence[Any]) -> bool:
     """Whether the loop of these values is one of integers, as that of masks is; that of int64 and
     uint64 is not."""
@@ -93,8 +100,6 @@ def _are_integers(values: Sequence[Any]) -> bool:
         if type(value) is Handle._concrete:
             host = value._host
             dtypes.append(np.dtype(value._code) if host is None else host.dtype)
-        elif type(value) is np.ndarray:
-            dtypes.append(value.dtype)
         elif type(value) is not int:
             return False
     kinds = {dtype.kind for dtype in dtypes}

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, finalize, ref
 
 import numpy as np
 
+from lazyfuse.frontend.callees import calls_cython
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import FORGOTTEN, as_numpys, forget, numpys_for, to_array
@@ -87,7 +88,7 @@ def _lent(self: Any, flags: int, asking: FrameType) -> np.ndarray:
         raise BufferError(f"the array is on {self._storage.device}; use x.to_numpy()")
     values = numpys_for(asking, self)
     is_numpys = flags == _FULL_RO and _NAMES.isdisjoint(names)
-    if is_numpys and not _is_told_by_buffer(values):
+    if is_numpys and not _is_told_by_buffer(values) and not calls_cython(asking):
         raise BufferError("use numpy.asarray(x)")  # which NumPy does
     if is_numpys and self._is_scalar:
         return values.copy()  # what NumPy makes of a scalar is written

@@ -161,11 +161,15 @@ def of_shape(shape: Any = 0, *rest: Any, **options: Any) -> float:
         return 0
 
 
-def _of_range(start: Any = 0, stop: Any = None, step: Any = 1, **options: Any) -> float:
+def _of_range(*given: Any, **named: Any) -> float:
+    first = enumerate(("start", "stop", "step"))
+    start, stop, step = [
+        given[place] if place < len(given) else named.get(name) for place, name in first
+    ]
     if stop is None:
         start, stop = 0, start
     try:
-        return float((stop - start) / (step or 1))
+        return float((stop - (start or 0)) / (step or 1))
     except (TypeError, ZeroDivisionError, OverflowError):
         return 0
 
@@ -190,5 +194,5 @@ _SIZES: Mapping[str, Callable[..., float]] = {
     "tri": _of_square,
     "arange": _of_range,
     **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), of_shape),
-    "fromfunction": lambda function, shape, **options: of_shape(shape),
+    "fromfunction": lambda function, shape, *rest, **options: of_shape(shape),
 }

@@ -50,10 +50,9 @@ def left_of(code: CodeType, instruction: int) -> int:
 
 def _lefts(code: CodeType) -> dict[int, int]:
     """Where the left operands of operators are."""
-    cells = set(code.co_cellvars) - set(code.co_varnames)
-    variables = code.co_nlocals + len(cells) + len(code.co_freevars)
+    variables = variables_of(code)
     steps = [*dis.get_instructions(code)]
-    depths = _depths(steps)
+    depths = depths_of(steps)
     return {
         each.offset: variables + depth - 2
         for each, depth in zip(steps, depths, strict=True)
@@ -61,11 +60,17 @@ def _lefts(code: CodeType) -> dict[int, int]:
     }
 
 
+def variables_of(code: CodeType) -> int:
+    """How many variables of its own a frame of this code has before its stack."""
+    cells = set(code.co_cellvars) - set(code.co_varnames)
+    return code.co_nlocals + len(cells) + len(code.co_freevars)
+
+
 def _is_operator(each: dis.Instruction) -> bool:
     return each.opname == "BINARY_OP" and not each.argrepr.endswith(("=", "]"))
 
 
-def _depths(steps: Sequence[dis.Instruction]) -> list[int | None]:
+def depths_of(steps: Sequence[dis.Instruction]) -> list[int | None]:
     """How many values are on the stack before each instruction; None where that is not found, as
     in handlers of exceptions."""
     number = {each.offset: place for place, each in enumerate(steps)}

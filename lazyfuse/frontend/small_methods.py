@@ -30,7 +30,16 @@ from lazyfuse.frontend.small import (
     lift,
     lowered,
 )
-from lazyfuse.frontend.small_special import contains, dot, is_complex, number, power, viewed
+from lazyfuse.frontend.small_special import (
+    contains,
+    divided,
+    dot,
+    is_complex,
+    number,
+    power,
+    reflected_power,
+    viewed,
+)
 from lazyfuse.frontend.windows import (
     at_hand,
     changed,
@@ -339,6 +348,9 @@ def install(kind: type, interface: type) -> None:
     found["__setitem__"] = set_item(vars(interface)["__setitem__"])
     found["dot"] = dot(method("dot", vars(interface)["dot"]))
     found["view"] = viewed(found["view"])
+    found["__rpow__"] = reflected_power(vars(interface)["__rpow__"])
+    for name in ("__divmod__", "__rdivmod__"):
+        found[name] = divided(name, found[name])
     for name in _NUMBERS:
         found[name] = number(name, found[name])
     found["__contains__"] = contains(method("__contains__", vars(interface)["__contains__"]))

@@ -85,6 +85,35 @@ def power(engine: Method) -> Method:
     return call
 
 
+def reflected_power(engine: Method) -> Method:
+    """`2 ** x` of integers, whose bits are NumPy's."""
+    plain = np.ndarray.__rpow__
+
+    def call(self: Any, base: Any, *modulus: Any) -> Any:
+        host = self._host
+        if modulus or host is None or type(base) is not int or host.dtype.kind not in "iu":
+            return engine(self, base, *modulus)
+        rerecord.count()
+        return made(heard(plain, host, base), largest())
+
+    return call
+
+
+def divided(name: str, general: Method) -> Method:
+    """`divmod(x, 3)` and its like, of a real number."""
+    plain = getattr(np.ndarray, name)
+
+    def call(self: Any, other: Any) -> Any:
+        host = self._host
+        if host is None or type(other) not in (int, float):
+            return general(self, other)
+        rerecord.count()
+        quotient, remainder = heard(plain, host, other)
+        return made(quotient, largest()), made(remainder, largest())
+
+    return call
+
+
 def dot(general: Method) -> Method:
     """`x.dot(y)`, as `x @ y` where that is the same."""
 
