@@ -160,3 +160,25 @@ def test_views_of_cython(size: int) -> None:
         for key in (slice(None), slice(None, None, -1), (slice(None), slice(None, None, -1))):
             own, numpys = moments.moments_hu(x[key].T), moments.moments_hu(y[key].T)
             assert host.asarray(own).tolist() == host.asarray(numpys).tolist()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_functions_of_fortran(size: int) -> None:
+    """They wrote over what they were given, which they take for a copy of theirs."""
+    lapack = pytest.importorskip("scipy.linalg.lapack")
+    wanted = SQUARE + 4.0 * host.eye(4)
+    with lf.options(eager_size=size):
+        for order in "CF":
+            matrix, right = lf.asarray(wanted, order=order), lf.arange(4.0)
+            calls: tuple[Callable[[], Any], ...] = (
+                lambda a=matrix, b=right: lapack.dgesv(a, b),
+                lambda a=matrix, b=right: lapack.dgesv(*(a, b)),
+                lambda a=matrix, b=right: lapack.dgesv(a=a, b=b),
+            )
+            for call in calls:
+                found = call()[2]
+                assert host.allclose(found, host.linalg.solve(wanted, host.arange(4.0)))
+                assert matrix.tolist() == wanted.tolist() and right.tolist() == [0, 1, 2, 3]
+            lapack.dgetrf(matrix)
+            lapack.dsyev(matrix.T)
+            assert matrix.tolist() == wanted.tolist()

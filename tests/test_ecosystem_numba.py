@@ -122,3 +122,25 @@ def test_what_numba_has_not() -> None:
         compiled(lf.ones(3))
     with pytest.raises(numba.TypingError):
         loop(lf.array(["2020-01-01"], "M8[D]").astype("U10"))
+
+
+@numba.njit  # type: ignore[misc]  # Numba has no types for mypy
+def either(x: Any, other: Any = None) -> Any:
+    """Variables that are an argument or an array that is made there."""
+    if other is None:
+        other = np.ones(x.size)
+    total = x
+    for _ in range(3):
+        total = total + other
+    items = [x]
+    items.append(total)
+    return items[1].sum() + (x if x[0] > 0 else total).sum()
+
+
+@pytest.mark.parametrize("size", (0, 100_000))
+def test_variables_of_either_kind(size: int) -> None:
+    with lf.options(eager_size=size):
+        values = host.arange(6.0)
+        for x, y in ((lf.asarray(values), values), (lf.asarray(values)[::2], values[::2])):
+            assert either(x) == either(y) and either(x, x) == either(y, y)
+            assert either(x, y) == either(y, y)

@@ -7,7 +7,7 @@ import array
 import math
 import sys
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as host
 import pytest
@@ -18,8 +18,8 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place", allow_module_level=True)
 
 import lazyfuse as lf  # noqa: E402 - when there is an engine
-from lazyfuse.frontend import callees, native_methods, small_special  # noqa: E402 - likewise
-from lazyfuse.runtime import frames, session  # noqa: E402 - likewise
+from lazyfuse.frontend import native_methods, small_special  # noqa: E402 - likewise
+from lazyfuse.runtime import callees, frames, session  # noqa: E402 - likewise
 
 EAGER = (0, 8192)
 LARGE = 100_000
@@ -255,6 +255,37 @@ def test_numpys_shuffle(size: int) -> None:
             assert rows.tolist() == host.arange(2 * size).reshape(size, 2).tolist()
 
 
+class _Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def _kept(np: Any, held: Any) -> list[bool]:
+    """Whether an object that holds an array is the element that functions give."""
+    objects = host.empty(2, object)
+    objects[:] = [held, held]
+    made = [
+        np.array([held, None]), np.full(2, held), np.append(objects, [held]),
+        np.insert(objects, 0, held), np.concatenate([objects, [held]]), np.asarray(held)[()],
+        np.where([True, False], held, held), np.hstack([[held], [held]]), np.atleast_1d(held),
+        np.take([held, held], [0]), np.repeat([held], 2), np.flip([held, held]),
+        np.random.permutation([held, held]), np.random.default_rng(0).choice([held, held]),
+        np.fromiter([held], object), np.array([(held, 1)], [("a", object), ("b", int)])["a"],
+    ]  # fmt: skip
+    return [(each if each is held else host.asarray(each).ravel()[0]) is held for each in made]
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+@pytest.mark.parametrize("size", (3, LARGE))
+def test_elements_of_arrays_of_objects(size: int, eager_size: int, way: str) -> None:
+    """A dict that holds an array was another one in each array of objects."""
+    with lf.options(eager_size=eager_size):
+        held = {"values": lf.arange(float(size))}
+        assert all(_kept(lf, held))
+        pair = lf.array([_Pair(lf.arange(float(size)), 1), None], dtype=object)[0]
+        assert type(pair) is _Pair and pair.second == 1
+
+
 class _Asking:
     """Asks what is called in the frame that gives it to a function of C."""
 
@@ -273,8 +304,9 @@ def test_what_a_frame_calls() -> None:
         one = max(abs(math.cos(each)), 0.0), math.pow(2.0, each)
         local = math.sin
         two = [local(each), *[3.0].__mul__(1)], "x".join(["a"])
-    assert one[1] == 2.0 and two[1] == "a"
-    assert each.found == [math.cos, math.pow, math.sin] * 20
+        packed = math.hypot(*(1.0, each))
+    assert one[1] == 2.0 and two[1] == "a" and packed == math.hypot(1.0, 1.0)
+    assert each.found == [math.cos, math.pow, math.sin, math.hypot] * 20
     assert not callees.calls_cython(sys._getframe())
 
 

@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary, finalize, ref
 
 import numpy as np
 
-from lazyfuse.frontend.callees import calls_cython
 from lazyfuse.frontend.convert import adopted
 from lazyfuse.frontend.convert import to_array as from_host
 from lazyfuse.frontend.export import FORGOTTEN, as_numpys, forget, numpys_for, to_array
@@ -31,6 +30,7 @@ from lazyfuse.ir.order import is_dense
 from lazyfuse.ir.recast import elements
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import engine, gpu_arrays, session
+from lazyfuse.runtime.callees import calls_cython
 
 _WRITABLE, _STRIDES, _FULL_RO = 0x1, 0x10, 0x11C  # PyBUF_WRITABLE, ...
 #: What takes any kind of buffer as NumPy does, and raises what it meets, by name.

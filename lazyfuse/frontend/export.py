@@ -22,6 +22,7 @@ from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session, under_way
+from lazyfuse.runtime.callees import calls_fortran
 from lazyfuse.runtime.caller import call_as_user
 
 Number = TypeVar("Number", int, float)
@@ -104,7 +105,10 @@ _GIVES = "lazyfuse.frontend.exchange"
 def numpys_for(
     asking: FrameType, self: Any, dtype: Any = None, copy: bool | None = None
 ) -> np.ndarray:
-    """As `array_protocol`, for what runs in a frame."""
+    """As `array_protocol`, for what runs in a frame. Fortran's functions of f2py, which copy what
+    they write over where that is an array of NumPy's, take all else for a copy: they get one."""
+    if copy is None and calls_fortran(asking):
+        copy = True
     if self._host is not None:
         return as_numpys(self, dtype, copy)
     if copy is None and asking.f_globals.get("__name__") in _OWNERS:

@@ -282,8 +282,9 @@ _NO_ARRAYS = SCALARS | {list, tuple}
 
 
 def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
-    """Arrays inside lists, tuples and dicts as NumPy arrays, as `numpys` makes them, scalars as
-    NumPy scalars. What has no array of ours inside stays the object that it is."""
+    """Arrays inside lists and tuples as NumPy arrays, as `numpys` makes them, scalars as NumPy
+    scalars. What has no array of ours inside stays the object that it is, and so does a dict: it
+    is an element of an array of objects."""
     if isinstance(value, Handle):
         return value_of(value) if value._is_scalar else numpys(value)
     if type(value) in (list, tuple):
@@ -292,9 +293,6 @@ def lower(value: Any, numpys: Callable[..., Any] = to_numpys) -> Any:
         items = [lower(item, numpys) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=False))
         return value if same else type(value)(items)
-    if type(value) is dict:
-        lowered = {key: lower(item, numpys) for key, item in value.items()}
-        return value if all(lowered[key] is value[key] for key in lowered) else lowered
     return value
 
 

@@ -15,7 +15,7 @@ from numba import typeof
 from numba.core import cgutils, types
 from numba.core.boxing import unbox_array
 from numba.core.registry import cpu_target
-from numba.extending import NativeValue, models, register_model, unbox
+from numba.extending import NativeValue, lower_cast, models, register_model, unbox
 
 
 def type_of_function(theirs: Any) -> Any:
@@ -42,6 +42,12 @@ class LazyArrayType(types.Array):  # type: ignore[misc]  # Numba has no types fo
 
 
 register_model(LazyArrayType)(models.ArrayModel)
+
+
+@lower_cast(LazyArrayType, types.Array)  # type: ignore[untyped-decorator]
+def as_array(context: Any, builder: Any, own: Any, wanted: Any, value: Any) -> Any:
+    """A variable that may be one of them or an array that was made there is the latter."""
+    return value
 
 
 @unbox(LazyArrayType)  # type: ignore[untyped-decorator]

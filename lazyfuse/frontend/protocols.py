@@ -124,7 +124,8 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         return others.of_function(func, types, args, kwargs)
     who = _CONVERTING.get(func)
     if who and sys._getframe(1).f_globals.get("__name__", "").startswith(who):
-        return func(*fallback.lower(args, around), **fallback.lower(kwargs, around))
+        named = {key: fallback.lower(value, around) for key, value in kwargs.items()}
+        return func(*fallback.lower(args, around), **named)
     if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
         return fallback.run(func, *args, **kwargs)
     seen = _without_ours if func in _OF_SEQUENCES else _seen

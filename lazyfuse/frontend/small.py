@@ -42,6 +42,8 @@ Method = Callable[..., Any]
 SCALARS = frozenset({bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)})
 
 KNOWN = frozenset(np.dtype(code) for code in DTYPES)
+#: Types of arguments that hold no array; a dict is an element of an array of objects.
+_AS_THEY_ARE = SCALARS | {type(None), str, slice, dict}
 
 
 # ---- between both worlds
@@ -144,7 +146,7 @@ class Lowering:
     def lower(self, value: Any) -> Any:
         """An argument for NumPy. Raises: Large."""
         kind = tuple if isinstance(value, tuple) else type(value)  # a named one is one to NumPy
-        if kind in SCALARS or value is None or kind is str or kind is slice:
+        if kind in _AS_THEY_ARE:
             return value
         if isinstance(value, Handle):
             host = value._host
@@ -158,8 +160,10 @@ class Lowering:
             if are_numbers(value):
                 return value
             items = [self.lower(item) for item in value]
-            return value if _are_same(items, value) else kind(items)
-        if kind in (range, dict, deque):
+            if _are_same(items, value):
+                return value
+            return value._make(items) if hasattr(value, "_fields") else kind(items)
+        if kind in (range, deque):
             return self._of_kind(kind, value)
         if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
@@ -168,10 +172,7 @@ class Lowering:
         return _plain(value) if found is value else self.lower(found)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
-        """A range (of any length: `len` may fail), a dict or a deque for NumPy. Raises: Large."""
-        if kind is dict:
-            entries = {key: self.lower(item) for key, item in value.items()}
-            return value if _are_same(entries.values(), value.values()) else entries
+        """A range (of any length: `len` may fail) or a deque for NumPy. Raises: Large."""
         if value[self.allowed :] if kind is range else len(value) > self.allowed:
             raise Large
         if kind is range:

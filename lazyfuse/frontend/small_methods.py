@@ -195,7 +195,8 @@ def method(name: str, engine: Method) -> Method:
                 return found
             return answer(lift(found, (self, *given.arrays)), kwargs)
         if writes:
-            fallback.called(plain, [host, *fallback.lower(list(args))], fallback.lower(kwargs))
+            named = {key: fallback.lower(value) for key, value in kwargs.items()}
+            fallback.called(plain, [host, *fallback.lower(list(args))], named)
             return None
         return engine(self, *args, **kwargs)
 

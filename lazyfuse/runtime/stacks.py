@@ -1,0 +1,44 @@
+"""How many values code of Python's has on the stack of its frame before each instruction."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Sequence
+from types import CodeType
+
+
+def variables_of(code: CodeType) -> int:
+    """How many variables of its own a frame of this code has before its stack."""
+    cells = set(code.co_cellvars) - set(code.co_varnames)
+    return code.co_nlocals + len(cells) + len(code.co_freevars)
+
+
+def depths_of(steps: Sequence[dis.Instruction]) -> list[int | None]:
+    """How many values are on the stack before each instruction; None where that is not found, as
+    in handlers of exceptions."""
+    number = {each.offset: place for place, each in enumerate(steps)}
+    jumps = {*dis.hasjrel, *dis.hasjabs}
+    depths: list[int | None] = [None] * len(steps)
+    open_ends = [(0, 0)]
+    while open_ends:
+        place, depth = open_ends.pop()
+        while place < len(steps) and depths[place] is None:
+            each, depths[place] = steps[place], depth
+            if each.opcode in jumps:
+                effect = dis.stack_effect(each.opcode, each.arg, jump=True)
+                open_ends.append((number[each.argval], depth + effect))
+            if each.opname in _ENDS:
+                break
+            if each.opname == "RETURN_GENERATOR":  # what is sent first, which 3.13 alone counts
+                depth = 1
+            else:
+                depth += dis.stack_effect(each.opcode, each.arg, jump=False)
+            place += 1
+    return depths
+
+
+#: After these another instruction follows than the next one.
+_ENDS = frozenset(
+    "JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT RETURN_VALUE RETURN_CONST "
+    "RAISE_VARARGS RERAISE INTERPRETER_EXIT".split()
+)
