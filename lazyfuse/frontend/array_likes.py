@@ -22,6 +22,7 @@ _WORDS = tuple(
         "array_interface", "array_struct", "cuda_array_interface", "dlpack",
     )
 )  # fmt: skip
+_PACKAGE = f"{__name__.partition('.')[0]}."
 #: Whether the objects of a class have `__array__` and no other word; so many classes are known.
 _SIMPLE: dict[type, bool] = {}
 _MOST_KNOWN = 1000
@@ -33,7 +34,9 @@ def is_alike(kind: type) -> bool:
         return True
     known = _SIMPLE.get(kind)
     if known is None:
-        known = hasattr(kind, "__array__") and not any(hasattr(kind, word) for word in _WORDS)
+        is_ours = kind.__module__.startswith(_PACKAGE)
+        has_array = hasattr(kind, "__array__") and not is_ours
+        known = has_array and not any(hasattr(kind, word) for word in _WORDS)
         if len(_SIMPLE) >= _MOST_KNOWN:
             _SIMPLE.clear()
         _SIMPLE[kind] = known

@@ -57,10 +57,9 @@ def buffer(self: Any, flags: int = 0) -> memoryview:
 
 def _is_told_by_buffer(array: Any) -> bool:
     """Whether NumPy makes the same array of the buffer of one: that has no metadata, and where an
-    axis has one element other strides; and of what does not lie in rows NumPy finds no buffer
-    later, when it is told that the array may be written (`flags.writeable = True`). Without
-    elements there is nothing that lies anywhere."""
-    may_be_odd = 1 in array.shape and 0 not in array.shape
+    axis has no or one element other strides; and of what does not lie in rows NumPy finds no
+    buffer later, when it is told that the array may be written (`flags.writeable = True`)."""
+    may_be_odd = 0 in array.shape or 1 in array.shape
     is_odd = may_be_odd and memoryview(array).strides != array.strides
     return array.dtype.metadata is None and array.flags.c_contiguous and not is_odd
 

@@ -82,6 +82,8 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
             value = heard(plain, host, theirs)
         elif kind in SCALARS:
             value = heard(plain, host, other)
+        elif isinstance(other, np.generic):  # of a dtype that only NumPy has
+            return lift(heard(plain, host, other))
         else:
             theirs = _plain(other)
             if theirs is None or not fits(host, theirs):
