@@ -196,6 +196,35 @@ def test_who_says_that_it_is_large_is_not_asked() -> None:
         assert float(total) == LARGE and len(asked) == 1
 
 
+def _told(np: Any) -> list[Any]:
+    told: list[Any] = []
+
+    class Speaking:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            warnings.warn("asked", stacklevel=2)
+            told.append((dtype, copy))
+            return host.arange(2.0)
+
+    one, x = Speaking(), np.zeros(2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for made in (
+            np.asarray(one), np.asarray(one, dtype=float), np.array(one, "f8"), np.array(one),
+            np.array(one, copy=False), np.array(one, copy=None), x + one, one * x,
+        ):  # fmt: skip
+            assert made.tolist() in ([0.0, 1.0], [0.0, 0.0])
+    return [told, [each.filename == __file__ for each in said]]
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+def test_what_array_methods_are_given(eager_size: int, way: str) -> None:
+    """The dtype and whether to copy, once; what they warn of is said of the user's line."""
+    with lf.options(eager_size=eager_size):
+        own, numpys = _told(lf), _told(host)
+    assert own[0][:6] == numpys[0][:6] and all(own[1])
+    assert eager_size == 0 or own == numpys
+
+
 # ---- what others ask
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.runtime.caller import call_as_user, is_ours, user_frame
+from lazyfuse.runtime.caller import call_as_user, called_as_user, is_ours, user_frame
 
 #: Words of objects that are asked what to do, or give memory, in other ways than by `__array__`.
 _WORDS = tuple(
@@ -30,8 +30,11 @@ _MOST_KNOWN = 1000
 
 def is_alike(kind: type) -> bool:
     """Whether NumPy makes an array of the objects of a class, and that is all there is to them."""
-    if kind in (range, Memory, memoryview):
-        return True
+    return kind in (range, Memory, memoryview) or is_asked(kind)
+
+
+def is_asked(kind: type) -> bool:
+    """The same of those that are asked for an array by `__array__`."""
     known = _SIMPLE.get(kind)
     if known is None:
         is_ours = kind.__module__.startswith(_PACKAGE)
@@ -57,7 +60,7 @@ def converted(value: Any, most: int) -> Any:
     shape = getattr(value, "shape", ())
     if type(shape) is tuple and math.prod(shape) > most:
         return value
-    made = value.__array__()
+    made = call_as_user(value.__array__)
     is_array = isinstance(made, Handle) or type(made) is np.ndarray
     return made if is_array and made.ndim else value
 
@@ -80,7 +83,12 @@ def is_in_array_method() -> bool:
     if frame is None or frame.f_code.co_name != "__array__":
         return False
     asking = frame.f_back
-    return asking is None or not is_ours(asking.f_globals)
+    if asking is None:
+        return True
+    function = called_as_user(asking)
+    if function is not None:
+        return function is not np.array and getattr(function, "__name__", "") != "__array__"
+    return not is_ours(asking.f_globals)
 
 
 def is_refusal(error: ValueError) -> bool:
@@ -94,9 +102,16 @@ MET: set[type] = set()
 _DECIDING = ("__array_function__", "__array_ufunc__")
 
 
-def own(value: Any) -> Any:
-    """The array of ours that an object stands for; None for lists, and for all else."""
-    made = value.__array__() if hasattr(type(value), "__array__") else None
+def own(value: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The array of ours that an object stands for; None for lists, and for all else. It is given
+    what NumPy gives it."""
+    if not hasattr(type(value), "__array__"):
+        return None
+    given = () if dtype is None else (np.dtype(dtype),)
+    try:
+        made = call_as_user(value.__array__, *given, **({} if copy is None else {"copy": copy}))
+    except TypeError:  # it takes none of these, as NumPy has said
+        made = call_as_user(value.__array__)
     if not isinstance(made, Handle):
         return None
     if not any(hasattr(type(value), name) for name in _DECIDING):
@@ -143,12 +158,16 @@ def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
 def own_or_host(value: Any, dtype: Any, **options: Any) -> Any:
     """As `host_array`; but the LazyArray itself that an object stands for: whoever writes into
     what `asarray` gives writes into the object."""
+    ours = own(value, dtype, options.get("copy")) if type(value) in MET else None
+    if ours is not None:
+        return ours
     try:
-        if dtype is not None and not isinstance(value, np.ndarray):
+        may_speak = dtype is not None or hasattr(type(value), "__array__")
+        if may_speak and not isinstance(value, np.ndarray):
             return call_as_user(np.array, value, dtype, **options)
         return np.array(value, dtype, **options)
     except ValueError as error:
         if not is_refusal(error):
             raise
-    ours = own(value)
+    ours = own(value, dtype, options.get("copy"))
     return array(value, dtype, options) if ours is None else ours

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import small
+from lazyfuse.frontend.array_likes import is_asked
 from lazyfuse.frontend.convert import is_for_numpy
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.opened import called, limit_of
@@ -38,9 +39,13 @@ def beside(
     if rule in (Rule.NONE, Rule.PLACES, Rule.INTO):
         return engine
 
+    is_maker = plain in _MAKERS  # which give what they ask the dtype and whether to copy
+
     @wraps(engine)
     def function(*args: Any, **kwargs: Any) -> Any:
         found = LARGE
+        if is_maker and args and is_asked(type(args[0])):
+            return engine(*args, **kwargs)
         if any(map(_is_for_numpy, args[:2])):
             count(_SAVED)
             found = small.at_once(plain, args, kwargs) if largest() else LARGE
@@ -49,6 +54,9 @@ def beside(
         return engine(*args, **kwargs) if found is LARGE else found
 
     return function
+
+
+_MAKERS = frozenset((np.array, np.asarray, np.asanyarray))
 
 
 def _is_for_numpy(value: Any) -> bool:

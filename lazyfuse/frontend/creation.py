@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import array_likes, fallback, methods
-from lazyfuse.frontend.array_likes import own_or_host
+from lazyfuse.frontend.array_likes import is_asked, own_or_host
 from lazyfuse.frontend.convert import (
     ForeignError,
     adopted,
@@ -51,14 +51,13 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         return _from_lazy(object, dtype, copy, order, ndmin, device)
     host = fallback.lower(object)
     is_plain = copy is not False and type(host) is np.ndarray
+    is_given = is_plain or is_asked(type(host))  # by the user, who may still have it
     # what only has to be copied is copied once, into memory for kernels
-    values = own_or_host(
-        host, dtype, copy=None if is_plain else copy is not False, order=order, ndmin=ndmin,
-        **options,
-    )  # fmt: skip
+    asked = None if is_plain else copy if is_given else copy is not False
+    values = own_or_host(host, dtype, copy=asked, order=order, ndmin=ndmin, **options)
     if isinstance(values, Handle):
         return _from_lazy(values, dtype, copy, order, ndmin, device)
-    made = values is not host and values.base is None if is_plain else copy is not False
+    made = values is not host and values.base is None if is_given else copy is not False
     owned = made and is_alone(values)
     try:
         found = to_array(values, owned=owned, borrow=copy is False, device=_device(device))
@@ -92,7 +91,7 @@ def _from_lazy(
     if copy is False and (converts or moves or object._is_scalar):
         np.array((), copy=False)  # raises, in NumPy's words
     if converts or copy:
-        result = methods.astype(result, object.dtype if dtype is None else dtype, order)
+        result = result.astype(object.dtype if dtype is None else dtype, order)
     if ndmin > result.ndim:
         result = result[(None,) * (ndmin - result.ndim)]
     return result if device is None else result.to_device(device)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import numba, registry, rerecord, small
-from lazyfuse.frontend.array_likes import for_numpys, is_in_array_method
+from lazyfuse.frontend.array_likes import for_numpys, is_asked, is_in_array_method
 from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
@@ -90,7 +90,7 @@ class Function(registry.AtOnce):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._exact is None or args and is_pending(args[0]):
             return self._engine(*args, **kwargs)
-        if self._is_given and is_in_array_method():
+        if self._is_given and (is_in_array_method() or args and is_asked(type(args[0]))):
             return self._engine(*args, **kwargs)
         least = small.largest((*args, *kwargs.values()) if kwargs else args)
         given = small.lowered(args, kwargs, least)

@@ -36,12 +36,14 @@ def contains(general: Method) -> Method:
 
 
 def number(name: str, general: Method) -> Method:
-    """`float(x)` and the like, of a real element of an array without axes."""
+    """`float(x)` and the like, of a real element of an array without axes; NumPy asks any key
+    whether it is an index."""
     plain = getattr(np.ndarray, name)
+    is_silent = name == "__index__"
 
     def call(self: Any) -> Any:
         host = self._host
-        if host is None or host.ndim or host.dtype.kind not in "biuf":
+        if host is None or not is_silent and (host.ndim or host.dtype.kind not in "biuf"):
             return general(self)
         rerecord.count()
         return plain(host)

@@ -150,6 +150,12 @@ def _stand_in(code: CodeType, line: int) -> CodeType:
     )
 
 
+def called_as_user(frame: FrameType) -> Callable[..., Any] | None:
+    """The function that is called from a frame which stands in for the user's; None for others."""
+    is_it = frame.f_code.co_code == _call.__code__.co_code
+    return frame.f_locals.get("function") if is_it else None
+
+
 def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
