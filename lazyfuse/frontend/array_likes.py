@@ -158,9 +158,10 @@ def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:
 def own_or_host(value: Any, dtype: Any, **options: Any) -> Any:
     """As `host_array`; but the LazyArray itself that an object stands for: whoever writes into
     what `asarray` gives writes into the object."""
-    ours = own(value, dtype, options.get("copy")) if type(value) in MET else None
-    if ours is not None:
-        return ours
+    if type(value) in MET and options.get("copy") is None:  # else NumPy says what is wrong with it
+        ours = own(value, dtype)
+        if ours is not None:
+            return ours
     try:
         may_speak = dtype is not None or hasattr(type(value), "__array__")
         if may_speak and not isinstance(value, np.ndarray):

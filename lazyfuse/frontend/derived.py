@@ -75,9 +75,12 @@ def attribute(kind: type, name: str) -> Any:
     if name not in NAMES:
         return type.__getattribute__(kind, name)
     try:
-        return _method(kind, name, type.__getattribute__(kind, name))
-    except AttributeError:  # one that only classes derived from ndarray ask for
-        return getattr(np.ndarray, name)
+        own = type.__getattribute__(kind, name)
+    except AttributeError:
+        own = None
+    # of what an array has not, or only for who says so, classes derived from ndarray ask
+    is_ours = own is not None and not isinstance(own, property)
+    return _method(kind, name, own) if is_ours else getattr(np.ndarray, name)
 
 
 @cache
