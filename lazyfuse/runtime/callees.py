@@ -55,15 +55,16 @@ _modules = [0, 0]
 
 def callee(frame: FrameType) -> Any:
     """What a frame calls now; None where that is not found."""
-    place, first = _calls(frame.f_code).get(frame.f_lasti, -1), _first_variable()
-    if place < 0 or first < 0:
+    place = _calls(frame.f_code).get(frame.f_lasti, -1)
+    if place < 0:
         return None
-    memory = ctypes.c_size_t.from_address(id(frame) + frames.MEMORY).value
-    at = memory + first + place * frames.WORD
-    for word in (ctypes.c_size_t * 2).from_address(at):
-        if word:  # a function, or none and the function behind; a method, and its object behind
-            return ctypes.cast(word, ctypes.py_object).value
-    return None
+    at = _word.from_address(id(frame) + frames.MEMORY).value + place
+    if not _word.from_address(at).value:  # nothing, and the function behind it; or a method here
+        at += frames.WORD
+    return _object.from_address(at).value if _word.from_address(at).value else None
+
+
+_word, _object = ctypes.c_size_t, ctypes.py_object
 
 
 @cache
@@ -72,8 +73,8 @@ def _first_variable() -> int:
 
 
 def _calls(code: CodeType) -> dict[int, int]:
-    """By the offset of each call, where the frame has what is called, or nothing and that behind,
-    in words behind its first variable."""
+    """By the offset of each call, where the memory of the frame has what is called, or nothing and
+    that behind, in bytes."""
     known = _known.get(id(code))
     if known is None:
         if len(_known) >= _MOST:
@@ -88,9 +89,12 @@ _known: dict[int, tuple[CodeType, dict[int, int]]] = {}
 
 
 def _found(code: CodeType) -> dict[int, int]:
-    steps = [*dis.get_instructions(code)]
+    first = _first_variable()
+    if first < 0:
+        return {}
+    steps, begin = [*dis.get_instructions(code)], first + variables_of(code) * frames.WORD
     return {
-        each.offset: variables_of(code) + depth - 2 - _CALLS[each.opname](each.arg or 0)
+        each.offset: begin + (depth - 2 - _CALLS[each.opname](each.arg or 0)) * frames.WORD
         for each, depth in zip(steps, depths_of(steps), strict=True)
         if depth is not None and each.opname in _CALLS
     }
