@@ -7,6 +7,7 @@ import array
 import math
 import sys
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as host
@@ -171,29 +172,66 @@ def test_they_are_computed_at_once(way: str) -> None:
     """Sums with ranges were recorded, and read element by element at 5 us each."""
     with lf.options(eager_size=8192):
         x = lf.asarray(host.linspace(0.0, 1.0, 50))
-        operands = (range(50), array.array("d", range(50)), _Like(x), _Like(host.arange(50)))
-        for other in operands:
-            for made in (x + other, other * x, x == other, lf.add(x, other), lf.sin(other)):
+        read = (range(50), array.array("d", range(50)), memoryview(bytes(400)).cast("d"))
+        asked = (_Like(x), _Like(host.arange(50)))
+        lf.asarray(asked[0])  # by which it is known that it gives one of ours
+        for other in (*read, *asked):
+            for made in (x + other, other * x, x == other):
                 assert made._host is not None, other
-            assert lf.concatenate([x, other])._host is not None
+        for other in read:
+            for made in (lf.add(x, other), lf.sin(other), lf.concatenate([x, other])):
+                assert made._host is not None, other
         assert (x + [x[0], x[1]] * 25)._host is not None
         assert (x + [lf.array(1.0)] * 50)._host is not None
 
 
-def test_who_says_that_it_is_large_is_not_asked() -> None:
-    """An object of many elements, a data set on disk, is not read to find out that it is large."""
-    asked = []
+class _Counting:
+    """Gives other values each time."""
 
-    class Data:
-        shape = (LARGE,)
+    count = 0
 
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            asked.append(1)
-            return host.ones(LARGE)
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.count += 1
+        return host.full(3, float(self.count))
 
-    with lf.options(eager_size=8192):
-        total = lf.sum(Data())
-        assert float(total) == LARGE and len(asked) == 1
+
+def _plain_first(np: Any) -> list[Any]:
+    """Numbers and texts that have an `__array__`, too; classes of no module; outputs that are
+    none; elements that stay what they are; objects that are asked once."""
+
+    def given(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+        return host.array([1.0, 2.0, 3.0])
+
+    odd = [type("Odd", (kind,), {"__array__": given}) for kind in (float, int, str)]
+    nowhere = type("Nowhere", (), {"__module__": None})
+    shaped = type("Shaped", (_Counting,), {"shape": (None, 3)})
+    masked = _Like(host.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]))
+    target, x = array.array("l", [0, 0, 0]), np.ones(3)
+
+    def written(*call: Any, **named: Any) -> Any:
+        try:
+            call[0](*call[1:], **named)
+        except (TypeError, ValueError) as error:
+            return type(error)
+        return target.tolist()
+
+    return [
+        (x * odd[0](5.0)).tolist(), (x + odd[1](5)).tolist(), np.asarray(odd[2]("a")).shape,
+        (np.array([1, 2]) == nowhere()).tolist(), nowhere() in np.array([1, 2]),
+        (x + shaped()).tolist(), (x * _Counting()).tolist(), (x + _Like(host.array(2.0))).tolist(),
+        repr(x + masked), (x + host.longdouble(2)).dtype,
+        written(np.add, np.arange(3), 1, out=target), written(np.copyto, target, np.arange(3)),
+        written(np.add, np.arange(3), 1, out=_Like(host.arange(3))),
+        [type(each) for each in np.array([target, target[:2]], dtype=object)],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("eager_size", EAGER)
+def test_what_numpy_knows_better(eager_size: int, way: str) -> None:
+    with lf.options(eager_size=eager_size):
+        own, numpys = _plain_first(lf), _plain_first(host)
+    for place, (found, wanted) in enumerate(zip(own, numpys, strict=True)):
+        assert found == wanted, place
 
 
 def _told(np: Any) -> list[Any]:
@@ -318,25 +356,43 @@ def test_elements_of_arrays_of_objects(size: int, eager_size: int, way: str) -> 
 class _Asking:
     """Asks what is called in the frame that gives it to a function of C."""
 
-    def __init__(self) -> None:
+    def __init__(self, *functions: Any) -> None:
+        self.functions = {id(each): each for each in functions}
         self.found: list[Any] = []
 
     def __float__(self) -> float:
-        self.found.append(callees.callee(sys._getframe(1)))
+        self.found.append(callees.called(sys._getframe(1), self.functions))
         return 1.0
 
 
 def test_what_a_frame_calls() -> None:
-    """It is read off the stack of the interpreter: functions, methods, in the midst of others."""
-    each = _Asking()
+    """It is read off the stack of the interpreter: functions, in the midst of others, with packed
+    arguments and keywords."""
+    functions = [math.cos, math.pow, math.sin, math.hypot, complex]
+    each = _Asking(*functions)
     for _ in range(20):  # the interpreter writes its code anew
         one = max(abs(math.cos(each)), 0.0), math.pow(2.0, each)
         local = math.sin
         two = [local(each), *[3.0].__mul__(1)], "x".join(["a"])
-        packed = math.hypot(*(1.0, each))
-    assert one[1] == 2.0 and two[1] == "a" and packed == math.hypot(1.0, 1.0)
-    assert each.found == [math.cos, math.pow, math.sin, math.hypot] * 20
+        packed = math.hypot(*(1.0, each)), complex(real=each)
+    assert one[1] == 2.0 and two[1] == "a" and packed[0] == math.hypot(1.0, 1.0)
+    assert each.found == functions * 20
     assert not callees.calls_cython(sys._getframe())
+
+
+def test_what_is_called_may_be_gone() -> None:
+    """An instruction lets go of a function before its arguments, whose destructors may ask for
+    memory: the function was looked into, and the process ended."""
+    x = lf.ones((40, 50))[:, ::2]
+
+    class Late:
+        __del__ = partial(host.asarray, x)
+
+    for _ in range(3000):
+        partial(bool)(Late())
+        with pytest.raises(ValueError, match="invalid literal"):
+            max(Late(), partial(int)("x"))
+    assert host.asarray(x).sum() == 1000
 
 
 # ---- arrays without axes, views, powers, ranges

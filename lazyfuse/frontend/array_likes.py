@@ -3,11 +3,11 @@ which NumPy's C code refuses."""
 
 from __future__ import annotations
 
-import math
 from array import array as Memory
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,46 +23,61 @@ _WORDS = tuple(
     )
 )  # fmt: skip
 _PACKAGE = f"{__name__.partition('.')[0]}."
-#: Whether the objects of a class have `__array__` and no other word; so many classes are known.
-_SIMPLE: dict[type, bool] = {}
-_MOST_KNOWN = 1000
+#: Whether the objects of a class have `__array__` and no other word.
+_ASKED: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+#: Numbers and sequences, which NumPy takes for what they are whatever else they have.
+_PLAIN = (int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic)
 
 
-def is_alike(kind: type) -> bool:
-    """Whether NumPy makes an array of the objects of a class, and that is all there is to them."""
-    return kind in (range, Memory, memoryview) or is_asked(kind)
+def is_memory(kind: type) -> bool:
+    """Whether NumPy reads the objects of a class as an array, and asks nobody."""
+    return kind in (range, Memory, memoryview)
 
 
 def is_asked(kind: type) -> bool:
-    """The same of those that are asked for an array by `__array__`."""
-    known = _SIMPLE.get(kind)
+    """Whether NumPy asks the objects of a class for an array by `__array__`, and that is all there
+    is to them."""
+    known = _ASKED.get(kind)
     if known is None:
-        is_ours = kind.__module__.startswith(_PACKAGE)
-        has_array = hasattr(kind, "__array__") and not is_ours
-        known = has_array and not any(hasattr(kind, word) for word in _WORDS)
-        if len(_SIMPLE) >= _MOST_KNOWN:
-            _SIMPLE.clear()
-        _SIMPLE[kind] = known
+        known = _ASKED[kind] = _is_asked(kind)
     return known
 
 
-def converted(value: Any, most: int) -> Any:
-    """The array with axes, NumPy's or ours, that an object stands for which `is_alike`; itself
-    where it says that it has more elements, and all else: what stands for a number may be an
-    element of an array of objects. Raises: what its `__array__` does."""
-    kind = type(value)
-    if not is_alike(kind):
-        return value
-    if kind is range:
-        return value if value[most:] else np.asarray(value)
-    if kind is Memory or kind is memoryview:
-        return np.asarray(value)
-    shape = getattr(value, "shape", ())
-    if type(shape) is tuple and math.prod(shape) > most:
-        return value
-    made = call_as_user(value.__array__)
-    is_array = isinstance(made, Handle) or type(made) is np.ndarray
-    return made if is_array and made.ndim else value
+def _is_asked(kind: type) -> bool:
+    if issubclass(kind, _PLAIN) or not hasattr(kind, "__array__"):
+        return False
+    is_ours = str(kind.__module__).startswith(_PACKAGE)
+    return not is_ours and not any(hasattr(kind, word) for word in _WORDS)
+
+
+def is_short(value: Any, most: int) -> bool:
+    """Whether what `is_memory` has at most so many elements; a range may have more than `len`
+    counts, and memory that is released none, of which NumPy says more."""
+    if type(value) is range:
+        return not value[most:]
+    try:
+        view = memoryview(value)
+    except ValueError:
+        return True
+    return view.nbytes <= most * view.itemsize
+
+
+def in_memory(value: Any, most: int) -> Any:
+    """NumPy's array of what `is_memory` and has at most so many elements; all else itself. Raises:
+    what NumPy does."""
+    is_one = is_memory(type(value)) and is_short(value, most)
+    return np.asarray(value) if is_one else value
+
+
+def computed(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function of NumPy's gives; itself where NumPy refuses an object among the arguments,
+    which gives an array of ours. Raises: what it does."""
+    try:
+        return call_as_user(function, *args)
+    except ValueError as error:
+        if not is_refusal(error):
+            raise
+    return function
 
 
 def for_numpys(engine: Callable[..., Any]) -> Callable[..., Any]:

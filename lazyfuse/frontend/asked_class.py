@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lazyfuse.runtime.callees import calls_isinstance
+
 #: Functions, by their module, that ask for NumPy's own type and then read the values: those of
 #: pandas ask whether a key is a mask and whether to copy, others refuse all else or take it for
 #: something else: lists, labels, functions.
@@ -77,13 +79,12 @@ def class_of(self: Any) -> type:
 
 
 def _for_abc(self: Any, asking: FrameType) -> type:
-    """The same for abstract classes. `shuffle` of NumPy's generators exchanges the items of what
-    is no array of NumPy's, and warns where that is no Sequence: elements are exchanged as those of
-    a list are. Raises: TypeError for rows, which are views: some would be lost, and others twice
-    there."""
+    """The same for abstract classes. `shuffle` of NumPy's generators, where code says that,
+    exchanges the items of what is no array of NumPy's, and warns where that is no Sequence:
+    elements are exchanged as those of a list are. Raises: TypeError for rows, which are views:
+    some would be lost, and others twice there."""
     caller = asking.f_back
-    names = () if caller is None else caller.f_code.co_names
-    if "shuffle" not in names or "isinstance" in names:
+    if caller is None or "shuffle" not in caller.f_code.co_names or calls_isinstance(caller):
         return type(self)
     if asking.f_locals.get("cls") is not Sequence:
         return type(self)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from lazyfuse import config
-from lazyfuse.frontend.array_likes import MET, host_array, is_alike, own_or_host
+from lazyfuse.frontend.array_likes import MET, host_array, is_memory, own_or_host
 from lazyfuse.frontend.handle import Handle, new, small_array, view
 from lazyfuse.frontend.references import is_alone
 from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
@@ -156,7 +156,7 @@ def is_subclass(value: Any) -> bool:
 def is_for_numpy(value: Any) -> bool:
     """Whether an argument is one that machine code does not look into, and NumPy knows best."""
     kind = type(value)
-    return kind is deque or kind in MET or is_alike(kind) or is_subclass(value)
+    return kind is deque or kind in MET or is_memory(kind) or is_subclass(value)
 
 
 def _known(dtype: np.dtype) -> str:

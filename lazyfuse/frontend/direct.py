@@ -16,7 +16,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend import elementwise, registry
-from lazyfuse.frontend.array_likes import converted
+from lazyfuse.frontend.array_likes import in_memory
 from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.rerecord import count
@@ -86,10 +86,9 @@ def direct(name: str) -> Callable[[Sequence[Any]], Any]:
 
 
 def _taken(value: Any) -> Any:
-    """An array of ours that is read in place of an operand that is none; else that itself."""
-    found = converted(value, eager_size())
-    is_new = type(found) is np.ndarray and found is not value
-    return small_array(found) if is_new and found.dtype in KNOWN else found
+    """An array of ours that is read in place of a range, or of memory; else that itself."""
+    found = in_memory(value, eager_size())
+    return value if found is value or found.dtype not in KNOWN else small_array(found)
 
 
 def _are_integers(values: Sequence[Any]) -> bool:

@@ -22,7 +22,7 @@ from lazyfuse.ir.recast import Cast, elements
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, session, under_way
-from lazyfuse.runtime.callees import calls_fortran
+from lazyfuse.runtime.callees import is_written_over
 from lazyfuse.runtime.caller import call_as_user
 
 Number = TypeVar("Number", int, float)
@@ -105,9 +105,9 @@ _GIVES = "lazyfuse.frontend.exchange"
 def numpys_for(
     asking: FrameType, self: Any, dtype: Any = None, copy: bool | None = None
 ) -> np.ndarray:
-    """As `array_protocol`, for what runs in a frame. Fortran's functions of f2py, which copy what
-    they write over where that is an array of NumPy's, take all else for a copy: they get one."""
-    if copy is None and calls_fortran(asking):
+    """As `array_protocol`, for what runs in a frame. Functions of f2py's, which copy an array of
+    NumPy's before they write over it, take all else for a copy: they get one."""
+    if copy is None and is_written_over(asking):
         copy = True
     if self._host is not None:
         return as_numpys(self, dtype, copy)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse.frontend.adopting import learn
-from lazyfuse.frontend.array_likes import converted
+from lazyfuse.frontend.array_likes import MET, is_memory, is_short
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.ir.layout import Layout
@@ -163,19 +163,18 @@ class Lowering:
             if _are_same(items, value):
                 return value
             return value._make(items) if hasattr(value, "_fields") else kind(items)
-        if kind in (range, deque):
+        if kind is deque or is_memory(kind):
             return self._of_kind(kind, value)
         if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
             return value
-        found = converted(value, self.allowed)
-        return _plain(value) if found is value else self.lower(found)
+        return self.lower(value.__array__()) if kind in MET else _plain(value)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
-        """A range (of any length: `len` may fail) or a deque for NumPy. Raises: Large."""
-        if value[self.allowed :] if kind is range else len(value) > self.allowed:
+        """A range, memory or a deque for NumPy. Raises: Large."""
+        if len(value) > self.allowed if kind is deque else not is_short(value, self.allowed):
             raise Large
-        if kind is range:
+        if kind is not deque:
             return value
         items = list(value)  # at once: another thread may append to it
         given = self.lower(items)
@@ -215,7 +214,7 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
     """Arguments for NumPy, None when something belongs to the engine or is too large. Small arrays
     stay small when the option changes; `least` is the size of one."""
     allowed = max(eager_size(), least)
-    if not allowed or not OWN_WORDS.isdisjoint(kwargs):
+    if not allowed or not OWN_WORDS.isdisjoint(kwargs) or type(kwargs.get("out")) in MET:
         return None
     lowering = Lowering(allowed)
     try:

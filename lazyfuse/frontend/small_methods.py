@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback, rerecord
-from lazyfuse.frontend.array_likes import converted
+from lazyfuse.frontend.array_likes import MET, computed, in_memory, is_asked
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.handle import Handle, small_array
@@ -24,6 +24,7 @@ from lazyfuse.frontend.small import (
     LARGE,
     SCALARS,
     answer,
+    are_numbers,
     fits,
     is_exact,
     is_output,
@@ -82,13 +83,9 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
             value = heard(plain, host, theirs)
         elif kind in SCALARS:
             value = heard(plain, host, other)
-        elif isinstance(other, np.generic):  # of a dtype that only NumPy has
-            return lift(heard(plain, host, other))
         else:
-            theirs = _plain(other)
-            if theirs is None or not fits(host, theirs):
-                return engine(self, other)
-            value = heard(plain, host, theirs)
+            found = _beside(plain, host, other)
+            return engine(self, other) if found is LARGE else found
         rerecord.count()
         if type(value) is not ndarray:
             return value  # NumPy gives scalars for arrays without axes
@@ -99,6 +96,22 @@ def binary(name: str, special: str, engine: Method, array: type) -> Method:
     return method
 
 
+def _beside(plain: Method, host: np.ndarray, other: Any) -> Any:
+    """The result of an operator on a small array and what is neither one nor a number; LARGE where
+    the engine is to be asked. Raises: what it does."""
+    kind = type(other)
+    if isinstance(other, np.generic):  # of a dtype that only NumPy has
+        return lift(heard(plain, host, other))
+    if is_asked(kind) and kind not in MET:
+        found = computed(plain, host, other)
+        return LARGE if found is plain else lift(found)
+    theirs = _plain(other)
+    if theirs is None or not fits(host, theirs):
+        return LARGE
+    rerecord.count()
+    return _value(heard(plain, host, theirs))
+
+
 def _plain(other: Any) -> Any:
     """NumPy's array of an operand that is one, or of what NumPy makes one of; None for others, and
     those that are large or of other dtypes."""
@@ -106,14 +119,16 @@ def _plain(other: Any) -> Any:
     if kind is np.ndarray:
         return other if other.size <= eager_size() and other.dtype in KNOWN else None
     if kind in (list, tuple) and len(other) <= eager_size():
-        given = lowered((other,), {})
+        given = ([other],) if are_numbers(other) else lowered((other,), {})
         try:
-            return None if given is None else _plain(np.asarray(given.args[0]))
+            return None if given is None else _plain(np.asarray(given[0][0]))
         except (ValueError, TypeError):
             return None  # the engine says why
-    found = converted(other, eager_size())
-    if isinstance(found, Handle):
-        return found._host
+    if kind in MET:
+        found = call_as_user(other.__array__)
+        is_numpys = type(found) is np.ndarray
+        return found._host if isinstance(found, Handle) else _plain(found) if is_numpys else None
+    found = in_memory(other, eager_size())
     return None if found is other else _plain(found)
 
 

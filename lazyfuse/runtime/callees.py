@@ -1,7 +1,9 @@
 """Which function a frame calls now: who asks an array for its memory in C has no frame of its own.
 
 Read off the stack of the interpreter, whose layout is that of CPython 3.11 to 3.13; elsewhere
-nothing is found.
+nothing is found. What lies on the stack may be gone by then, for an instruction lets go what it
+has called before what it was given: so it is compared with functions that modules keep, and never
+looked into.
 """
 
 from __future__ import annotations
@@ -18,53 +20,88 @@ from lazyfuse.runtime import frames
 from lazyfuse.runtime.stacks import depths_of, variables_of
 
 #: Instructions that call, and how many values are on the stack behind what is called, or nothing
-#: and that: up to 3.11 the first of two takes them off, for `dis`; others have them in a tuple.
+#: and that: up to 3.11 the first of two takes them off, for `dis`; others have them in a tuple, or
+#: the names of keywords behind them.
 _CALLS: Mapping[str, Callable[[int], int]] = {
     "CALL": lambda given: given if sys.version_info >= (3, 12) else 0,
     "PRECALL": lambda given: given,
+    "CALL_KW": lambda given: given + 1,
     "CALL_FUNCTION_EX": lambda flags: 1 + (flags & 1),
 }
-#: What functions of Cython are.
-_OF_CYTHON = frozenset(("cython_function_or_method", "fused_cython_function"))
+
+
+class _Functions:
+    """Those of modules that have a name, of types of these names, by their addresses."""
+
+    def __init__(self, mark: str, kinds: str) -> None:
+        self._mark, self._kinds = mark, frozenset(kinds.split())
+        self._count = 0
+        self._found: dict[int, Any] = {}
+
+    def now(self) -> dict[int, Any]:
+        """All there are; modules are looked through again when others have been imported."""
+        if len(sys.modules) != self._count:
+            self._count = len(sys.modules)
+            spaces = [getattr(module, "__dict__", {}) for module in [*sys.modules.values()]]
+            marked = [space for space in spaces if self._mark in space]
+            functions = [each for space in marked for each in [*space.values()]]
+            self._found = {
+                id(each): each for each in functions if type(each).__name__ in self._kinds
+            }
+        return self._found
+
+
+_OF_CYTHON = _Functions("__test__", "cython_function_or_method fused_cython_function")
+_OF_F2PY = _Functions("__f2py_numpy_version__", "fortran")
+_IS_INSTANCE = {id(isinstance): isinstance}
+#: Whether a function of f2py's writes over what it is not told to keep, by its address.
+_writing: dict[int, bool] = {}
 
 
 def calls_cython(frame: FrameType) -> bool:
-    """Whether a frame calls a function that Cython has compiled."""
-    return type(callee(frame)).__name__ in _OF_CYTHON
+    """Whether a frame calls a function of a module that Cython has compiled."""
+    return called(frame, _OF_CYTHON.now()) is not None
 
 
-def calls_fortran(frame: FrameType) -> bool:
-    """Whether a frame calls a function of a module that f2py has made."""
-    return _has_fortran() and type(callee(frame)).__name__ == "fortran"
+def calls_isinstance(frame: FrameType) -> bool:
+    """Whether a frame asks for the class of something."""
+    return called(frame, _IS_INSTANCE) is not None
 
 
-def _has_fortran() -> bool:
-    """Whether there is such a module; asked again when others have been imported."""
-    count = len(sys.modules)
-    if count != _modules[0]:
-        spaces = [getattr(module, "__dict__", ()) for module in sys.modules.copy().values()]
-        _modules[:] = count, any(_OF_F2PY in space for space in spaces)
-    return bool(_modules[1])
+def is_written_over(frame: FrameType) -> bool:
+    """Whether a frame calls a function of a module that f2py has made which keeps what it is given
+    unless it is told to write over it (`overwrite_a`)."""
+    found = called(frame, _OF_F2PY.now())
+    if found is None:
+        return False
+    known = _writing.get(id(found))
+    if known is None:
+        known = _writing[id(found)] = "overwrite_" in (found.__doc__ or "")
+    return known
 
 
-#: What such modules have.
-_OF_F2PY = "__f2py_numpy_version__"
-#: How many modules there were when they were looked through, and whether one was such.
-_modules = [0, 0]
-
-
-def callee(frame: FrameType) -> Any:
-    """What a frame calls now; None where that is not found."""
-    place = _calls(frame.f_code).get(frame.f_lasti, -1)
+def called(frame: FrameType, functions: Mapping[int, Any]) -> Any:
+    """Which of these functions, by their addresses, a frame calls now; None for others, and where
+    that is not found."""
+    first = _first_variable()
+    if not functions or first < 0:
+        return None
+    code = frame.f_code
+    begin = ctypes.c_size_t.from_address(id(frame) + frames.MEMORY).value + first
+    stack = begin + variables_of(code) * frames.WORD
+    words = _block(code.co_stacksize).from_address(stack)[:]
+    if functions.keys().isdisjoint(words):
+        return None
+    place = _calls(code).get(frame.f_lasti, -1)  # where others have been called before
     if place < 0:
         return None
-    at = _word.from_address(id(frame) + frames.MEMORY).value + place
-    if not _word.from_address(at).value:  # nothing, and the function behind it; or a method here
-        at += frames.WORD
-    return _object.from_address(at).value if _word.from_address(at).value else None
+    return functions.get(words[place] or words[place + 1])
 
 
-_word, _object = ctypes.c_size_t, ctypes.py_object
+@cache
+def _block(count: int) -> Any:
+    """So many words."""
+    return ctypes.c_size_t * count
 
 
 @cache
@@ -73,8 +110,8 @@ def _first_variable() -> int:
 
 
 def _calls(code: CodeType) -> dict[int, int]:
-    """By the offset of each call, where the memory of the frame has what is called, or nothing and
-    that behind, in bytes."""
+    """By the offset of each call, where the stack has what is called, or nothing and that
+    behind."""
     known = _known.get(id(code))
     if known is None:
         if len(_known) >= _MOST:
@@ -89,12 +126,9 @@ _known: dict[int, tuple[CodeType, dict[int, int]]] = {}
 
 
 def _found(code: CodeType) -> dict[int, int]:
-    first = _first_variable()
-    if first < 0:
-        return {}
-    steps, begin = [*dis.get_instructions(code)], first + variables_of(code) * frames.WORD
+    steps = [*dis.get_instructions(code)]
     return {
-        each.offset: begin + (depth - 2 - _CALLS[each.opname](each.arg or 0)) * frames.WORD
+        each.offset: depth - 2 - _CALLS[each.opname](each.arg or 0)
         for each, depth in zip(steps, depths_of(steps), strict=True)
         if depth is not None and each.opname in _CALLS
     }

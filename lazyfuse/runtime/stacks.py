@@ -9,8 +9,9 @@ from types import CodeType
 
 def variables_of(code: CodeType) -> int:
     """How many variables of its own a frame of this code has before its stack."""
-    cells = set(code.co_cellvars) - set(code.co_varnames)
-    return code.co_nlocals + len(cells) + len(code.co_freevars)
+    cells = code.co_cellvars
+    own = len(set(cells) - set(code.co_varnames)) if cells else 0
+    return code.co_nlocals + own + len(code.co_freevars)
 
 
 def depths_of(steps: Sequence[dis.Instruction]) -> list[int | None]:
