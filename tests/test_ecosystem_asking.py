@@ -181,4 +181,8 @@ def test_functions_of_fortran(size: int) -> None:
                 assert matrix.tolist() == wanted.tolist() and right.tolist() == [0, 1, 2, 3]
             lapack.dgetrf(matrix)
             lapack.dsyev(matrix.T)
+            try:
+                raise ValueError
+            except ValueError:
+                lapack.dgetrf(matrix)
             assert matrix.tolist() == wanted.tolist()

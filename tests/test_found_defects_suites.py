@@ -6,7 +6,9 @@ from __future__ import annotations
 import array
 import math
 import sys
+import types
 import warnings
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -367,17 +369,42 @@ class _Asking:
 
 def test_what_a_frame_calls() -> None:
     """It is read off the stack of the interpreter: functions, in the midst of others, with packed
-    arguments and keywords."""
-    functions = [math.cos, math.pow, math.sin, math.hypot, complex]
+    arguments and keywords, in handlers of exceptions and behind them."""
+    functions = [math.cos, math.pow, math.sin, math.hypot, complex, math.log, math.exp, math.tan]
     each = _Asking(*functions)
     for _ in range(20):  # the interpreter writes its code anew
         one = max(abs(math.cos(each)), 0.0), math.pow(2.0, each)
         local = math.sin
         two = [local(each), *[3.0].__mul__(1)], "x".join(["a"])
         packed = math.hypot(*(1.0, each)), complex(real=each)
+        try:
+            int("x")
+        except ValueError as error:
+            assert math.log(each) == 0.0, error
+        with suppress(ValueError):
+            try:
+                int("x")
+            finally:
+                math.exp(each)
+        math.tan(each)
     assert one[1] == 2.0 and two[1] == "a" and packed[0] == math.hypot(1.0, 1.0)
     assert each.found == functions * 20
     assert not callees.calls_cython(sys._getframe())
+
+
+def test_modules_that_are_loaded_late() -> None:
+    """Nobody looks into modules of other classes, which that loads, nor into what is none."""
+
+    class Late(types.ModuleType):
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    strange: Any = type("Strange", (), {"__dict__": None})()
+    sys.modules["lazyfuse_late"], sys.modules["lazyfuse_strange"] = Late("late"), strange
+    try:
+        assert host.asarray(lf.ones((50, 50))[::2]).sum() == 1250
+    finally:
+        del sys.modules["lazyfuse_late"], sys.modules["lazyfuse_strange"]
 
 
 def test_what_is_called_may_be_gone() -> None:

@@ -52,7 +52,7 @@ def _lefts(code: CodeType) -> dict[int, int]:
     """Where the left operands of operators are."""
     variables = variables_of(code)
     steps = [*dis.get_instructions(code)]
-    depths = depths_of(steps)
+    depths = depths_of(code, steps)
     return {
         each.offset: variables + depth - 2
         for each, depth in zip(steps, depths, strict=True)

@@ -168,7 +168,8 @@ class Lowering:
         if isinstance(value, np.ndarray) and value.size <= self.allowed:
             self.arrays.append(value)
             return value
-        return self.lower(value.__array__()) if kind in MET else _plain(value)
+        made = call_as_user(value.__array__) if kind in MET else None
+        return self.lower(made) if isinstance(made, Handle) else _plain(value)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
         """A range, memory or a deque for NumPy. Raises: Large."""

@@ -100,16 +100,20 @@ def _beside(plain: Method, host: np.ndarray, other: Any) -> Any:
     """The result of an operator on a small array and what is neither one nor a number; LARGE where
     the engine is to be asked. Raises: what it does."""
     kind = type(other)
-    if isinstance(other, np.generic):  # of a dtype that only NumPy has
-        return lift(heard(plain, host, other))
-    if is_asked(kind) and kind not in MET:
-        found = computed(plain, host, other)
-        return LARGE if found is plain else lift(found)
+    if kind not in _READ_AT_ONCE:
+        if isinstance(other, np.generic):  # of a dtype that only NumPy has
+            return lift(heard(plain, host, other))
+        if is_asked(kind) and kind not in MET:
+            found = computed(plain, host, other)
+            return LARGE if found is plain else lift(found)
     theirs = _plain(other)
     if theirs is None or not fits(host, theirs):
         return LARGE
     rerecord.count()
     return _value(heard(plain, host, theirs))
+
+
+_READ_AT_ONCE = frozenset((np.ndarray, list, tuple, range))
 
 
 def _plain(other: Any) -> Any:

@@ -13,7 +13,7 @@ import dis
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from lazyfuse.runtime import frames
@@ -40,22 +40,25 @@ class _Functions:
 
     def now(self) -> dict[int, Any]:
         """All there are; modules are looked through again when others have been imported."""
-        if len(sys.modules) != self._count:
-            self._count = len(sys.modules)
-            spaces = [getattr(module, "__dict__", {}) for module in [*sys.modules.values()]]
-            marked = [space for space in spaces if self._mark in space]
+        count = len(sys.modules)
+        if count != self._count:
+            # of classes of their own are those that are loaded when somebody looks into them
+            modules = [each for each in [*sys.modules.values()] if type(each) is ModuleType]
+            marked = [vars(module) for module in modules if self._mark in vars(module)]
             functions = [each for space in marked for each in [*space.values()]]
             self._found = {
                 id(each): each for each in functions if type(each).__name__ in self._kinds
             }
+            self._count = count
         return self._found
 
 
 _OF_CYTHON = _Functions("__test__", "cython_function_or_method fused_cython_function")
 _OF_F2PY = _Functions("__f2py_numpy_version__", "fortran")
 _IS_INSTANCE = {id(isinstance): isinstance}
-#: Whether a function of f2py's writes over what it is not told to keep, by its address.
-_writing: dict[int, bool] = {}
+#: By the address of a function of f2py's, itself and whether it can be told to write over what it
+#: is given.
+_writing: dict[int, tuple[Any, bool]] = {}
 
 
 def calls_cython(frame: FrameType) -> bool:
@@ -71,13 +74,14 @@ def calls_isinstance(frame: FrameType) -> bool:
 def is_written_over(frame: FrameType) -> bool:
     """Whether a frame calls a function of a module that f2py has made which keeps what it is given
     unless it is told to write over it (`overwrite_a`)."""
-    found = called(frame, _OF_F2PY.now())
+    functions = _OF_F2PY.now()
+    found = called(frame, functions) if functions else None
     if found is None:
         return False
     known = _writing.get(id(found))
     if known is None:
-        known = _writing[id(found)] = "overwrite_" in (found.__doc__ or "")
-    return known
+        known = _writing[id(found)] = found, "overwrite_" in (found.__doc__ or "")
+    return known[1]
 
 
 def called(frame: FrameType, functions: Mapping[int, Any]) -> Any:
@@ -129,6 +133,6 @@ def _found(code: CodeType) -> dict[int, int]:
     steps = [*dis.get_instructions(code)]
     return {
         each.offset: depth - 2 - _CALLS[each.opname](each.arg or 0)
-        for each, depth in zip(steps, depths_of(steps), strict=True)
+        for each, depth in zip(steps, depths_of(code, steps), strict=True)
         if depth is not None and each.opname in _CALLS
     }

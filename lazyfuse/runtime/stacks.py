@@ -14,13 +14,21 @@ def variables_of(code: CodeType) -> int:
     return code.co_nlocals + own + len(code.co_freevars)
 
 
-def depths_of(steps: Sequence[dis.Instruction]) -> list[int | None]:
-    """How many values are on the stack before each instruction; None where that is not found, as
-    in handlers of exceptions."""
+def _handlers(code: CodeType) -> list[tuple[int, int]]:
+    """Where handlers of exceptions begin, and how many values are on the stack then: what was
+    there before, the instruction that raised where that is asked for, and the exception."""
+    parse = getattr(dis, "_parse_exception_table", None)
+    entries = [] if parse is None else parse(code)
+    return [(entry.target, entry.depth + entry.lasti + 1) for entry in entries]
+
+
+def depths_of(code: CodeType, steps: Sequence[dis.Instruction]) -> list[int | None]:
+    """How many values are on the stack before each instruction of code; None where that is not
+    found."""
     number = {each.offset: place for place, each in enumerate(steps)}
     jumps = {*dis.hasjrel, *dis.hasjabs}
     depths: list[int | None] = [None] * len(steps)
-    open_ends = [(0, 0)]
+    open_ends = [(number[at], depth) for at, depth in _handlers(code) if at in number] + [(0, 0)]
     while open_ends:
         place, depth = open_ends.pop()
         while place < len(steps) and depths[place] is None:
