@@ -286,7 +286,9 @@ def test_array_wrap() -> None:
     none, which would wrap what its functions give."""
     for size in (3, LARGE):
         x = lf.ones(size)
-        wrap = x.__array_wrap__
+        for _ in range(100):  # the interpreter asks in another way then
+            wrap, interface = x.__array_wrap__, x.__array_interface__
+        assert interface["shape"] == (size,)
         assert type(wrap(host.zeros(size))) is lf.LazyArray and wrap(x) is x
         assert wrap(host.zeros(()), None, True) == 0.0
         assert not hasattr(x, "__array_wrap__")

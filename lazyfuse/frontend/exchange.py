@@ -139,12 +139,19 @@ _AS_CTYPES = "as_ctypes", "numpy.ctypeslib._ctypeslib"
 _FOOTPRINTS = "_footprint_is_sequence", "skimage.morphology.footprints"
 #: Instructions of Python that ask for an attribute; that of methods is there up to 3.11.
 _ASKS = frozenset((opmap["LOAD_ATTR"], opmap.get("LOAD_METHOD")))
+_CACHE = 0
 
 
 def _says(asking: FrameType, name: str) -> bool:
-    """Whether code in Python asks for an attribute by its name, as `x.name`."""
-    code = asking.f_code
-    return name in code.co_names and code.co_code[asking.f_lasti] in _ASKS
+    """Whether code in Python asks for an attribute by its name, as `x.name`. Python 3.12 is behind
+    the instruction's caches where it has often asked for a property there."""
+    code, at = asking.f_code, asking.f_lasti
+    if name not in code.co_names:
+        return False
+    instructions = code.co_code
+    while instructions[at] == _CACHE and at > 0:
+        at -= 2
+    return instructions[at] in _ASKS
 
 
 def array_wrap(self: Any) -> Callable[..., Any]:
