@@ -9,10 +9,10 @@ import os
 import tempfile
 
 _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+_FOLDER = os.path.join(tempfile.gettempdir(), f"lazyfuse-test-{os.getuid()}-{_RUN}")
+#: The folder that this process has chosen and removes at its end; workers are given theirs.
+OWN_FOLDER = None if "LAZYFUSE_CACHE_DIR" in os.environ else _FOLDER
 
 os.environ.setdefault("LAZYFUSE_CHECK", "1")
 os.environ.setdefault("LAZYFUSE_DEVICE", "cpu")
-os.environ.setdefault(
-    "LAZYFUSE_CACHE_DIR",
-    os.path.join(tempfile.gettempdir(), f"lazyfuse-test-{os.getuid()}-{_RUN}"),
-)
+os.environ.setdefault("LAZYFUSE_CACHE_DIR", _FOLDER)

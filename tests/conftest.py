@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ os.environ.setdefault("LAZYFUSE_COLD_SIZE", "0")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import oracle
+from tests import OWN_FOLDER, oracle
 
 settings.register_profile(
     "lazyfuse",
@@ -57,6 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
         stand_in()
     settings.load_profile("full" if config.getoption("--full") else "lazyfuse")
+
+
+def pytest_unconfigure() -> None:
+    """Remove the compiled kernels of this run."""
+    if OWN_FOLDER is not None:
+        shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
