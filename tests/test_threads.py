@@ -200,7 +200,7 @@ def test_one_writes_and_others_read() -> None:
             last = values[0]
 
     looks: list[Callable[[], Any]] = [
-        lambda: x, lambda: x + 0, lambda: x[::2] * 1, lambda: [x[5], x[7]][:1], lambda: x.copy(),
+        lambda: x + 0, lambda: x[::2] * 1, lambda: [x[5], x[7]][:1], lambda: x.copy(),
     ]  # fmt: skip
 
     def work(index: int) -> None:

@@ -7,8 +7,7 @@ moment, what is written is computed at once and written there, and what is compu
 it as it is. When the last of them has gone the array is lazy as before.
 
 What pending operations read, or somebody has who was told that it stays as it is, is not lent: the
-array gets a copy of it first. What several threads have touched, and what is borrowed, is not lent
-at all.
+array gets a copy of it first. What is borrowed is not lent at all.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import numpy as np
 
 from lazyfuse.frontend.convert import BORROWED
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.memory import is_settled
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import LENT, Storage
@@ -31,9 +29,7 @@ class _Loan:
     """Is there as long as one of NumPy's arrays has the memory, which it keeps."""
 
     __slots__ = ("buffer", "__weakref__")
-
-    def __init__(self, buffer: Any) -> None:
-        self.buffer = buffer
+    buffer: Any
 
 
 class _Watch(ref[_Loan]):
@@ -97,25 +93,27 @@ def lend(array: Handle) -> np.ndarray | None:
 
 
 def _begun(array: Handle) -> _Loan | None:
-    """A loan of memory that nobody else has, begun."""
+    """A loan, begun. It is said first, so that whoever asks for the version from now on gets a
+    copy (`Storage.current`); then nobody else may have it, or the array gets one."""
     storage = array._storage
-    if storage.is_lent or storage.is_shared or storage.node.buffer in BORROWED:
+    if storage.is_lent or storage.node.buffer in BORROWED:
         return None
-    if is_settled(array):
+    if len(_loans) >= _many[0]:
+        _forget()
+    loan = _Loan()
+    watch = _Watch(loan)
+    watch.storage, watch.thread = ref(storage), storage._thread
+    _loans[id(storage)] = watch
+    storage._thread = LENT
+    if storage.node.buffer.exclusive and not storage.has_readers():
         storage.renew()
     else:
         try:
             storage.replace(_copied(storage.node))
         except MemoryError:
             return None
-    if len(_loans) >= _many[0]:
-        _forget()
-    loan = _Loan(storage.node.buffer)
-    watch = _Watch(loan)
-    watch.storage, watch.thread = ref(storage), storage._thread
-    _loans[id(storage)] = watch
-    storage._thread = LENT
-    return None if storage.is_shared else loan  # since: another thread has the version in hand
+    loan.buffer = storage.node.buffer
+    return loan
 
 
 def _forget() -> None:

@@ -18,6 +18,7 @@ from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Source
 from lazyfuse.ir.recast import Cast, elements
+from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.heard import quietly, tell_heard
@@ -47,8 +48,8 @@ def borrow(array: Handle) -> np.ndarray:
 
 def is_settled(array: Handle) -> bool:
     """Whether a change in place is possible at once: the memory is computed and on the host,
-    nobody outside the engine or in another thread sees it, and no pending operation reads it; or
-    it is lent."""
+    nobody outside the engine sees it, and no pending operation reads it; or it is lent. Of what
+    several threads have touched `Storage.may_change` knows better."""
     if array._host is not None:
         return True
     storage = array._storage
@@ -59,7 +60,6 @@ def is_settled(array: Handle) -> bool:
         buffer is not None
         and buffer.exclusive
         and storage.device == "cpu"
-        and not storage.is_shared
         and not storage.has_readers()
     )
 
@@ -114,21 +114,29 @@ def mutate(
     storage = array._storage
     give_zeros(array)  # else they are computed
     with session.flush_lock:
-        backend = session.backend(storage.device)
-        old = storage.now()
-        engine.flush([old], storage.device)
-        buffer, on_host = old.buffer, storage.device == "cpu"
-        if on_host and not is_settled(array):
-            buffer = backend.allocate(old.buffer.nbytes)
-            backend.copy(old.buffer, buffer)  # and have it now, for `function` may lend it
-            storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
+        backend, on_host = session.backend(storage.device), storage.device == "cpu"
+        engine.flush([storage.now()], storage.device)
+        if on_host and not (is_settled(array) and storage.may_change()):
+            old = storage.node  # which nobody changes while it is in hand
+            buffer = backend.allocate(old.nbytes)
+            backend.copy(old.buffer, buffer)
+            _renewed(storage, buffer)  # now, for `function` may lend it
+            del old
+        buffer = storage.node.buffer
         flat = backend.to_host(buffer)
         try:
             return function(view_of(elements(flat, array._reading), layout or array._layout))
         finally:  # what was written before an error stays written, as in NumPy
             if not on_host:
-                buffer = backend.from_host(flat)
-            storage.replace(Source(old.shape, old.dtype, old.strides, buffer))
+                _renewed(storage, backend.from_host(flat))
+            elif not storage.is_shared:  # else another thread may have this version in hand
+                _renewed(storage, buffer)
+
+
+def _renewed(storage: Storage, buffer: Any) -> None:
+    """Make memory the current version."""
+    node = storage.node
+    storage.replace(Source(node.shape, node.dtype, node.strides, buffer))
 
 
 def change(array: Handle, layout: Layout, function: Callable[..., Any], *given: Any) -> bool:
@@ -137,9 +145,9 @@ def change(array: Handle, layout: Layout, function: Callable[..., Any], *given: 
     it does, and what is made of conditions, which are told when the lock is free."""
     storage = array._storage
     with session.flush_lock:
-        if not is_settled(array):  # another thread was faster
+        # first: code that a cast calls may record on it
+        if not is_settled(array) or not storage.may_change():  # another thread was faster
             return False
-        storage.renew()  # first: code that a cast calls may record on it
         quietly(function, in_place(storage.node, array._reading, layout), *given)
     tell_heard()
     return True

@@ -89,7 +89,7 @@ def remade(
             if place >= count:
                 srcs.append(made[place - count])
             elif place < 0:
-                srcs.append(operands[~place]._storage.node)
+                srcs.append(operands[~place]._storage.current())
             else:
                 scalar = scalars[place]
                 srcs.append(operands[place]._read() if scalar is None else scalar)

@@ -22,7 +22,7 @@ from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.origin import Origin
-from lazyfuse.ir.storage import Storage, remember, untrack
+from lazyfuse.ir.storage import LENT, Storage, remember, untrack
 from lazyfuse.runtime import session
 from lazyfuse.runtime.budget import is_over_budget
 from lazyfuse.runtime.caller import OURS, is_users, user_frame
@@ -81,11 +81,12 @@ def recognize(*kinds: type) -> None:
 
 
 def form(array: Any, thread: int) -> Form | None:
-    """The form of an array of the engine that no other thread has touched."""
+    """The form of an array of the engine that no other thread has touched, or known to be touched
+    by several and not lent."""
     if array._host is not None:
         return None
     storage = array._storage
-    if storage._thread != thread:
+    if storage._thread != thread and (storage._thread == LENT or not storage._is_shared):
         return None
     found: Form = storage.node.form
     layout = array._layout
@@ -232,14 +233,15 @@ def map_recorded(  # noqa: C901  # written out, since it is the price of every o
         return None
     own = first._storage
     left = own.node
-    if left.form.layout is not first._layout:
+    if left.form.layout is not first._layout or not own.is_now(left, thread):
         left = first._read()
     depth, held = left.depth, left.held
     left.users += 1
     srcs: tuple[Node, ...]
     if second is not None:
-        right = second._storage.node
-        if right.form.layout is not second._layout:
+        other = second._storage
+        right = other.node
+        if right.form.layout is not second._layout or not other.is_now(right, thread):
             right = second._read()
         right.users += 1
         held += right.held

@@ -6,8 +6,9 @@ views stay valid.
 
 Several threads may touch one array. A thread that records an operation has a version in hand
 before the operation counts as its reader; if another thread writes meanwhile, that version must
-not be taken apart. So versions of a storage that more than one thread has touched count one reader
-more for ever: their memory is not reused in place.
+not be taken apart. So where more than one thread has touched a storage, a version that anybody may
+have in hand when another takes its place counts one reader more for ever: its memory is not reused
+in place. Who has one in hand refers to it, and that is what is asked.
 
 Whether somebody has a storage is told by weak references to it. The garbage collector clears those
 of what it is about to collect before it calls finalizers, which may well compute with such arrays,
@@ -77,14 +78,24 @@ class Storage:
 
     def current(self) -> Node:
         """The current version, to record on it."""
-        if self._thread != get_ident():
-            if self.is_lent:
-                return Storage.snapshot(self)
-            if self._thread != get_ident():  # a loan that is over may have been of this one's
-                self._is_shared = True  # before the node is read, see `replace`
-                if self._thread == LENT:  # meanwhile
-                    return Storage.snapshot(self)
-        return self.node
+        own = get_ident()
+        node = self.node
+        if self.is_now(node, own):
+            return node
+        if self.is_lent:
+            return Storage.snapshot(self)
+        if self._thread != own:  # a loan that is over may have been of this one's
+            self._is_shared = True  # before the node is read, see `replace`
+        node = self.node
+        # asked after the node is read: a loan begins by saying so, and looks who has the node then
+        if self._thread == LENT:
+            return Storage.snapshot(self)
+        return node if self.node is node else self.current()  # since a loan may have ended
+
+    def is_now(self, node: Node, thread: int) -> bool:
+        """Whether what a thread has read as the current version is one to record on: no loan has
+        begun before, and none has ended since."""
+        return self._thread == thread and self.node is node
 
     def now(self) -> Node:
         """The current version, to compute it or to look at its memory at once."""
@@ -111,7 +122,8 @@ class Storage:
         assert (node.shape, node.dtype, node.strides) == (old.shape, old.dtype, old.strides)
         node.form = old.form
         self.node = node
-        if self._is_shared:  # asked after the exchange: whoever has the old one has set it before
+        # asked after the exchange: whoever has the old one has set it before
+        if self._is_shared and getrefcount(old) > _DROPPED + _readings(node, old):
             old.users += 1
         if node.buffer is None:
             node.handle = weakref.ref(self)
@@ -124,9 +136,26 @@ class Storage:
             orphaned(old)
 
     def has_readers(self) -> bool:
-        """Whether an operation may read the current version. Those that have gone before they
-        were computed, as an element does that a loop asks for and drops, do not count."""
-        return self.node.users != 0 and (self._is_shared or _holders(self) != _ALONE)
+        """Whether an operation may read the current version, or another thread has it in hand.
+        Those that have gone before they were computed, as an element does that a loop asks for and
+        drops, do not count. Of a storage that several threads have touched the caller has no
+        version in hand."""
+        return (self._is_shared or self.node.users != 0) and _holders(self) != _ALONE
+
+    def may_change(self) -> bool:
+        """Whether a change in place is possible, the memory being a new version then; asked with
+        the lock of a flush. Of what several threads have touched, one may have taken the version
+        since it was last asked whether anybody has: that stays the current one."""
+        if not self._is_shared or self.is_lent:
+            self.renew()
+            return True
+        old = self.node
+        self.renew()
+        if getrefcount(old) <= _DROPPED:
+            return True
+        self.node.users += 1  # for ever: whoever has it has the memory of the old one
+        self.node = old
+        return False
 
     def renew(self) -> None:
         """Make the memory a new version, for a change in place: what is known of the current one
@@ -165,6 +194,23 @@ def _holders(storage: Any) -> int:
     return getrefcount(storage.node)
 
 
+#: Nodes that are looked at under a new version.
+_MOST_READINGS = 64
+
+
+def _readings(node: Node, old: Node) -> int:
+    """How often what is pending under a node reads another one, as far as that is looked at."""
+    found, walked = 0, {node: None}
+    stack = [node]
+    while stack and len(walked) < _MOST_READINGS:
+        srcs = stack.pop().srcs
+        found += sum([src is old for src in srcs])
+        new = [src for src in srcs if src is not old and src not in walked]
+        walked.update(dict.fromkeys(new))
+        stack += new
+    return found
+
+
 class _Probe:
     """Has a version that nobody else has."""
 
@@ -173,6 +219,16 @@ class _Probe:
 
 
 _ALONE = _holders(_Probe())
+
+
+def _of_a_local() -> int:
+    """How many references there are to what one variable of a function holds alone, as that
+    function sees them."""
+    old = object()
+    return getrefcount(old)
+
+
+_DROPPED = _of_a_local()
 
 
 def _again(node: Node) -> Source:

@@ -333,8 +333,8 @@ no:
 }
 
 ; whether self[key] = value has been done for an element of an array of the engine and a number
-; that its dtype holds. No lock is taken: nobody but this thread has the memory
-; (`writable_memory`), and no other thread runs from then on
+; that its dtype holds. No lock is taken: nobody else has the version (`writable_memory`), and no
+; other thread runs from then on
 define internal i1 @set_number(ptr %self, ptr %key, ptr %value) {
   %bits = alloca i64
   %storage = call ptr @get(ptr %self, i64 HANDLE_STORAGE)

@@ -5,8 +5,9 @@ dtype, and whether a pending array is computed before a part of it is read.
 from __future__ import annotations
 
 SHOWN = """
-; the memory of an array of the engine where it is computed, on the CPU and this thread's alone,
-; with a reference; null for others, and where it is read as what it is not
+; the memory of an array of the engine where it is computed, on the CPU, and this thread's alone or
+; one that is known to be touched by several and is not lent (`ir/storage.py`), with a reference;
+; null for others, and where it is read as what it is not
 define internal ptr @settled_memory(ptr %array) {
   %is_uncast = call i1 @is_uncast(ptr %array)
   br i1 %is_uncast, label %look, label %no
@@ -40,14 +41,26 @@ thread:
   %owner = call i64 @PyLong_AsUnsignedLong(ptr %touched)
   %current = call i64 @PyThread_get_thread_ident()
   %is_mine = icmp eq i64 %owner, %current
+  %is_free = icmp ne i64 %owner, 0 ; LENT
+  %is_shared = call i1 @is_shared(ptr %storage)
+  %is_everybodys = and i1 %is_shared, %is_free
+  %is_known = or i1 %is_mine, %is_everybodys
   %is_plain = call i1 @is_nothing_recorded()
-  %can = and i1 %is_mine, %is_plain
+  %can = and i1 %is_known, %is_plain
   br i1 %can, label %give, label %no
 give:
   call void @Py_IncRef(ptr %buffer)
   ret ptr %buffer
 no:
   ret ptr null
+}
+
+; whether several threads have touched a storage
+define internal i1 @is_shared(ptr %storage) {
+  %shared = call ptr @get(ptr %storage, i64 STORAGE_SHARED)
+  %true = call ptr @object(i64 T_TRUE)
+  %is = icmp eq ptr %shared, %true
+  ret i1 %is
 }
 
 ; whether no thread records for `fuse`, which has to see what is done

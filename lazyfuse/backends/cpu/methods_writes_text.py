@@ -86,17 +86,20 @@ define internal ptr @writable_memory(ptr %array) {
   %true = call ptr @object(i64 T_TRUE)
   %writeable = call ptr @get(ptr %array, i64 HANDLE_WRITEABLE)
   %may = icmp eq ptr %writeable, %true
+  br i1 %may, label %threads, label %no
+threads:
   %storage = call ptr @get(ptr %array, i64 HANDLE_STORAGE)
-  %shared = call ptr @get(ptr %storage, i64 STORAGE_SHARED)
-  %false = call ptr @object(i64 T_FALSE)
-  %is_ours = icmp eq ptr %shared, %false
+  %is_shared = call i1 @is_shared(ptr %storage)
+  br i1 %is_shared, label %hands, label %readers
+hands: ; users are counted for ever there
+  %stays = call i1 @stays(ptr %array)
+  br i1 %stays, label %memory, label %no
+readers:
   %node = call ptr @get(ptr %storage, i64 STORAGE_NODE)
   %users = call ptr @get(ptr %node, i64 NODE_USERS)
-  %readers = call i64 @int_value(ptr %users)
-  %is_unread = icmp eq i64 %readers, 0
-  %is_free = and i1 %is_ours, %is_unread
-  %can = and i1 %may, %is_free
-  br i1 %can, label %memory, label %no
+  %count = call i64 @int_value(ptr %users)
+  %is_unread = icmp eq i64 %count, 0
+  br i1 %is_unread, label %memory, label %no
 memory:
   %buffer = call ptr @settled_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null

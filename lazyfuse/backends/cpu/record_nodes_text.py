@@ -325,7 +325,11 @@ array:
   %own = call ptr @get(ptr %storage, i64 {storage_device})
   %first = icmp eq ptr %device, null
   %same = icmp eq ptr %device, %own
-  %fine = or i1 %first, %same
+  %is_known = or i1 %first, %same
+  %thread = call ptr @get(ptr %storage, i64 {storage_thread})
+  %owner = call i64 @PyLong_AsUnsignedLong(ptr %thread)
+  %is_free = icmp ne i64 %owner, 0 ; since it was asked whether it is lent, others may have run
+  %fine = and i1 %is_known, %is_free
   br i1 %fine, label %more, label %no
 scalar:
   %node = call ptr @scalar(ptr %number, ptr %operand)

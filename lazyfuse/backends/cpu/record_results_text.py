@@ -132,24 +132,6 @@ fail:
   ret ptr null
 }}
 
-; a thread that has touched an array among operands
-define internal ptr @thread(ptr %operands, i64 %count) {{
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %more ]
-  %at = getelementptr ptr, ptr %operands, i64 %i
-  %operand = load ptr, ptr %at
-  %is_array = call i1 @is_array(ptr %operand)
-  br i1 %is_array, label %found, label %more
-more:
-  %after = add i64 %i, 1
-  br label %next
-found:
-  %storage = call ptr @get(ptr %operand, i64 {handle_storage})
-  %thread = call ptr @get(ptr %storage, i64 {storage_thread})
-  ret ptr %thread
-}}
-
 ; the result of an operation on operands whose recipe is known; null, with or without an exception
 define internal ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
   call void @stop()
@@ -187,10 +169,17 @@ make:
   br i1 %no_node, label %drop_origin, label %store
 store:
   %thread = call ptr @thread(ptr %operands, i64 %count)
+  %no_thread = icmp eq ptr %thread, null
+  br i1 %no_thread, label %unmade, label %keep
+unmade:
+  call void @Py_DecRef(ptr %node)
+  br label %drop_origin
+keep:
   %made = call ptr @stored(ptr %recipe, ptr %node, ptr %device, ptr %thread)
+  call void @Py_DecRef(ptr %thread)
   br label %drop_origin
 drop_origin:
-  %from_origin = phi ptr [ null, %prepare ], [ null, %make ], [ %made, %store ]
+  %from_origin = phi ptr [ null, %prepare ], [ null, %make ], [ null, %unmade ], [ %made, %keep ]
   call void @release(ptr %scalars, i64 {most_operands})
   call void @Py_DecRef(ptr %origin)
   br label %drop_recipe

@@ -147,7 +147,8 @@ define internal i1 @is_whole(ptr %array) alwaysinline {{
   ret i1 %whole
 }}
 
-; the form of an array of the engine that only this thread has touched; null for others
+; the form of an array of the engine that only this thread has touched, or known to be touched by
+; several and not lent (`ir/storage.py`); null for others
 define internal ptr @form(ptr %array) {{
   %none = call ptr @none()
   %host = call ptr @get(ptr %array, i64 {handle_host})
@@ -163,7 +164,14 @@ owned:
   %owner = call i64 @PyLong_AsUnsignedLong(ptr %thread)
   %here = call i64 @PyThread_get_thread_ident()
   %mine = icmp eq i64 %owner, %here
-  br i1 %mine, label %look, label %no
+  br i1 %mine, label %look, label %several
+several:
+  %shared = call ptr @get(ptr %storage, i64 {storage_shared})
+  %true = call ptr @object(i64 {TRUE})
+  %is_shared = icmp eq ptr %shared, %true
+  %is_free = icmp ne i64 %owner, 0 ; LENT
+  %is_everybodys = and i1 %is_shared, %is_free
+  br i1 %is_everybodys, label %look, label %no
 look:
   %node = call ptr @memory(ptr %array)
   %whole = call i1 @is_whole(ptr %array)
@@ -197,6 +205,38 @@ find:
   ret ptr %found
 no:
   ret ptr null
+}}
+
+; the number of this thread, by that of an array among operands where one is its own, with a
+; reference; null with an exception
+define internal ptr @thread(ptr %operands, i64 %count) {{
+  %here = call i64 @PyThread_get_thread_ident()
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %more ]
+  %is_over = icmp uge i64 %i, %count
+  br i1 %is_over, label %make, label %look
+look:
+  %at = getelementptr ptr, ptr %operands, i64 %i
+  %operand = load ptr, ptr %at
+  %is_array = call i1 @is_array(ptr %operand)
+  br i1 %is_array, label %compare, label %more
+compare:
+  %storage = call ptr @get(ptr %operand, i64 {handle_storage})
+  %thread = call ptr @get(ptr %storage, i64 {storage_thread})
+  %owner = call i64 @PyLong_AsUnsignedLong(ptr %thread)
+  %is_mine = icmp eq i64 %owner, %here
+  br i1 %is_mine, label %found, label %more
+more:
+  %after = add i64 %i, 1
+  br label %next
+found:
+  call void @Py_IncRef(ptr %thread)
+  ret ptr %thread
+make:
+  %number = inttoptr i64 %here to ptr
+  %made = call ptr @PyLong_FromVoidPtr(ptr %number)
+  ret ptr %made
 }}
 
 define internal i1 @is_array(ptr %operand) {{
