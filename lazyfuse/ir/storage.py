@@ -112,6 +112,11 @@ class Storage:
         return self._is_shared
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether another thread has made it."""
+        return self._thread != get_ident()
+
+    @property
     def is_own(self) -> bool:
         """Whether no other thread than this one has touched it."""
         return not self._is_shared and self._thread == get_ident()

@@ -79,7 +79,9 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
     is lent: it has to be written at once.
 
     The budget is asked of the version before: the written value is still in the caller's hands
-    here, and running the write now would have to keep the old memory for it.
+    here, and running the write now would have to keep the old memory for it. What another thread
+    has made is written at once: its turns come in another order each time, and what they have
+    recorded together would be another structure.
     """
     place = origin()
     if storage.node.buffer is None:
@@ -90,6 +92,8 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
         node = version(storage.current())
         node.origin = place
         storage.replace(node)
+        if storage.is_foreign:  # before another one writes, who would need both versions
+            flush([node], storage.device)
     if place is not None and place[2].is_immediate:
         flush([node], storage.device)
     return True
