@@ -67,7 +67,7 @@ def new_storage(node: Node, device: str) -> Storage:
 
 
 def _says_something(node: Node) -> bool:
-    """Whether computing a node can meet a condition: itself, or a step recorded with it."""
+    """Whether computing a node, or a step recorded with it, can meet a condition."""
     return bool(can_meet(node)) or any(
         src.origin is None and src.buffer is None and _says_something(src) for src in node.srcs
     )
@@ -78,10 +78,8 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
     different parts of one array at once lose nothing. False, and nothing is done, where the memory
     is lent: it has to be written at once.
 
-    The budget is asked of the version before: the written value is still in the caller's hands
-    here, and running the write now would have to keep the old memory for it. What another thread
-    has made is written at once: its turns come in another order each time, and what they have
-    recorded together would be another structure.
+    The budget is asked of the version before: the caller still has the written value. What another
+    thread has made is written at once: turns of threads come in another order each time.
     """
     place = origin()
     if storage.node.buffer is None:
@@ -92,7 +90,7 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
         node = version(storage.current())
         node.origin = place
         storage.replace(node)
-        if storage.is_foreign:  # before another one writes, who would need both versions
+        if storage.is_foreign:
             flush([node], storage.device)
     if place is not None and place[2].is_immediate:
         flush([node], storage.device)
@@ -149,9 +147,8 @@ def flush(
 
 class Machine(NamedTuple):
     """Machine code for known plans. flush: of nodes, device and options, as `lf_flushed` of
-    `backends/cpu/record_flush_text.py`; True after them says that what is better stored inside is
-    among the nodes. learn: is told before each run of a plan by Python. decoded: the conditions
-    by the CPU's flags."""
+    `record_flush_text.py`; True after them says that what is better stored inside is among them.
+    learn: is told before each run of a plan by Python. decoded: conditions by the CPU's flags."""
 
     flush: Callable[..., Any]
     learn: Callable[[Trace, Known, Options], None]

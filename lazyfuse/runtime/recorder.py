@@ -94,7 +94,8 @@ def objects(recording: Recording) -> dict[str, Any]:
     """The objects of the table by name; whoever loads the code keeps them."""
     return {
         "SCALAR": recording.scalar, "FORMS": form.FORMS, "FLOATS": recording.floats,
-        "TRUE": True, "FALSE": False, "OURS": caller.OURS, "THEIRS": caller.THEIRS,
+        "TRUE": True, "FALSE": False, "MANY": 1 << 40,
+        "OURS": caller.OURS, "THEIRS": caller.THEIRS,
         "ERROR_NAMES": vars(error_modes), "KNOWN_NAME": "_known", "STATE": error_modes.STATE,
         "WARNINGS": vars(warnings), "FILTERS_NAME": "filters", "CONST": _constant(),
         "VIEW": _view(), "STORAGE": _storage(), "OPTIONS": config.variable,

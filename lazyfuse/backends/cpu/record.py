@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 #: Objects of the table: classes, sets and dicts that are looked into, prototypes, functions.
 OBJECTS = (
-    *("SCALAR", "FORMS", "FLOATS", "TRUE", "FALSE"),
+    *("SCALAR", "FORMS", "FLOATS", "TRUE", "FALSE", "MANY"),
     *("OURS", "THEIRS", "ERROR_NAMES", "KNOWN_NAME", "STATE", "WARNINGS", "FILTERS_NAME"),
     *("CONST", "VIEW", "STORAGE", "LAYOUT", "VIEW_ARRAY"),
     *("MAP", "UPDATE", "CONST_CLASS", "SIGNATURE", "IS_COSTLY"),

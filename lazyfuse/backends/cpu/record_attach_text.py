@@ -58,7 +58,7 @@ define internal void @leave(ptr %node, ptr %released) {{
   %users = call ptr @get(ptr %node, i64 {node_users})
   %number = call i64 @int_value(ptr %users)
   %less = sub i64 %number, 1
-  %counted = call ptr @PyLong_FromLong(i64 %less)
+  %counted = call ptr @counted(i64 %less)
   call void @put(ptr %node, i64 {node_users}, ptr %counted)
   %read = icmp ne i64 %less, 0
   br i1 %read, label %done, label %pending

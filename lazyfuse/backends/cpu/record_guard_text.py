@@ -118,7 +118,7 @@ define internal i64 @runs() {{
 define internal void @add_run() {{
   %runs = call i64 @runs()
   %more = add i64 %runs, 1
-  %object = call ptr @PyLong_FromLong(i64 %more)
+  %object = call ptr @counted(i64 %more)
   %list = call ptr @object(i64 {RUNS})
   %set = call i32 @PyList_SetItem(ptr %list, i64 0, ptr %object)
   ret void

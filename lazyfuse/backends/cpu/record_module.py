@@ -10,6 +10,7 @@ from lazyfuse.backends.cpu import (
     record_flush_text,
     record_guard_text,
     record_nodes_text,
+    record_numbers_text,
     record_operators_text,
     record_perform_text,
     record_place_text,
@@ -31,8 +32,8 @@ def text(places: Mapping[str, int]) -> str:
         record_place_text.PLACE, record_nodes_text.NODES,
         record_results_text.RESULTS, record_results_text.WRITES, record_operators_text.OPERATORS,
         record_views_text.VIEWS, record_cuts_text.CUTS, record_rows_text.ROWS,
-        record_trace_text.TRACE, record_attach_text.ATTACH, record_flush_text.FLUSH,
-        record_taking_text.TAKING,
+        record_numbers_text.NUMBERS, record_trace_text.TRACE, record_attach_text.ATTACH,
+        record_flush_text.FLUSH, record_taking_text.TAKING,
         record_perform_text.PERFORM,
     )  # fmt: skip
     own = {

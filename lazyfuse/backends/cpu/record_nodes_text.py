@@ -179,7 +179,7 @@ fill:
   %below = call ptr @get(ptr %node, i64 {node_depth})
   %depth = call i64 @int_value(ptr %below)
   %deeper = add i64 %depth, 1
-  %counted = call ptr @PyLong_FromLong(i64 %deeper)
+  %counted = call ptr @counted(i64 %deeper)
   call void @set(ptr %view, i64 {node_depth}, ptr %counted)
   ret ptr %view
 fail:
@@ -265,9 +265,9 @@ make:
 fill:
   call void @set(ptr %node, i64 {node_srcs}, ptr %srcs)
   %own_depth = add i64 %deepest, 1
-  %own_depth_object = call ptr @PyLong_FromLong(i64 %own_depth)
+  %own_depth_object = call ptr @counted(i64 %own_depth)
   call void @set(ptr %node, i64 {node_depth}, ptr %own_depth_object)
-  %own_held = call ptr @PyLong_FromLong(i64 %bytes)
+  %own_held = call ptr @counted(i64 %bytes)
   call void @set(ptr %node, i64 {node_held}, ptr %own_held)
   %known_origin = call ptr @get(ptr %node, i64 {node_origin})
   %wants = icmp eq ptr %known_origin, null

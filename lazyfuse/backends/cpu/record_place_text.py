@@ -57,6 +57,12 @@ no:
 ; whether the names of a frame are in a set of addresses
 define internal i1 @is_in(ptr %names, i64 %set) {{
   %address = call ptr @PyLong_FromVoidPtr(ptr %names)
+  %failed = icmp eq ptr %address, null
+  br i1 %failed, label %clear, label %look
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+look:
   %object = call ptr @object(i64 %set)
   %found = call i32 @PySet_Contains(ptr %object, ptr %address)
   call void @Py_DecRef(ptr %address)
@@ -89,6 +95,9 @@ define internal ptr @origin_of(ptr %spot) {{
   %modes_at = getelementptr ptr, ptr %spot, i64 2
   %modes = load ptr, ptr %modes_at
   %instruction = call ptr @PyLong_FromLong(i64 %number)
+  %has_none = icmp eq ptr %instruction, null
+  br i1 %has_none, label %clear, label %pack
+pack:
   %origin = call ptr (i64, ...)
     @PyTuple_Pack(i64 3, ptr %code, ptr %instruction, ptr %modes)
   call void @Py_DecRef(ptr %instruction)

@@ -137,7 +137,14 @@ define internal ptr @recorded(ptr %known, ptr %operands, i64 %count, ptr %extra)
   call void @stop()
   %made = call ptr @made(ptr %known, ptr %operands, i64 %count, ptr %extra)
   call void @resume()
+  %error = call ptr @PyErr_Occurred() ; for want of memory, on the way
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %done, label %drop
+done:
   ret ptr %made
+drop:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
 }}
 
 ; the same without collections

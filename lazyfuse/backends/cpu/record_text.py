@@ -120,11 +120,26 @@ done:
   ret ptr %made
 }}
 
+; a number of what there is, as an object; one that is larger than all where there is no memory:
+; too much is said of readers, depth and bytes rather than an operation left half done
+define internal ptr @counted(i64 %number) {{
+  %made = call ptr @PyLong_FromLong(i64 %number)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %many, label %done
+many:
+  call void @PyErr_Clear()
+  %most = call ptr @object(i64 {MANY})
+  call void @Py_IncRef(ptr %most)
+  ret ptr %most
+done:
+  ret ptr %made
+}}
+
 define internal void @add_user(ptr %node) {{
   %users = call ptr @get(ptr %node, i64 {node_users})
   %number = call i64 @int_value(ptr %users)
   %more = add i64 %number, 1
-  %counted = call ptr @PyLong_FromLong(i64 %more)
+  %counted = call ptr @counted(i64 %more)
   call void @put(ptr %node, i64 {node_users}, ptr %counted)
   ret void
 }}

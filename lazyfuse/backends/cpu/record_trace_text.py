@@ -19,20 +19,6 @@ declare ptr @PyList_AsTuple(ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare i32 @PyObject_IsTrue(ptr)
 
-define internal void @append_number(ptr %list, i64 %number) {{
-  %object = call ptr @PyLong_FromLong(i64 %number)
-  %done = call i32 @PyList_Append(ptr %list, ptr %object)
-  call void @Py_DecRef(ptr %object)
-  ret void
-}}
-
-define internal void @number_node(ptr %number, ptr %node, i64 %place) {{
-  %object = call ptr @PyLong_FromLong(i64 %place)
-  %done = call i32 @PyDict_SetItem(ptr %number, ptr %node, ptr %object)
-  call void @Py_DecRef(ptr %object)
-  ret void
-}}
-
 ; adds what decides the plan of a pending node; 0 where that raised
 define internal i1 @add_signature(ptr %lines, ptr %node) {{
   %is_map = call i1 @is(ptr %node, i64 {MAP})
@@ -134,35 +120,6 @@ define internal i1 @is_held(ptr %node) {{
   ret i1 %held
 }}
 
-; the place of an operand that has none yet: that of an equal scalar, or a new one
-define internal i64 @new_place(ptr %nodes, ptr %scalars, ptr %src) {{
-  %place = call i64 @PyList_Size(ptr %nodes)
-  %is_const = call i1 @is(ptr %src, i64 {CONST_CLASS})
-  br i1 %is_const, label %scalar, label %node
-scalar:
-  %value = call ptr @get(ptr %src, i64 {const_value})
-  %address = call ptr @PyLong_FromVoidPtr(ptr %value)
-  %dtype = call ptr @get(ptr %src, i64 {node_dtype})
-  %from_shape = call ptr @get(ptr %src, i64 {const_from_shape})
-  %identity = call ptr (i64, ...)
-    @PyTuple_Pack(i64 3, ptr %address, ptr %dtype, ptr %from_shape)
-  call void @Py_DecRef(ptr %address)
-  %known = call ptr @PyDict_GetItem(ptr %scalars, ptr %identity)
-  %is_known = icmp ne ptr %known, null
-  br i1 %is_known, label %again, label %first
-again:
-  %found = call i64 @int_value(ptr %known)
-  call void @Py_DecRef(ptr %identity)
-  ret i64 %found
-first:
-  call void @number_node(ptr %scalars, ptr %identity, i64 %place)
-  call void @Py_DecRef(ptr %identity)
-  br label %node
-node:
-  %appended = call i32 @PyList_Append(ptr %nodes, ptr %src)
-  ret i64 %place
-}}
-
 ; counts readers, less those in the trace, of what is inside; scalars that are equal are one
 define internal void @count_readers(ptr %others, ptr %node, i64 %number) {{
   %is_const = call i1 @is(ptr %node, i64 {CONST_CLASS})
@@ -188,61 +145,6 @@ ask:
 count:
   call void @count_readers(ptr %others, ptr %src, i64 -1)
   br label %done
-done:
-  ret void
-}}
-
-; the place of a node, -1 where it has none yet. Few are looked through, which takes less time
-; than a dict
-define internal i64 @found_at(ptr %number, ptr %nodes, ptr %node) {{
-  %count = call i64 @PyList_Size(ptr %nodes)
-  %are_many = icmp sgt i64 %count, {few_nodes}
-  br i1 %are_many, label %ask, label %begin
-begin:
-  %items = call ptr @get(ptr %nodes, i64 {list_items})
-  br label %next
-next:
-  %i = phi i64 [ 0, %begin ], [ %after, %other ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %no, label %look
-look:
-  %at = getelementptr ptr, ptr %items, i64 %i
-  %item = load ptr, ptr %at
-  %same = icmp eq ptr %item, %node
-  br i1 %same, label %yes, label %other
-other:
-  %after = add i64 %i, 1
-  br label %next
-yes:
-  ret i64 %i
-ask:
-  %known = call ptr @PyDict_GetItem(ptr %number, ptr %node)
-  %unknown = icmp eq ptr %known, null
-  br i1 %unknown, label %no, label %tell
-tell:
-  %place = call i64 @int_value(ptr %known)
-  ret i64 %place
-no:
-  ret i64 -1
-}}
-
-; keeps the places of many nodes: of those that have come since
-define internal void @remember(ptr %number, ptr %nodes) {{
-  %count = call i64 @PyList_Size(ptr %nodes)
-  %are_few = icmp sle i64 %count, {few_nodes}
-  br i1 %are_few, label %done, label %begin
-begin:
-  %known = call i64 @PyDict_Size(ptr %number)
-  br label %next
-next:
-  %i = phi i64 [ %known, %begin ], [ %after, %add ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %add
-add:
-  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %i)
-  call void @number_node(ptr %number, ptr %node, i64 %i)
-  %after = add i64 %i, 1
-  br label %next
 done:
   ret void
 }}
@@ -362,7 +264,14 @@ more:
   %after = add i64 %i, 1
   br label %next
 done:
+  %error = call ptr @PyErr_Occurred() ; for want of memory, what there is may not be all
+  %is_fine = icmp eq ptr %error, null
+  br i1 %is_fine, label %pack, label %fail
+pack:
   %structure = call ptr @PyList_AsTuple(ptr %lines)
+  %no_structure = icmp eq ptr %structure, null
+  br i1 %no_structure, label %fail, label %tell
+tell:
   %other_readers = load i64, ptr %others
   %has_others = icmp sgt i64 %other_readers, 0
   %is_dear_read = icmp eq i32 %kept, 2
@@ -384,7 +293,7 @@ fail:
   call void @Py_IncRef(ptr %left)
   br label %drop
 drop:
-  %result = phi ptr [ %found, %done ], [ %left, %fail ]
+  %result = phi ptr [ %found, %tell ], [ %left, %fail ]
   call void @Py_DecRef(ptr %lines)
   call void @Py_DecRef(ptr %scalars)
   call void @Py_DecRef(ptr %number)
