@@ -20,7 +20,7 @@ def cases(settings: Settings) -> list[Case]:
     """Every program at these sizes, or at those that are asked for."""
     return [
         case
-        for family in ("everyday", "algorithms", "loops", "rows")
+        for family in ("everyday", "algorithms", "loops", "rows", "pools")
         for workload in settings.chosen(family)
         for size in (settings.sizes if settings.named_sizes else SIZES)
         for case in race_of(workload, size, settings.entrants(workload, PEERS))
