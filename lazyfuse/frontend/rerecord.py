@@ -117,11 +117,11 @@ def key_of(operands: Sequence[Any], extra: Any) -> Key | None:
 
 def write_key(operands: Sequence[Any], extra: Any) -> Key | None:
     """What a write into the first operand depends on: where in its memory it lies as well. None
-    for what another thread has made: it is written at once."""
+    where other threads write it, too (`engine.write`)."""
     target = operands[0]
     if target._host is not None or target._writeable is not True or target._is_scalar:
         return None
-    if target._storage.is_foreign:
+    if target._storage.is_foreign or target._storage.is_contended:
         return None
     key = key_of(operands, extra)
     if key is None or target._cast is not None:

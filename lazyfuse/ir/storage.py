@@ -55,11 +55,12 @@ def remember(node: Node) -> None:
 
 
 class Storage:
-    """See the module. `device` is where its memory lies or will lie. `_thread` is LENT where
-    arrays of NumPy's share its memory (`frontend/lending.py`), until somebody asks after the last
-    of them has gone: it is none of any thread's then."""
+    """See the module. `device` is where its memory lies or will lie. `_thread` has made it, or
+    written it last; it is LENT where arrays of NumPy's share its memory (`frontend/lending.py`),
+    until somebody asks after the last of them has gone: it is none of any thread's then. `_moves`:
+    how often it went from one thread to another; not there before."""
 
-    __slots__ = ("node", "device", "_thread", "_is_shared", "__weakref__")
+    __slots__ = ("node", "device", "_thread", "_is_shared", "_moves", "__weakref__")
     #: Of such a storage: whether they still do, else it is some thread's from now on; and a
     #: version that stays as it is.
     is_still_lent: ClassVar[Callable[[Storage], bool]]
@@ -113,8 +114,21 @@ class Storage:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another thread has made it."""
+        """Whether another thread has made it, or written it last."""
         return self._thread != get_ident()
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether threads write it by turns."""
+        return getattr(self, "_moves", 0) > 1
+
+    def take_turn(self) -> bool:
+        """This thread writes it, with the lock of a flush: what it records on it from now on is as
+        on its own. Whether threads do so by turns."""
+        if self.is_foreign:
+            self._moves = getattr(self, "_moves", 0) + 1
+            self._thread = get_ident()
+        return self.is_contended
 
     @property
     def is_own(self) -> bool:

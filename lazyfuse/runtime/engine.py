@@ -74,12 +74,11 @@ def _says_something(node: Node) -> bool:
 
 
 def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
-    """Make `version(current node)` what readers of `storage` see from now on. Threads that write
-    different parts of one array at once lose nothing. False, and nothing is done, where the memory
-    is lent: it has to be written at once.
+    """Make `version(current node)` what readers of `storage` see from now on. False, and nothing
+    is done, where the memory is lent: it has to be written at once. Threads that write different
+    parts at once lose nothing; what they write by turns is computed, for these come in any order.
 
-    The budget is asked of the version before: the caller still has the written value. What another
-    thread has made is written at once: turns of threads come in another order each time.
+    The budget is asked of the version before: the caller still has the written value.
     """
     place = origin()
     if storage.node.buffer is None:
@@ -90,7 +89,7 @@ def write(storage: Storage, version: Callable[[Node], Node]) -> bool:
         node = version(storage.current())
         node.origin = place
         storage.replace(node)
-        if storage.is_foreign:
+        if storage.take_turn():
             flush([node], storage.device)
     if place is not None and place[2].is_immediate:
         flush([node], storage.device)
