@@ -179,18 +179,24 @@ def test_whoever_is_interrupted_has_it_all_the_same(tmp_path: Path) -> None:
     """, tmp_path)  # fmt: skip
 
 
-def test_a_removed_folder_can_be_worked_in(tmp_path: Path) -> None:
-    """Nothing is asked of it when lazyfuse is imported."""
+def test_a_removed_folder_can_be_worked_in() -> None:
+    """Nothing is asked of it when lazyfuse is imported. Python 3.13.0 asks itself, and fails."""
     program = """
         import os, sys, tempfile
         folder = tempfile.mkdtemp()
         os.chdir(folder)
         os.rmdir(folder)
         sys.path.insert(0, "")
-        import lazyfuse
-    """
-    made = [sys.executable, "-c", textwrap.dedent(program)]
-    subprocess.run(made, check=True, timeout=100, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        import """
+
+    def ends(module: str) -> bool:
+        made = [sys.executable, "-c", textwrap.dedent(program + module)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.run(made, timeout=100, env=environment, check=False).returncode == 0
+
+    if not ends("numpy"):
+        pytest.skip("NumPy cannot be imported there, either")
+    assert ends("lazyfuse")
 
 
 def test_a_process_that_is_left_ends_in_time(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ class Storage:
         try:
             untrack(self)
         except ctypes.ArgumentError as error:  # ctypes' word for each error of a conversion
+            if "MemoryError" in str(error):
+                raise MemoryError from error
             raise RecursionError("maximum recursion depth exceeded") from error
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
 
