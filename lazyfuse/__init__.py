@@ -34,6 +34,7 @@ from lazyfuse.frontend.namespace import lookup as _lookup
 from lazyfuse.frontend.namespace import made as _made
 from lazyfuse.frontend.namespace import names as __dir__  # noqa: F401 - the module's own
 from lazyfuse.frontend.namespace import numpy_names as _numpy_names
+from lazyfuse.integrations.arriving import watch as _watch
 from lazyfuse.observe.explain import explain
 from lazyfuse.observe.report import report
 from lazyfuse.runtime.heap import keep as _keep
@@ -44,6 +45,7 @@ if _TYPE_CHECKING:
 
 _keep()
 _enable_imports()
+_watch()
 ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"

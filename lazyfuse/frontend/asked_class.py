@@ -26,6 +26,7 @@ _ASKING: Mapping[str, str] = {
     "pandas.core.dtypes.cast": "np_can_hold_element maybe_downcast_numeric",
     "pandas.core.indexers.utils": "length_of_indexer",
     "pandas.core.dtypes.common": "is_array_like_deprecate_non_pandas",
+    "pandas.core.util.hashing": "hash_array",
     "scipy.sparse.linalg._interface": "aslinearoperator",
     "scipy.linalg.interpolative": "interp_decomp svd estimate_rank",
     "scipy.signal._peak_finding": "_unpack_condition_args",
@@ -60,6 +61,8 @@ _ASKING: Mapping[str, str] = {
     "scipy.sparse._coo": "_matmul_dispatch",
     "h5py._hl.selections": "select from_mask",
 }
+#: Those that ask so for arrays without axes alone, and have another way for others.
+_WITHOUT_AXES: Mapping[str, str] = {"pandas.core.construction": "sanitize_array"}
 #: Packages whose functions all do.
 _PACKAGES = ("astropy.table.", "cvxpy.", "gymnasium.")
 
@@ -74,7 +77,10 @@ def class_of(self: Any) -> type:
         return type(self)
     if module == "abc":
         return _for_abc(self, frame)
-    is_asking = frame.f_code.co_name in _FUNCTIONS.get(module, ())
+    name = frame.f_code.co_name
+    is_asking = name in _FUNCTIONS.get(module, ()) or (
+        name == _WITHOUT_AXES.get(module) and not self.ndim
+    )
     return np.ndarray if is_asking or module.startswith(_PACKAGES) else type(self)
 
 

@@ -172,13 +172,14 @@ def _without_ours(value: Any) -> Any:
 
 
 #: What others make NumPy's arrays by for their C code, and who does: SciPy of the gradients that a
-#: program gives it, SciPy and scikit-image the pictures that they write.
+#: program gives it, SciPy and scikit-image the pictures that they write, pandas an index.
 _CONVERTING: Mapping[Any, tuple[str, ...]] = {
     **dict.fromkeys((np.atleast_1d, np.atleast_2d, np.atleast_3d), ("scipy.",)),
     **dict.fromkeys(
         (np.empty_like, np.zeros_like, np.ones_like, np.full_like),
         ("scipy.ndimage.", "skimage."),
     ),
+    np.delete: ("pandas.core.indexes.",),
 }
 
 

@@ -10,6 +10,7 @@ import math
 import operator as python
 from collections.abc import Callable
 from functools import wraps
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,11 @@ def power(recorded: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def class_of(self: Any) -> type:
-    """NumPy's scalar type: `isinstance(x.sum(), np.floating)` is what it is in NumPy."""
+    """NumPy's scalar type: `isinstance(x.sum(), np.floating)` is what it is in NumPy. It is no
+    float to who calls `float.__repr__` of it then, and has another way for what it does not know
+    (`integrations/json.py`)."""
+    if self._code == "f8" and _getframe(1).f_globals.get("__name__") == "json.encoder":
+        return type(self)
     kind: type = np.dtype(self._code).type
     return kind
 

@@ -1,0 +1,88 @@
+"""What other libraries are told of LazyArrays, when they are imported: the modules beside this
+one say what, and why.
+
+A finder wraps the loader of the modules that it knows by name, so that what is told is told before
+other modules take names from them. Those that are there already are told at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+#: Modules, and the one here whose `tell` is called with them.
+_TOLD: Mapping[str, str] = {
+    "pandas._libs.lib": "pandas",
+    "pandas._libs.missing": "pandas",
+    "pandas.core.dtypes.cast": "pandas",
+    "autograd.numpy": "autograd",
+    "dask.array.backends": "dask",
+    "json.encoder": "json",
+}
+
+
+class _Telling:
+    """A loader that tells the module when it has run. The module has the loader that it wraps."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_loader":  # of one that is not made yet
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _tell(module)
+
+
+class _Finder:
+    """Finds modules as the finders do that come after it, for those that are told."""
+
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
+        if fullname not in _TOLD:
+            return None
+        for finder in list(sys.meta_path):
+            find: Any = None if type(finder) is _Finder else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = None if find is None else find(fullname, path, target)
+            if spec is None:
+                continue
+            if hasattr(spec.loader, "exec_module"):
+                spec.loader = _Telling(spec.loader)  # type: ignore[assignment]  # no ABC
+            return spec
+        return None
+
+
+def _tell(module: ModuleType) -> None:
+    """Tell a module; one of a version that has other names is left alone."""
+    name = _TOLD[module.__name__]
+    telling = import_module(f"{__package__}.{name}")
+    with suppress(AttributeError, KeyError):
+        telling.tell(module)
+
+
+def watch() -> None:
+    """Tell the modules that are there, and those that are imported from now on."""
+    if any(type(finder) is _Finder for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _Finder())
+    for name in _TOLD:
+        module = sys.modules.get(name)
+        is_here = not getattr(getattr(module, "__spec__", None), "_initializing", False)
+        if module is not None and is_here:
+            _tell(module)
