@@ -28,6 +28,14 @@ def test_dask(size: int) -> None:
     assert type(dispatch.to_numpy_dispatch(lf.arange(3))) is host.ndarray
 
 
+def test_dtypes_of_dask() -> None:
+    """It asks whether a function takes a dtype, and took ours for one that does not."""
+    da = pytest.importorskip("dask.array")
+    for np in (lf, host):
+        found = da.reduction(da.from_array(np.ones(4), chunks=2), np.sum, np.sum, dtype="f4")
+        assert found.dtype == found.compute().dtype == "f4"
+
+
 def test_autograd() -> None:
     """Each argument of ours was refused."""
     autograd, anp = map(pytest.importorskip, ("autograd", "autograd.numpy"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import eager_size, is_frozen, to_array
+from lazyfuse.frontend.convert import ForeignError, eager_size, is_frozen, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.handle import SEALED, Handle, small_array
@@ -21,7 +22,8 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0,
     """NumPy's constructor: uninitialized memory, or the elements in a buffer. Aliasing: as
     `frombuffer`."""
     if buffer is None and strides is None:
-        return empty(shape, dtype, "F" if order_letter(order) == "F" else "C")
+        with suppress(ForeignError):  # of objects, strings, dates, which only NumPy has
+            return empty(shape, dtype, "F" if order_letter(order) == "F" else "C")
     made = _in_memory(np.ndarray(shape, dtype, _memory(buffer), offset, strides, order))
     if isinstance(buffer, Handle) and buffer._host is not None and isinstance(made, Handle):
         made._owner = buffer if buffer._owner is None else buffer._owner

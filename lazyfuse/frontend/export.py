@@ -4,7 +4,7 @@ Every function here computes what it needs."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeVar, cast
@@ -120,6 +120,20 @@ def numpys_for(
         if 0 in self._layout.shape and self._writeable is True:
             return view_of(np.empty(0, self.dtype), self._layout)
     return to_array(self, dtype, copy)
+
+
+def handed(args: Sequence[Any]) -> Callable[..., np.ndarray]:
+    """What makes NumPy's arrays of ours beside others: `as_numpys`, but beside one of a class that
+    says itself what ufuncs make of its arrays, which may be C code that takes no memory that is
+    only read, `numpy.asarray`."""
+    return np.asarray if any(map(_is_overriding, args)) else as_numpys
+
+
+_UFUNC = np.ndarray.__array_ufunc__
+
+
+def _is_overriding(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and type(value).__array_ufunc__ is not _UFUNC
 
 
 def around(self: Any) -> np.ndarray:

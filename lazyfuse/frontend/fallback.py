@@ -23,7 +23,7 @@ from lazyfuse.errors import FallbackError, FallbackWarning
 from lazyfuse.frontend import array_likes
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
-from lazyfuse.frontend.export import around, as_numpys, value_of
+from lazyfuse.frontend.export import around, handed, value_of
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
@@ -180,7 +180,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     args = _kept(name, args, options)
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
-    numpys: Callable[..., Any] = around if name in _AROUND else as_numpys
+    numpys: Callable[..., Any] = around if name in _AROUND else handed(args)
     lowered = [lower(arg, numpys) for arg in args]
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import update_wrapper, wraps
+from inspect import unwrap
 from types import BuiltinFunctionType, MethodType
 from typing import Any
 
@@ -63,6 +64,9 @@ class Function(registry.AtOnce):
         is_exact: bool = True,
     ) -> None:
         update_wrapper(self, engine)
+        inner = unwrap(engine)
+        if inner is getattr(plain, "__wrapped__", None):  # as programs look it up in NumPy's
+            self.__wrapped__ = inner
         self.__module__, self.__qualname__ = "lazyfuse", name
         if hasattr(plain, "__signature__"):  # of C functions
             self.__signature__ = plain.__signature__

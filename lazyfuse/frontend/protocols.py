@@ -126,8 +126,8 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
     if who and sys._getframe(1).f_globals.get("__name__", "").startswith(who):
         named = {key: fallback.lower(value, around) for key, value in kwargs.items()}
         return func(*fallback.lower(args, around), **named)
-    if others.decide(func, args, kwargs):  # which NumPy does not ask in this place
-        return fallback.run(func, *args, **kwargs)
+    if others.decide(func, args, kwargs):  # who asks here: NumPy would ask them again
+        return fallback.run(func._implementation, *args, **kwargs)
     seen = _without_ours if func in _OF_SEQUENCES else _seen
     args, kwargs = tuple(map(seen, args)), {key: seen(value) for key, value in kwargs.items()}
     own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))

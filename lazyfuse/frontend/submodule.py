@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ class Submodule:
         self.names: list[str] = list(self._numpy.__all__)
 
     def lookup(self, name: str) -> Any:
-        """Our version of a name. Raises: AttributeError for names that NumPy does not have."""
+        """Our version of a name; private modules are NumPy's. Raises: AttributeError for names
+        that NumPy does not have, and for other private ones."""
+        private = vars(self._numpy).get(name) if name.startswith("_") else None
+        if isinstance(private, ModuleType):
+            return private
         if name.startswith("_") or not hasattr(self._numpy, name):
             raise AttributeError(f"module 'lazyfuse.{self._name}' has no attribute {name!r}")
         # the module keeps what is asked for once: a lookup costs half a microsecond
