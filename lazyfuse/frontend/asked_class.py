@@ -60,6 +60,9 @@ _ASKING: Mapping[str, str] = {
     "numpy.testing._private.utils": "assert_equal assert_almost_equal",
     "scipy.sparse._coo": "_matmul_dispatch",
     "h5py._hl.selections": "select from_mask",
+    "h5py._hl.base": "array_for_new_object",
+    "imageio.core.util": "__new__ image_as_uint",
+    "tifffile.tifffile": "create_output",
 }
 #: Those that ask so for arrays without axes alone, and have another way for others.
 _WITHOUT_AXES: Mapping[str, str] = {"pandas.core.construction": "sanitize_array"}

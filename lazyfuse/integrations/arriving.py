@@ -22,6 +22,7 @@ _TOLD: Mapping[str, str] = {
     "pandas.core.dtypes.cast": "pandas",
     "autograd.numpy": "autograd",
     "dask.array.backends": "dask",
+    "h5py._hl.selections": "h5py",
     "json.encoder": "json",
 }
 
