@@ -49,6 +49,19 @@ def attributes(np: Any, folder: Path) -> list[Any]:
         return [file.attrs["x"], file.attrs["y"]]
 
 
+def direct(np: Any, folder: Path) -> list[Any]:
+    """Reads into an array, and writes of one, which were refused."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "direct.h5", "w") as file:
+        file["x"] = host.arange(40_000.0)
+        read, view = np.zeros(40_000), np.zeros((3, 100))
+        before, row = read + 1, view[1]
+        file["x"].read_direct(read)
+        file["x"].read_direct(view, source_sel=host.s_[:100], dest_sel=host.s_[1])
+        file["x"].write_direct(read * 2, np.arange(5), host.s_[:5])
+        return [read, before, view, row, file["x"][()], read.sum()]
+
+
 def pictures(np: Any, folder: Path) -> list[Any]:
     """They raised ValueError."""
     util = pytest.importorskip("imageio.core.util")
@@ -57,7 +70,7 @@ def pictures(np: Any, folder: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("eager_size", EAGER)
-@pytest.mark.parametrize("program", [written, objects, attributes, pictures])
+@pytest.mark.parametrize("program", [written, objects, attributes, direct, pictures])
 def test_files(program: Callable[[Any, Path], list[Any]], eager_size: int, tmp_path: Path) -> None:
     """What is read is what NumPy's arrays give."""
     with lf.options(eager_size=eager_size):

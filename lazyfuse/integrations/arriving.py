@@ -23,6 +23,7 @@ _TOLD: Mapping[str, str] = {
     "autograd.numpy": "autograd",
     "dask.array.backends": "dask",
     "h5py._hl.selections": "h5py",
+    "h5py._hl.dataset": "h5py",
     "json.encoder": "json",
 }
 
