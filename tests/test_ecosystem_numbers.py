@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -123,6 +124,29 @@ def test_arrays_of_operators(program: Callable[[Any, Any], list[Any]]) -> None:
     pd = pytest.importorskip("pandas")
     for given, wanted in zip(program(lf, pd), program(host, pd), strict=True):
         pd.testing.assert_series_equal(given, wanted)
+
+
+@pytest.mark.parametrize("size", [6, 200_000])
+def test_ufuncs_that_pandas_applies(size: int) -> None:
+    """They were called with each element, 800 times as slow, warned, and `transform` failed."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": host.arange(-2.0, size), "k": host.arange(size + 2) % 5})
+    frames: dict[Any, list[Any]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for np in (lf, host):
+            found = [
+                *(frame.apply(np.sqrt), frame.transform(np.sqrt), frame.apply(np.abs, raw=True)),
+                *(frame.transform({"a": np.sqrt, "k": np.abs}), frame.a.transform([np.sqrt])),
+                *(
+                    frame.a.apply(np.sqrt).to_frame(),
+                    frame.k.apply(np.power, args=(2,)).to_frame(),
+                ),
+            ]
+            frames[np] = found
+    for given, wanted in zip(frames[lf], frames[host], strict=True):
+        pd.testing.assert_frame_equal(given, wanted)
+    pd.testing.assert_frame_equal(frame.agg([lf.sum, "max"]), frame.agg([host.sum, "max"]))
 
 
 @pytest.mark.parametrize("first", ["pandas", "lazyfuse"])

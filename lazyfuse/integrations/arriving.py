@@ -20,6 +20,7 @@ _TOLD: Mapping[str, str] = {
     "pandas._libs.lib": "pandas",
     "pandas._libs.missing": "pandas",
     "pandas.core.dtypes.cast": "pandas",
+    "pandas.core.apply": "pandas",
     "autograd.numpy": "autograd",
     "dask.array.backends": "dask",
     "h5py._hl.selections": "h5py",

@@ -22,6 +22,7 @@ import numpy as np
 
 from lazyfuse.frontend.array import LazyArray, LazyScalar
 from lazyfuse.frontend.export import as_numpys, to_array, value_of
+from lazyfuse.frontend.ufunc import Ufunc
 
 _Function = Callable[..., Any]
 
@@ -164,12 +165,32 @@ _WRAPPERS: Mapping[str, Mapping[str, Callable[[_Function], _Function]]] = {
     "pandas._libs.missing": {"checknull": _of_val},
     "pandas.core.dtypes.cast": {"infer_dtype_from_scalar": _of_val, "maybe_promote": _of_fill},
 }
+_APPLYING = "pandas.core.apply"
 #: Those whose results are converted by `maybe_convert_objects`.
 _MAPPING = ("map_infer", "map_infer_mask")
 
 
-def tell(module: ModuleType) -> None:
+def _of_ufuncs(function: _Function) -> _Function:
+    """What begins `apply` and its like: they call NumPy's ufuncs of whole columns, without
+    warnings, and all else of each element."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        named = {name: _ufunc(value) for name, value in options.items()}
+        return function(*map(_ufunc, args), **named)
+
+    return call
+
+
+def _ufunc(value: Any) -> Any:
+    return value._numpys if type(value) is Ufunc else value
+
+
+def tell(module: Any) -> None:
     """Wrap the functions of a module, also where other modules of pandas have them already."""
+    if module.__name__ == _APPLYING:
+        module.Apply.__init__ = _of_ufuncs(module.Apply.__init__)
+        return
     own, wrapped = vars(module), {}
     for name, wrapper in _WRAPPERS[module.__name__].items():
         if name in own:
