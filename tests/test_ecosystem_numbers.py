@@ -118,7 +118,24 @@ def objects(np: Any, pd: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("program", [without_axes, objects])
+def extensions(np: Any, pd: Any) -> list[Any]:
+    """Text was refused, small integers and floats became large ones, and a list of arrays without
+    axes a column of objects."""
+    small, floats, logic = np.arange(3, dtype="i1"), np.arange(3, dtype="f4"), np.arange(3) > 1
+    return [
+        *(pd.Series(pd.array(small)), pd.Series(pd.array(floats)), pd.Series(small, dtype=str)),
+        *(
+            pd.Series(np.arange(50_000), dtype="string"),
+            pd.Series(pd.array(small, dtype="string")),
+        ),
+        *(pd.Series(pd.arrays.IntegerArray(small, logic)), pd.DataFrame([np.array(1)] * 2)[0]),
+        *(pd.Series(pd.arrays.FloatingArray(floats, logic)), pd.Series(pd.array(logic))),
+        pd.Series(pd.arrays.BooleanArray(logic, mask=logic, copy=True)),
+        pd.Series(pd.arrays.NumpyExtensionArray(np.arange(50_000))),
+    ]
+
+
+@pytest.mark.parametrize("program", [without_axes, objects, extensions])
 def test_arrays_of_operators(program: Callable[[Any, Any], list[Any]]) -> None:
     """They raised TypeError, ValueError or AssertionError, or had another dtype."""
     pd = pytest.importorskip("pandas")
@@ -161,6 +178,7 @@ def test_whichever_is_imported_first(first: str) -> None:
         "assert type(m) is np.LazyScalar\n"
         "assert pd.api.types.is_float(m) and pd.core.common.is_bool_indexer is not None\n"
         "assert pd.Series([m]).dtype == (pd.Series([1.0]) * m).dtype == 'f8'\n"
+        "assert pd.array(np.arange(3, dtype='i1')).dtype == 'Int8'\n"
         "assert lib.is_scalar.__name__ == 'is_scalar' and lib.is_scalar.__doc__\n"
         "assert type(lib.__loader__) is type(lib.__spec__.loader)\n"
         "assert type(lib.__loader__).__module__.endswith('importlib_external')\n"

@@ -65,7 +65,10 @@ _ASKING: Mapping[str, str] = {
     "tifffile.tifffile": "create_output",
 }
 #: Those that ask so for arrays without axes alone, and have another way for others.
-_WITHOUT_AXES: Mapping[str, str] = {"pandas.core.construction": "sanitize_array"}
+_WITHOUT_AXES: Mapping[str, str] = {
+    "pandas.core.construction": "sanitize_array",
+    "pandas.core.internals.construction": "_prep_ndarraylike",
+}
 #: Packages whose functions all do.
 _PACKAGES = ("astropy.table.", "cvxpy.", "gymnasium.")
 

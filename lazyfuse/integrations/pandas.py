@@ -151,25 +151,6 @@ def _mapped(function: _Function, convert: _Function) -> _Function:
     return call
 
 
-#: The wrappers of functions, by their modules.
-_WRAPPERS: Mapping[str, Mapping[str, Callable[[_Function], _Function]]] = {
-    "pandas._libs.lib": {
-        **dict.fromkeys(("is_float", "is_integer", "is_bool", "is_complex"), _of_obj),
-        "is_int_or_none": _of_obj,
-        "is_scalar": _of_val,
-        "item_from_zerodim": _of_zerodim,
-        "maybe_convert_objects": _of_objects,
-        "maybe_convert_numeric": _of_numbers,
-        "infer_dtype": _inferring,
-    },
-    "pandas._libs.missing": {"checknull": _of_val},
-    "pandas.core.dtypes.cast": {"infer_dtype_from_scalar": _of_val, "maybe_promote": _of_fill},
-}
-_APPLYING = "pandas.core.apply"
-#: Those whose results are converted by `maybe_convert_objects`.
-_MAPPING = ("map_infer", "map_infer_mask")
-
-
 def _of_ufuncs(function: _Function) -> _Function:
     """What begins `apply` and its like: they call NumPy's ufuncs of whole columns, without
     warnings, and all else of each element."""
@@ -186,14 +167,54 @@ def _ufunc(value: Any) -> Any:
     return value._numpys if type(value) is Ufunc else value
 
 
-def tell(module: Any) -> None:
+def _of_arrays(function: _Function) -> _Function:
+    """What keeps an array, or has it read by C code: of ours it gets NumPy's, in the same
+    memory."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        named = {name: _array(value) for name, value in options.items()}
+        return function(*map(_array, args), **named)
+
+    return call
+
+
+def _array(value: Any) -> Any:
+    return _numpys(value) if type(value) is LazyArray else value
+
+
+#: The wrappers of functions, and of methods of classes, by their modules.
+_WRAPPERS: Mapping[str, Mapping[str, Callable[[_Function], _Function]]] = {
+    "pandas._libs.lib": {
+        **dict.fromkeys(("is_float", "is_integer", "is_bool", "is_complex"), _of_obj),
+        "is_int_or_none": _of_obj,
+        "is_scalar": _of_val,
+        "item_from_zerodim": _of_zerodim,
+        "maybe_convert_objects": _of_objects,
+        "maybe_convert_numeric": _of_numbers,
+        "infer_dtype": _inferring,
+        "ensure_string_array": _of_arrays,
+    },
+    "pandas._libs.missing": {"checknull": _of_val},
+    "pandas.core.dtypes.cast": {"infer_dtype_from_scalar": _of_val, "maybe_promote": _of_fill},
+    "pandas.core.apply": {"Apply.__init__": _of_ufuncs},
+    "pandas.core.construction": {"array": _of_arrays},
+    "pandas.core.arrays.numeric": {"NumericArray.__init__": _of_arrays},
+    "pandas.core.arrays.boolean": {"BooleanArray.__init__": _of_arrays},
+    "pandas.core.arrays.numpy_": {"NumpyExtensionArray.__init__": _of_arrays},
+}
+#: Those whose results are converted by `maybe_convert_objects`.
+_MAPPING = ("map_infer", "map_infer_mask")
+
+
+def tell(module: ModuleType) -> None:
     """Wrap the functions of a module, also where other modules of pandas have them already."""
-    if module.__name__ == _APPLYING:
-        module.Apply.__init__ = _of_ufuncs(module.Apply.__init__)
-        return
     own, wrapped = vars(module), {}
     for name, wrapper in _WRAPPERS[module.__name__].items():
-        if name in own:
+        kind, _, method = name.partition(".")
+        if method:
+            setattr(own[kind], method, wrapper(getattr(own[kind], method)))
+        elif name in own:
             wrapped[own[name]] = wrapper(own[name])
     convert = own.get("maybe_convert_objects")
     if convert is not None:
@@ -207,7 +228,7 @@ def tell(module: Any) -> None:
 
 def _modules(module: ModuleType) -> list[ModuleType]:
     """The module, and those of pandas that may have taken names from it."""
-    others = [value for name, value in sys.modules.items() if name.startswith("pandas.")]
+    others = [value for name, value in sys.modules.items() if f"{name}.".startswith("pandas.")]
     return [module, *(other for other in others if type(other) is ModuleType)]
 
 
