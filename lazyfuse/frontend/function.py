@@ -21,9 +21,10 @@ from lazyfuse.frontend.array_likes import for_numpys, is_asked, is_in_array_meth
 from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.of_numpys import with_numpys
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import is_new
-from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling
+from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling, of_own
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
@@ -82,7 +83,8 @@ class Function(registry.AtOnce):
         if announce is not None:
             registry.TOLD[plain] = announce
         own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
-        self._engine = beside(own_engine, plain, own_rule, larger, announce)
+        own_engine = beside(own_engine, plain, own_rule, larger, announce)
+        self._engine = with_numpys(own_engine, plain, of_own(name))
         if name == "asarray":
             self._engine = unless_given(self._engine)
         self._is_given = name in _GIVEN

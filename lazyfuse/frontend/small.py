@@ -391,9 +391,9 @@ def _outputs(plain: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ma
     return {"out": given} if given else kwargs
 
 
-def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a function of NumPy's on small operands; else LARGE."""
-    given = lowered(args, kwargs)
+def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> Any:
+    """The result of a function of NumPy's on small operands, else LARGE; `least` as above."""
+    given = lowered(args, kwargs, least)
     if given is None:
         return LARGE
     found = call_as_user(plain, *given.args, **given.kwargs)

@@ -7,8 +7,6 @@ calls where their outcome is known, else they run at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from types import MethodType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,6 +17,7 @@ from lazyfuse.frontend import (
     fallback,
     folds,
     numba,
+    of_numpys,
     opened,
     operators,
     others,
@@ -32,7 +31,7 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.call_form import as_arrays, call, warn_of_position
 from lazyfuse.frontend.convert import ForeignError, are_numbers_numpys, device_beside, eager_size
 from lazyfuse.frontend.direct import direct
-from lazyfuse.frontend.function import Function
+from lazyfuse.frontend.folding import Folding
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.rerecord import NUMBERS, count
@@ -41,13 +40,12 @@ from lazyfuse.frontend.shortcuts import (
     into,
     is_pending,
     number_first,
-    remembered,
     unary,
 )
 from lazyfuse.frontend.varying import on_numbers
-from lazyfuse.ops.rules import OF_UFUNCS, Rule, of_ufuncs
+from lazyfuse.ops.rules import Rule
 from lazyfuse.ops.shapes import MOST_AXES
-from lazyfuse.ops.table import MULTIPLE, OPS, REDUCTIONS
+from lazyfuse.ops.table import MULTIPLE, OPS
 from lazyfuse.runtime.heard import heard
 
 #: What machine code saves of a call on numbers, and into a small array (`rerecord.count`).
@@ -85,6 +83,8 @@ def _computing(name: str, ufunc: np.ufunc) -> Callable[[Sequence[Any]], Any]:
     def exactly(values: Sequence[Any]) -> Any:
         return windows.operated(ufunc, *values)
 
+    if name in of_numpys.PREDICATES:
+        return of_numpys.answering(ufunc, exactly)
     if name == "absolute":  # they are, but for complex numbers
         modulus = direct(name)
         return lambda values: modulus(values) if _is_complex(values[0]) else exactly(values)
@@ -106,72 +106,6 @@ class UfuncType(type):
         return type.__instancecheck__(cls, instance) or (
             cls is Ufunc and isinstance(whole, np.ufunc)
         )
-
-
-class _Folded(Function):
-    """A method of one ufunc."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> Any:
-        return getattr, (vars(self)["__self__"], vars(self)["__name__"])
-
-
-class _Folding:
-    """A method of ufuncs that machine code takes calls of, too: a function of each ufunc, which is
-    made when it is asked for and stays there."""
-
-    def __init__(self, engine: Callable[..., Any]) -> None:
-        self._engine, self.__doc__ = engine, engine.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._unbound = _unbound(owner, self._engine)
-
-    def __get__(self, ufunc: Any, owner: type | None = None) -> Any:
-        engine, name = self._engine, self._engine.__name__
-        if ufunc is None:
-            return self._unbound
-
-        @wraps(MethodType(engine, ufunc))
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return _asked(ufunc, engine, args, kwargs)
-
-        method = remembered(method) if name == "reduce" else method
-        own = f"{ufunc.__name__}.{name}"
-        is_exact = ufunc._is_exact or (name == "reduce" and ufunc.__name__ not in REDUCTIONS)
-        rule, plain = OF_UFUNCS.get(name, Rule.NONE), getattr(ufunc._ufunc, name)
-        function = _Folded(own, method, plain, rule, larger=of_ufuncs(name), is_exact=is_exact)
-        function.__qualname__ = f"ufunc.{name}"
-        vars(function)["__self__"] = ufunc
-        return vars(ufunc).setdefault(name, function)
-
-
-def _unbound(owner: type, engine: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of the class, of the ufunc that is its first argument."""
-    name = engine.__name__
-
-    @wraps(engine)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        if not args:
-            raise TypeError(f"unbound method ufunc.{name}() needs an argument")
-        if not isinstance(args[0], owner):
-            kind = type(args[0]).__name__
-            raise TypeError(
-                f"descriptor {name!r} for 'numpy.ufunc' objects doesn't apply to a {kind!r} object"
-            )
-        return getattr(args[0], name)(*args[1:], **kwargs)
-
-    method.__module__, method.__qualname__ = "lazyfuse", f"ufunc.{name}"  # for pickles
-    return method
-
-
-def _asked(
-    ufunc: Any, engine: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
-    """What a method of a ufunc gives; that of the first operand's library, where it has one."""
-    if args and others.overrides(args[0]):
-        return getattr(ufunc._ufunc, engine.__name__)(*args, **kwargs)  # which asks it
-    return engine(ufunc, *args, **kwargs)
 
 
 class Ufunc(registry.AtOnce, metaclass=UfuncType):
@@ -282,7 +216,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         found = None if self._at_once is None else self._at_once(inputs)
         return isinstance(found, Handle) and windows.put(found, out)
 
-    @_Folding
+    @Folding
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
                keepdims: Any = False, initial: Any = np._NoValue,
                where: Any = True) -> Any:  # fmt: skip
@@ -292,12 +226,12 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return as_arrays(folds.reduce(self._ufunc, array, out=None, where=where, **options))
         return folds.reduce(self._ufunc, array, out=out, where=where, **options)
 
-    @_Folding
+    @Folding
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """The running folds along an axis."""
         return scans.accumulate(self._ufunc, array, axis, dtype, None if out is ... else out)
 
-    @_Folding
+    @Folding
     def reduceat(
         self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
     ) -> Any:
@@ -305,7 +239,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         out = None if out is Ellipsis else out
         return folds.reduceat(self._ufunc, array, indices, axis, dtype, out)
 
-    @_Folding
+    @Folding
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The op on all pairs: recorded through broadcasting."""
         is_plain = len(args) == self._ufunc.nin == 2 and self._ufunc.signature is None
@@ -320,7 +254,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
             return fallback.call(self._ufunc.outer, *args, **kwargs)
         return self(left[(..., *(None,) * right.ndim)], right, **kwargs)
 
-    @_Folding
+    @Folding
     def at(self, a: Any, indices: Any, *values: Any) -> None:
         """Unbuffered in-place operation on indexed elements."""
         picking.at(self._ufunc, a, indices, *values)

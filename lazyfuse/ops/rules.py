@@ -164,6 +164,45 @@ _MIDDLING: Mapping[str, Middling] = {
 _OF_UFUNCS: Mapping[str, Middling] = {"reduceat": Middling(MOST, writes=True)}
 
 
+class Numpys(NamedTuple):
+    """Elements of an array of NumPy's own up to which NumPy computes a function of it at once: the
+    engine would copy it first. `narrow`: those of short integers, which NumPy casts."""
+
+    most: int = 0
+    narrow: int = 0
+
+
+#: However many.
+_ALL = 1 << 62
+_FOLDS = " ".join(
+    f"{name}.reduce" for name in "add multiply maximum minimum logical_or logical_and".split()
+)
+#: Two of the engine's kernels on all cores are faster than NumPy's passes from there on, copies
+#: and all.
+_OF_NUMPYS: Mapping[str, Numpys] = {
+    **dict.fromkeys(
+        "any all logical_or.reduce logical_and.reduce count_nonzero nonzero flatnonzero "
+        "searchsorted digitize array_equal array_equiv".split(),
+        Numpys(_ALL, _ALL),
+    ),
+    **dict.fromkeys(
+        f"sum prod mean average max min amax amin argmax argmin ptp nanmax nanmin dot vdot inner "
+        f"linalg.norm linalg.vector_norm {_FOLDS}".split(),
+        Numpys(_ALL, PICKED_ROWS),
+    ),
+    "allclose": Numpys(_MOST_COMPOSED, _MOST_COMPOSED),
+    **dict.fromkeys(
+        "std var nansum nanprod nanmean nanvar nanstd nanargmax nanargmin".split(),
+        Numpys(_MOST_FOLDED, PICKED),
+    ),
+}
+
+
+def of_own(name: str) -> Numpys:
+    """How much of NumPy's own arrays NumPy computes at once of a function."""
+    return _OF_NUMPYS.get(name, Numpys())
+
+
 def middling(name: str) -> Middling:
     """How a function or method is computed of larger arrays. Half precision is the kernels', for
     NumPy has no fast code for it."""
