@@ -6,6 +6,7 @@ import array
 import ctypes
 import mmap
 import sys
+import warnings
 from multiprocessing import shared_memory
 from typing import Any
 
@@ -219,3 +220,15 @@ def test_large_zeros_take_what_is_touched(name: str, dtype: str) -> None:
         assert int(found) == wanted
         assert _resident() - before < 30 << 20
         assert zeros[HUGE // 2] == 0 and not (zeros[-1000:-1]).any()
+
+
+@pytest.mark.parametrize("size", (2, 50_000))
+def test_broadcast_numpys_arrays_warn_of_nothing(size: int) -> None:
+    """NumPy warns where the flag of one is asked for, which the user has not."""
+    given = host.arange(float(size))
+    with lf.options(eager_size=1000), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left, right = lf.broadcast_arrays(given, lf.ones((2, 1)))
+        grids = lf.broadcast_arrays(lf.array([[3.0, 4.0]]), host.array([5.0]), 1.0)
+        assert left.shape == right.shape == (2, size) and grids[1].tolist() == [[5.0, 5.0]]
+        assert float((left + right).sum()) == 2 * given.sum() + 2 * size

@@ -50,6 +50,48 @@ def _is_asked(kind: type) -> bool:
     return not is_ours and not any(hasattr(kind, word) for word in _WORDS)
 
 
+def is_foreign(kind: type) -> bool:
+    """Whether objects of a class are arrays of another library's in host memory, which have a say
+    in ufuncs, functions or operators."""
+    if kind in _USUAL:
+        return False
+    known = _FOREIGN.get(kind)
+    if known is None:
+        known = _FOREIGN[kind] = _is_foreign(kind)
+    return known
+
+
+def _is_foreign(kind: type) -> bool:
+    if issubclass(kind, (*_PLAIN, Handle)) or not any(hasattr(kind, word) for word in _DECIDED):
+        return False
+    is_moving = any(hasattr(kind, word) for word in _MOVING)
+    is_called = any("__call__" in vars(base) for base in kind.__mro__)
+    return not is_moving and not is_called and not is_asked(kind)
+
+
+#: What functions are usually given, which needs no look at the class.
+_USUAL = frozenset(
+    (bool, int, float, complex, str, slice, list, tuple, dict, type, type(None), np.ndarray)
+)
+#: Whether objects of a class are such arrays.
+_FOREIGN: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+#: Words that NumPy asks for, one of which they have.
+_DECIDED = ("__array__", "__array_function__", "__array_ufunc__")
+#: Words of objects that may be on a GPU.
+_MOVING = ("__dlpack__", "__cuda_array_interface__")
+
+
+def numpys_key(key: Any) -> Any:
+    """A key with NumPy's arrays in place of such objects, as NumPy makes them; but for those that
+    it refuses, in other words than arrays, and those of no elements, which are integers there."""
+    if type(key) is tuple:
+        return tuple(map(numpys_key, key))
+    if not is_foreign(type(key)) or not hasattr(type(key), "__array__"):
+        return key
+    made = call_as_user(np.asarray, key)
+    return made if made.size and made.dtype.kind in "biu" else key
+
+
 def is_short(value: Any, most: int) -> bool:
     """Whether what `is_memory` has at most so many elements; a range may have more than `len`
     counts, and memory that is released none, of which NumPy says more."""

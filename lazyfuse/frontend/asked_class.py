@@ -73,6 +73,13 @@ _WITHOUT_AXES: Mapping[str, str] = {
 _PACKAGES = ("astropy.table.", "cvxpy.", "gymnasium.")
 
 _FUNCTIONS = {module: frozenset(names.split()) for module, names in _ASKING.items()}
+_NONE = frozenset[str]()
+_ALL = frozenset(("*",))
+_OF_ABC = frozenset(("abc",))
+#: Of modules that ask of arrays without axes alone.
+_SOME = frozenset(("",))
+#: The functions of modules that have asked, which are few; `_ALL` where all do.
+_ASKED: dict[str, frozenset[str]] = {"abc": _OF_ABC}
 
 
 def class_of(self: Any) -> type:
@@ -81,13 +88,26 @@ def class_of(self: Any) -> type:
     module = frame.f_globals.get("__name__")
     if not isinstance(module, str):
         return type(self)
-    if module == "abc":
+    asking = _ASKED.get(module)
+    if asking is None:
+        asking = _ASKED[module] = _functions_of(module)
+    if not asking:
+        return type(self)
+    if asking is _OF_ABC:
         return _for_abc(self, frame)
     name = frame.f_code.co_name
-    is_asking = name in _FUNCTIONS.get(module, ()) or (
-        name == _WITHOUT_AXES.get(module) and not self.ndim
-    )
-    return np.ndarray if is_asking or module.startswith(_PACKAGES) else type(self)
+    is_asking = asking is _ALL or name in asking
+    if not is_asking and name == _WITHOUT_AXES.get(module):
+        is_asking = not self.ndim
+    return np.ndarray if is_asking else type(self)
+
+
+def _functions_of(module: str) -> frozenset[str]:
+    """Those of a module that ask for NumPy's type."""
+    if module.startswith(_PACKAGES):
+        return _ALL
+    own = _FUNCTIONS.get(module, _NONE)
+    return own or (_SOME if module in _WITHOUT_AXES else _NONE)
 
 
 def _for_abc(self: Any, asking: FrameType) -> type:

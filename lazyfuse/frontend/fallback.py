@@ -27,7 +27,7 @@ from lazyfuse.frontend.export import around, handed, value_of
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
-from lazyfuse.frontend.references import alone, is_base_alone
+from lazyfuse.frontend.references import alone, is_base_alone, is_writeable
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS, are_numbers, lift
 from lazyfuse.ir.layout import Layout
@@ -136,7 +136,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if type(result) in SCALARS:
             return result
         is_array = type(result) is np.ndarray
-        return lift(result) if is_array else _Results({}, (), alone(result)).of(result)
+        return lift(result) if is_array else Results({}, (), alone(result)).of(result)
     is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs
     return operate(function, *args) if is_plain else _run(function, *args, **kwargs)
 
@@ -196,7 +196,7 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         for low, arg in zip(lowered, args, strict=True)
         if isinstance(arg, Handle) and not arg._is_scalar  # what is given back is the same array
     )
-    results = _Results(owners, [*lowered, *given.values()], alone(result))
+    results = Results(owners, [*lowered, *given.values()], alone(result))
     return results.of(result)
 
 
@@ -303,7 +303,7 @@ def _arrays(values: Any) -> list[np.ndarray]:
     return [item for item in flat if type(item) is np.ndarray]
 
 
-class _Results:
+class Results:
     """The results of one call: NumPy arrays of known dtypes inside them as LazyArrays, scalars and
     all else as they are. `owners` are given back for their arrays. What shares memory with an
     operand in NumPy is a copy here, and read-only; views of one new array stay views of one
@@ -349,7 +349,7 @@ class _Results:
         is_ours = id(value) in self._alone and is_base_ours
         if not is_ours or not plain or not base.dtype.isnative or not value.dtype.isnative:
             found = to_array(value)
-            return found if value.flags.writeable else _read_only(found)
+            return found if is_writeable(value) else _read_only(found)
         if id(base) not in self._whole:
             self._whole[id(base)] = to_array(base, owned=True)
         whole = self._whole[id(base)]
@@ -360,7 +360,7 @@ class _Results:
         offset, shift = divmod(start, value.itemsize)
         layout = Layout(value.shape, strides, offset)
         cast = Cast(code(value.dtype), shift)
-        return view(whole, layout, writeable=value.flags.writeable, cast=cast)
+        return view(whole, layout, writeable=is_writeable(value), cast=cast)
 
 
 def _read_only(array: Any) -> Any:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import numba, registry, rerecord, small
-from lazyfuse.frontend.array_likes import for_numpys, is_asked, is_in_array_method
+from lazyfuse.frontend.array_likes import for_numpys, is_asked, is_foreign, is_in_array_method
 from lazyfuse.frontend.beside import beside, unless_given
 from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
+from lazyfuse.frontend.foreign import with_foreign
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.of_numpys import with_numpys
 from lazyfuse.frontend.shortcuts import is_pending
@@ -85,6 +86,7 @@ class Function(registry.AtOnce):
         own_engine = _on_numbers(engine, plain) if name in _OF_NUMBERS else engine
         own_engine = beside(own_engine, plain, own_rule, larger, announce)
         self._engine = with_numpys(own_engine, plain, of_own(name))
+        self._engine = with_foreign(self._engine, plain, own_rule)
         if name == "asarray":
             self._engine = unless_given(self._engine)
         self._is_given = name in _GIVEN
@@ -95,6 +97,8 @@ class Function(registry.AtOnce):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._exact is None or args and is_pending(args[0]):
+            return self._engine(*args, **kwargs)
+        if args and is_foreign(type(args[0])):
             return self._engine(*args, **kwargs)
         if self._is_given and (is_in_array_method() or args and is_asked(type(args[0]))):
             return self._engine(*args, **kwargs)

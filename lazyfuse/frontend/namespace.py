@@ -248,6 +248,7 @@ def _guarded(name: str, function: Any) -> Any:
         except ForeignError:
             return fallback.call(public, *args, **kwargs)
 
+    guarded.asks_others = True  # type: ignore[attr-defined]  # functions take attributes
     guarded.__module__, guarded.__qualname__ = "lazyfuse", name
     guarded.__name__ = public.__name__
     guarded.__doc__ = function.__doc__ or public.__doc__
@@ -411,6 +412,7 @@ def _spared(name: str, public: Any, composed: Any) -> Any:
             return fallback.call(public, *args, **kwargs)
         return composed(*args, **kwargs)
 
+    call.asks_others = True  # type: ignore[attr-defined]  # functions take attributes
     return call
 
 
@@ -430,6 +432,7 @@ def _shortened(name: str, composed: Any) -> Any:
         with config.options(device=str(kwargs["device"])):  # numbers become arrays there, too
             return composed(*args, **kwargs)
 
+    call.asks_others = True  # type: ignore[attr-defined]  # functions take attributes
     return call
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from lazyfuse.frontend import small
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.references import root
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.frontend.windows import SAVED, largest, reach, spread_size, window
@@ -102,7 +103,7 @@ def called(
     found = call_as_user(plain, *given, **named)
     if small.is_output(found, args[1:]):
         return found
-    if not _is_new(found, [id(small.root(each)) for each in opened.windows]):
+    if not _is_new(found, [id(root(each)) for each in opened.windows]):
         return LARGE
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
@@ -147,7 +148,7 @@ def _factor(value: Any) -> float:
 def _is_new(found: Any, memory: Sequence[int]) -> bool:
     """Whether a result is known all through, and none of it lies in the engine's memory."""
     if type(found) is np.ndarray:
-        return found.dtype in KNOWN and id(small.root(found)) not in memory
+        return found.dtype in KNOWN and id(root(found)) not in memory
     if isinstance(found, tuple | list):
         is_plain = type(found) is list and small.are_numbers(found)
         return is_plain or all(_is_new(each, memory) for each in found)

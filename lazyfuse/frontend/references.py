@@ -1,5 +1,5 @@
-"""Whether an array is nobody else's: what NumPy gives may be what code of the user's gave it, and
-keeps (`__array__`, methods, callbacks), which must not be taken over.
+"""Whose memory an array is, and whether it is nobody else's: what NumPy gives may be what code of
+the user's gave it, and keeps (`__array__`, methods, callbacks), which must not be taken over.
 
 Who refers to an object is counted, names of callers among them: as many as there are to a new
 array in the same place, which is measured once.
@@ -54,3 +54,23 @@ def _measured() -> tuple[int, int, int]:
 
 
 _ALONE, _ITEM, _OF_A_BASE = _measured()
+
+
+def root(array: np.ndarray) -> Any:
+    """The object whose memory an array is; `as_strided` puts one between that is no array."""
+    base: Any = array
+    while True:
+        further = getattr(base, "base", None)
+        if further is None or further is base:  # a dtype is its own
+            return base
+        base = further
+
+
+def is_writeable(array: np.ndarray) -> bool:
+    """Whether an array may be written. One that NumPy means to make read-only some day warns where
+    its flag is asked for."""
+    return bool(array.flags.num & _WRITEABLE)
+
+
+#: NPY_ARRAY_WRITEABLE of NumPy's ndarraytypes.h.
+_WRITEABLE = 0x0400

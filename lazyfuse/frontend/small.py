@@ -24,6 +24,7 @@ from lazyfuse.frontend.adopting import learn
 from lazyfuse.frontend.array_likes import MET, is_memory, is_short
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
+from lazyfuse.frontend.references import is_writeable, root
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
@@ -105,19 +106,9 @@ def _shared(value: np.ndarray, operand: Any) -> Any:
 
 def as_writeable_as(value: np.ndarray, array: Any) -> Any:
     """An array that is read-only where NumPy's is."""
-    if not value.flags.writeable:
+    if not is_writeable(value):
         array.setflags(write=False)
     return array
-
-
-def root(array: np.ndarray) -> Any:
-    """The object whose memory an array is; `as_strided` puts one between that is no array."""
-    base: Any = array
-    while True:
-        further = getattr(base, "base", None)
-        if further is None or further is base:  # a dtype is its own
-            return base
-        base = further
 
 
 def are_numbers(items: Sequence[Any]) -> bool:
@@ -169,7 +160,7 @@ class Lowering:
             self.arrays.append(value)
             return value
         made = call_as_user(value.__array__) if kind in MET else None
-        return self.lower(made) if isinstance(made, Handle) else _plain(value)
+        return self.lower(made) if isinstance(made, Handle) else self.other(value)
 
     def _of_kind(self, kind: type, value: Any) -> Any:
         """A range, memory or a deque for NumPy. Raises: Large."""
@@ -185,22 +176,21 @@ class Lowering:
         """An array of the engine for NumPy. Raises: Large."""
         raise Large
 
+    def other(self, value: Any) -> Any:
+        """What is no array: dtypes, functions, Ellipsis, integers of classes of the user's...
+        Raises: Large for what could be one of another library's, whose memory is not ours."""
+        if isinstance(value, type) and issubclass(value, Handle):
+            return np.ndarray
+        if isinstance(value, type | np.dtype | np.generic) or callable(value):
+            return value
+        is_integer = hasattr(type(value), "__index__") and not hasattr(value, "ndim")
+        if is_integer or any(value is word for word in (Ellipsis, np.newaxis, np._NoValue)):
+            return value
+        raise Large
+
 
 def _are_same(items: Iterable[Any], others: Iterable[Any]) -> bool:
     return all(map(operator.is_, items, others))
-
-
-def _plain(value: Any) -> Any:
-    """What is no array: dtypes, functions, Ellipsis, integers of classes of the user's... Raises:
-    Large for what could be one of another library's, whose memory is not ours."""
-    if isinstance(value, type) and issubclass(value, Handle):
-        return np.ndarray
-    if isinstance(value, type | np.dtype | np.generic) or callable(value):
-        return value
-    is_integer = hasattr(value, "__index__") and not hasattr(value, "ndim")
-    if is_integer or any(value is word for word in (Ellipsis, np.newaxis, np._NoValue)):
-        return value
-    raise Large
 
 
 class Lowered(NamedTuple):
@@ -254,7 +244,7 @@ def missing(array: Any, name: str) -> Any:
     if name == "_host":
         return Handle._host_of(array)
     if name == "_writeable":
-        return array._host.flags.writeable
+        return is_writeable(array._host)
     if name in ("_cast", "_entered"):
         return None
     host = array._host

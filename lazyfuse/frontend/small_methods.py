@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback, rerecord
-from lazyfuse.frontend.array_likes import MET, computed, in_memory, is_asked
+from lazyfuse.frontend.array_likes import MET, computed, in_memory, is_asked, numpys_key
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.handle import Handle, small_array
@@ -234,7 +234,7 @@ def item(engine: Method) -> Method:
         if host is None:
             return engine(self, key)
         if not is_basic(key):
-            return general(self, in_hand(key))
+            return general(self, numpys_key(in_hand(key)))
         found = host[key]
         if type(found) is not np.ndarray:
             rerecord.count(_READ)

@@ -16,6 +16,7 @@ from lazyfuse.frontend import (
     elementwise,
     fallback,
     folds,
+    foreign,
     numba,
     of_numpys,
     opened,
@@ -158,6 +159,9 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         are_numbers = small.are_scalars(args)
         if are_numbers and not kwargs and are_numbers_numpys():
             return heard(self._ufunc, *args)
+        found = foreign.of_ufunc(self._ufunc, args, kwargs)
+        if found is not small.LARGE:
+            return found
         at_once = self._is_exact or are_numbers
         found = small.ufunc(self._ufunc, args, kwargs) if at_once else small.LARGE
         if found is small.LARGE:
