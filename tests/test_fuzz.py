@@ -175,3 +175,10 @@ def _forget() -> None:
 
     oracle.lf.cache_clear()
     elementwise._outline.cache_clear()
+
+
+def test_a_program_that_ended_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code took the first of no axes of a small array beside arrays of the engine."""
+    shortcuts = pytest.importorskip("lazyfuse.frontend.shortcuts")
+    monkeypatch.setattr(shortcuts, "learns_at_once", [True])
+    assert check("777/164") is None

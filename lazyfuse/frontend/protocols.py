@@ -6,8 +6,9 @@ What hands out memory is in `exchange.py`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from math import prod
 from types import GenericAlias
 from typing import Any, SupportsIndex
 
@@ -25,7 +26,9 @@ from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import LARGE, SCALARS, are_numbers, at_once, lift, lowered
+from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS, are_numbers, at_once, lift, lowered
+from lazyfuse.frontend.windows import largest, made
+from lazyfuse.ops.rules import FUNCTIONS, Rule
 from lazyfuse.runtime.caller import call_as_user
 
 _OUT = {"out"}
@@ -70,11 +73,31 @@ def _of_plain(ufunc: Any, inputs: Any, kwargs: Any) -> Any:
     more to find it."""
     own = own_ufuncs().get(ufunc)
     if own is None:
-        return None
+        return _of_others(ufunc, inputs) if type(ufunc) is np.ufunc and not kwargs else None
     if not kwargs:
         return own.call_as_user(*inputs)
     is_written = kwargs.keys() == _OUT and own.has_written(inputs, kwargs["out"])
     return kwargs["out"][0] if is_written else None
+
+
+def _of_others(ufunc: np.ufunc, inputs: Any) -> Any:
+    """What another library's ufunc gives for small arrays of ours and numbers; None for others."""
+    hosts, sizes, least = list[Any](), list[int](), largest()
+    for value in inputs:
+        host = value._host if isinstance(value, Handle) else value
+        if type(host) is np.ndarray:
+            sizes.append(host.size)
+        elif host is None:
+            return None
+        hosts.append(host)
+    if max(sizes, default=least + 1) > least:
+        return None
+    if len(set(sizes)) > 1 and ufunc.signature is None and prod(sizes) > least:
+        return None
+    found = call_as_user(ufunc, *hosts)
+    if type(found) is np.ndarray and found.dtype in KNOWN:
+        return made(found, least)
+    return lift(found)
 
 
 def _of_subclasses(ufunc: Any, inputs: Any, kwargs: Any) -> Any:
@@ -120,10 +143,15 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         raise TypeError("args must be a tuple.")
     if not isinstance(kwargs, dict):
         raise TypeError("kwargs must be a dict.")
+    who = _CONVERTING.get(func)
+    converts = who and sys._getframe(1).f_globals.get("__name__", "").startswith(who)
+    if not kwargs and not converts and OURS.issuperset(types) and _are_plain(args):
+        found = _at_once(func, args)
+        if found is not LARGE:
+            return found
     if not all(issubclass(kind, Handle | np.ndarray) for kind in types):
         return others.of_function(func, types, args, kwargs)
-    who = _CONVERTING.get(func)
-    if who and sys._getframe(1).f_globals.get("__name__", "").startswith(who):
+    if converts:
         named = {key: fallback.lower(value, around) for key, value in kwargs.items()}
         return func(*fallback.lower(args, around), **named)
     if others.decide(func, args, kwargs):  # who asks here: NumPy would ask them again
@@ -137,9 +165,69 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
             return own(*args, **given)
         except ForeignError:  # objects, strings, dates among the arguments
             return fallback.call(func, *args, **kwargs)
-    is_reading = own is None and func.__module__ in _READING
-    found = at_once(func, args, kwargs) if is_reading else LARGE
+    found = at_once(func, args, kwargs) if own is None and _is_reading(func) else LARGE
     return fallback.call(func, *args, **kwargs) if found is LARGE else found
+
+
+def _are_plain(args: tuple[Any, ...]) -> bool:
+    """Whether a call is one of an array of ours, or of a list of such, with others and with words
+    behind it: no other library has a say, and nothing has to be looked into."""
+    if not args:
+        return False
+    first = type(args[0])
+    is_ours = OURS.issuperset(map(type, args[0])) if first is list else first in OURS
+    return is_ours and all(map(_is_word, args[1:]))
+
+
+def _is_word(value: Any) -> bool:
+    kind = type(value)
+    if kind is tuple:
+        return _WORDS.issuperset(map(type, value))
+    return kind in _WORDS or kind in OURS
+
+
+#: The classes of arrays and pending scalars of ours.
+OURS: set[type] = set()
+_WORDS = frozenset((bool, int, float, complex, str, type, type(None)))
+
+
+def _at_once(func: Any, args: tuple[Any, ...]) -> Any:
+    """What our function of that name gives, or what an array says of itself; LARGE where it takes
+    more to find it."""
+    answer = _ANSWERS.get(func) if len(args) == 1 else None
+    if answer is not None and type(args[0]) is not list:
+        return answer(args[0])
+    own = _owns.get(func)
+    if own is None:
+        own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
+        if own is None:
+            return at_once(func, args, {}) if _is_reading(func) else LARGE
+        if len(_owns) < _MOST_OWNS:
+            _owns[func] = own
+    try:
+        return own(*args)
+    except ForeignError:  # objects, strings, dates among the arguments
+        return fallback.call(func, *args)
+
+
+#: Our functions by NumPy's, of those that have been called; they are few.
+_owns: dict[Any, Any] = {}
+_MOST_OWNS = 1000
+#: What needs no elements.
+_ANSWERS: Mapping[Any, Callable[[Any], Any]] = {
+    np.shape: lambda array: array.shape,
+    np.ndim: lambda array: array.ndim,
+    np.size: lambda array: array.size,
+    np.result_type: lambda array: array.dtype,
+    np.iscomplexobj: lambda array: array.dtype.kind == "c",
+    np.isrealobj: lambda array: array.dtype.kind != "c",
+}
+
+
+def _is_reading(func: Any) -> bool:
+    """Whether a function that only NumPy has reads small arrays, and calls nobody back."""
+    rule = FUNCTIONS.get(func.__name__, Rule.NONE) if func.__module__ == "numpy" else Rule.NONE
+    return func.__module__ in _READING or rule not in (Rule.NONE, Rule.PLACES, Rule.INTO)
 
 
 #: Modules whose functions only NumPy has, some of them, which only read small arrays.

@@ -84,8 +84,15 @@ ask:
   %is_nobodys = call i1 @is_nobodys(i64 %told)
   br i1 %is_nobodys, label %give, label %redo
 give:
+  %nd = get i32 %result[ND]
+  %has_axes = icmp sgt i32 %nd, 0
+  br i1 %has_axes, label %array, label %scalar
+array:
   %made = call ptr @as_users(ptr %result)
   ret ptr %made
+scalar:
+  %found = call ptr @number_without_axes(ptr %result)
+  ret ptr %found
 redo:
   call void @Py_DecRef(ptr %result)
   br label %no
@@ -93,6 +100,21 @@ drop:
   call void @drop_all(ptr %arrays, i64 2)
   br label %no
 no:
+  ret ptr null
+}
+
+; NumPy's number in an array without axes, whose reference it takes
+define internal ptr @number_without_axes(ptr %array) {
+  %key = call ptr @PyTuple_New(i64 0)
+  %failed = icmp eq ptr %key, null
+  br i1 %failed, label %no, label %take
+take:
+  %number = call ptr @PyObject_GetItem(ptr %array, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  call void @Py_DecRef(ptr %array)
+  ret ptr %number
+no:
+  call void @Py_DecRef(ptr %array)
   ret ptr null
 }
 
@@ -183,7 +205,10 @@ host:
 compute:
   %made = call ptr @direct(ptr %self, ptr %args, i64 %count)
   %is_other = icmp eq ptr %made, null
-  br i1 %is_other, label %drop_own, label %look
+  br i1 %is_other, label %drop_own, label %ask
+ask:
+  %is_array = call i1 @is(ptr %made, i64 T_CLASS)
+  br i1 %is_array, label %look, label %drop
 look:
   %result = call ptr @part(ptr %made, i64 T_HOST)
   %is_engines = icmp eq ptr %result, null

@@ -133,7 +133,7 @@ slow:
 }
 
 ; an elementwise ufunc of NumPy's that was called on arrays of ours: the one of ours, on operands
-; that override nothing; and `matrix @ self` of a matrix of NumPy's
+; that override nothing; `matrix @ self` of a matrix of NumPy's; others' on small arrays
 define ptr @lf_array_ufunc(ptr %self, ptr %args, i64 %count, ptr %names) {
   %has_words = icmp ne ptr %names, null
   %inputs = sub i64 %count, 2
@@ -160,7 +160,18 @@ product:
   %is_matmul = icmp eq ptr %ufunc, %matmul
   %are_two = icmp eq i64 %inputs, 2
   %is_product = and i1 %is_matmul, %are_two
-  br i1 %is_product, label %factors, label %slow
+  br i1 %is_product, label %factors, label %others
+others:
+  %their_operands = getelementptr ptr, ptr %args, i64 2
+  %theirs = call ptr @of_another_ufunc(ptr %ufunc, ptr %their_operands, i64 %inputs)
+  %is_not_small = icmp eq ptr %theirs, null
+  br i1 %is_not_small, label %ask, label %give
+give:
+  ret ptr %theirs
+ask:
+  %error = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %error, null
+  br i1 %has_raised, label %give, label %slow
 factors:
   %left = get ptr %args[2]
   %right = get ptr %args[3]
@@ -215,48 +226,6 @@ slow:
   %python = call ptr @object(i64 T_CLASS_ATTRIBUTE)
   %result = call ptr @general(ptr %python, ptr %kind, ptr %given, i64 1, ptr null)
   ret ptr %result
-}
-
-; an operand that is ours, a plain number, or an array of NumPy's, with a reference; null for
-; others. NumPy makes an array without axes of the number in `number < array`: that is the number
-; again, where it is one of NumPy's and not any object
-define internal ptr @operand_of_ufunc(ptr %object) {
-  %is_array = call i1 @is_array(ptr %object)
-  %is_number = call i1 @is_number(ptr %object)
-  %is_plain = or i1 %is_array, %is_number
-  br i1 %is_plain, label %same, label %look
-look:
-  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
-  br i1 %is_numpys, label %axes, label %no
-axes:
-  %nd = get i32 %object[ND]
-  %has_none = icmp eq i32 %nd, 0
-  %is_ours = call i1 @has_known_dtype(ptr %object)
-  %is_item = and i1 %has_none, %is_ours
-  br i1 %is_item, label %item, label %same
-item:
-  %data = get ptr %object[DATA]
-  %dtype = get ptr %object[DESCR]
-  %maker = call ptr @object(i64 T_NEW_SCALAR)
-  %scalar = call ptr %maker(ptr %data, ptr %dtype, ptr %object)
-  %failed = icmp eq ptr %scalar, null
-  br i1 %failed, label %clear, label %known
-clear:
-  call void @PyErr_Clear()
-  br label %same
-known:
-  %is_known = call i1 @is_number(ptr %scalar)
-  br i1 %is_known, label %give, label %drop
-give:
-  ret ptr %scalar
-drop:
-  call void @Py_DecRef(ptr %scalar)
-  br label %same
-same:
-  call void @Py_IncRef(ptr %object)
-  ret ptr %object
-no:
-  ret ptr null
 }
 """
 

@@ -131,8 +131,9 @@ no:
 }
 
 ; an array that has gaps, of one axis or in C order, as a copy without; of int64, where `converts`,
-; as float64, which is what functions of it alone, or of it and a Python float, take. Others, and
-; null, as they are. Takes the reference; null for an exception
+; as float64, which is what functions of it alone, or of it and a Python float, take, unless it has
+; no axes: its product would be a number. Others, and null, as they are. Takes the reference; null
+; for an exception
 define internal ptr @dense(ptr %host, i1 %converts, i64 %most) {
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %same, label %look
@@ -141,6 +142,7 @@ same:
 look:
   %nd = get i32 %host[ND]
   %is_line = icmp eq i32 %nd, 1
+  %has_axes = icmp sgt i32 %nd, 0
   %size = call i64 @elements(ptr %host)
   %less = sub i64 %size, 1
   %is_within = icmp ult i64 %less, %most
@@ -150,7 +152,8 @@ look:
   %is_single = icmp eq i32 %number, 11
   %is_double = icmp eq i32 %number, 12
   %is_float = or i1 %is_single, %is_double
-  %may_convert = and i1 %is_long, %converts
+  %may_multiply = and i1 %is_long, %converts
+  %may_convert = and i1 %may_multiply, %has_axes
   %is_simple = or i1 %is_line, %is_whole
   %can_convert = and i1 %may_convert, %is_simple
   %can = and i1 %can_convert, %is_within
@@ -280,14 +283,11 @@ define internal i1 @is_dense(ptr %host, i64 %most, i32 %orders) {
   %order = and i32 %flags, %orders
   %has_order = icmp ne i32 %order, 0
   %is_plain = and i1 %is_aligned, %has_order
-  %nd = get i32 %host[ND]
-  %has_axes = icmp sgt i32 %nd, 0
   %size = call i64 @elements(ptr %host)
   %has_elements = icmp sgt i64 %size, 0
   %is_small = icmp sle i64 %size, %most
-  %lies = and i1 %is_plain, %has_axes
   %counts = and i1 %has_elements, %is_small
-  %is_dense = and i1 %lies, %counts
+  %is_dense = and i1 %is_plain, %counts
   ret i1 %is_dense
 }
 """

@@ -1,4 +1,5 @@
-"""Ufuncs of two operands, some of them arrays of the engine, as LLVM text; see `methods.py`."""
+"""Ufuncs of two operands, some of them arrays of the engine, and others' ufuncs, as LLVM text; see
+`methods.py`."""
 
 from __future__ import annotations
 
@@ -50,6 +51,71 @@ run:
   call void @drop_all(ptr %given, i64 2)
   %made = call ptr @as_users(ptr %value)
   ret ptr %made
+no:
+  ret ptr null
+}
+
+; an operand that is ours, a plain number, or an array of NumPy's, with a reference; null for
+; others. NumPy makes an array without axes of the number in `number < array`: that is the number
+; again, where it is one of NumPy's and not any object
+define internal ptr @operand_of_ufunc(ptr %object) {
+  %is_array = call i1 @is_array(ptr %object)
+  %is_number = call i1 @is_number(ptr %object)
+  %is_plain = or i1 %is_array, %is_number
+  br i1 %is_plain, label %same, label %look
+look:
+  %is_numpys = call i1 @is(ptr %object, i64 T_NDARRAY)
+  br i1 %is_numpys, label %axes, label %no
+axes:
+  %nd = get i32 %object[ND]
+  %has_none = icmp eq i32 %nd, 0
+  %is_ours = call i1 @has_known_dtype(ptr %object)
+  %is_item = and i1 %has_none, %is_ours
+  br i1 %is_item, label %item, label %same
+item:
+  %data = get ptr %object[DATA]
+  %dtype = get ptr %object[DESCR]
+  %maker = call ptr @object(i64 T_NEW_SCALAR)
+  %scalar = call ptr %maker(ptr %data, ptr %dtype, ptr %object)
+  %failed = icmp eq ptr %scalar, null
+  br i1 %failed, label %clear, label %known
+clear:
+  call void @PyErr_Clear()
+  br label %same
+known:
+  %is_known = call i1 @is_number(ptr %scalar)
+  br i1 %is_known, label %give, label %drop
+give:
+  ret ptr %scalar
+drop:
+  call void @Py_DecRef(ptr %scalar)
+  br label %same
+same:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+no:
+  ret ptr null
+}
+
+; what a ufunc that is none of ours gives for one small array, or two operands; null for others,
+; and for an exception
+define internal ptr @of_another_ufunc(ptr %ufunc, ptr %operands, i64 %count) {
+  %numpys = call ptr @object(i64 T_ABSOLUTE)
+  %numpys_at = getelementptr i8, ptr %numpys, i64 8
+  %kind_at = getelementptr i8, ptr %ufunc, i64 8
+  %numpys_kind = load ptr, ptr %numpys_at
+  %kind = load ptr, ptr %kind_at
+  %is_ufunc = icmp eq ptr %kind, %numpys_kind
+  %are_few = icmp ule i64 %count, 2
+  %can = and i1 %is_ufunc, %are_few
+  br i1 %can, label %measure, label %no
+measure:
+  %fit = call i1 @fit_each_other(ptr %operands, i64 %count)
+  br i1 %fit, label %compute, label %no
+compute:
+  %found = call ptr
+    @small_call(ptr %ufunc, ptr null, ptr %operands, i64 %count, ptr null, i64 0)
+  ret ptr %found
 no:
   ret ptr null
 }

@@ -175,8 +175,8 @@ fail:
   ret ptr null
 }
 
-; whether the first of a tuple is a dense array, another one has its shape, dtype and bytes, and
-; the array of the engine, the second, is of this thread
+; whether the first of a tuple is a dense array with axes, another one has its shape, dtype and
+; bytes, and the array of the engine, the second, is of this thread
 define internal i1 @is_copy(ptr %pair, ptr %host) {
   %copy = call ptr @tuple_item(ptr %pair, i64 0)
   %array = call ptr @tuple_item(ptr %pair, i64 1)
@@ -186,7 +186,11 @@ define internal i1 @is_copy(ptr %pair, ptr %host) {
   %can = and i1 %is_mine, %is_array
   br i1 %can, label %compare, label %no
 compare:
-  %are_alike = call i1 @are_dense(ptr %copy, ptr %host)
+  %nd = get i32 %copy[ND]
+  %has_axes = icmp sgt i32 %nd, 0
+  %count = call i64 @elements(ptr %copy)
+  %are_dense = call i1 @are_dense(ptr %copy, ptr %host, i64 %count)
+  %are_alike = and i1 %has_axes, %are_dense
   br i1 %are_alike, label %bytes, label %no
 bytes:
   %extents = get ptr %copy[DIMENSIONS]
