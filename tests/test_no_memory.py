@@ -23,6 +23,7 @@ _PROGRAM = """
 import _testcapi, gc, sys
 import lazyfuse as np
 from lazyfuse.frontend import native_methods
+from lazyfuse.ir.storage import RECENT
 
 N = 40_000
 a, b, A = np.ones(N), np.full(N, 3.0), np.ones((10, N // 10))
@@ -45,6 +46,8 @@ for number in range(250):
     finally:
         _testcapi.remove_mem_hooks()
     assert error is None or type(error) is MemoryError, repr(error)
+    assert all(each is None or callable(each) for each in RECENT)
+    (a.reshape(10, -1) + 1)[0] * 2
     failed += error is not None
     del result, error
 assert failed, "no allocation failed"
@@ -58,6 +61,8 @@ assert float(eval(statement).sum()) == float(sys.argv[2])
         ("np.add(a, b)", 160_000), ("a * b", 120_000), ("np.sqrt(a)", 40_000),
         ("np.where(m, a, b)", 120_000), ("np.sum(A, axis=0)", 40_000),
         ("np.clip(b, 0.0, 2.0)", 80_000), ("(a + 1) * b - 2", 160_000),
+        ("a.reshape(10, -1)", 40_000), ("(a.reshape(10, -1) + 1) * 2", 160_000),
+        ("b[1:] - 2", 39_999),
     ),
 )  # fmt: skip
 def test_every_allocation_may_fail(statement: str, total: int) -> None:

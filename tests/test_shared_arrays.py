@@ -5,6 +5,7 @@ other loses, whether it lies in small parts, rows, NumPy's arrays or machine cod
 from __future__ import annotations
 
 import os
+import queue
 import random
 import subprocess
 import sys
@@ -113,6 +114,75 @@ def test_a_loan_of_what_somebody_reads() -> None:
         numpys = host.asarray(x)
         numpys[3] = 100.0
         assert float(x[3]) == 100.0 and float(theirs[3]) == 2.0
+
+
+def test_who_comes_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that another thread takes as this one begins to write is not written again."""
+    with oracle.options(eager_size=0):
+        x = lf.arange(5000.0) + 0
+        x.materialize()
+        known = lf.flatnonzero(x)  # something is known of it, so its memory is a new version
+        renew, theirs = type(x._storage)._renew, []
+
+        def late(storage: Any) -> None:
+            if storage is x._storage and not theirs:
+                theirs.append(in_another_thread(lambda: x * 2))
+            renew(storage)
+
+        monkeypatch.setattr(type(x._storage), "_renew", late)
+        x.put([0], [7.0])
+        assert theirs and len(known) == 4999
+        x.put([5], [100.0])
+        x[6] = 100.0
+        assert float(theirs[0][5]) == 10.0 and float(theirs[0][6]) == 12.0
+
+
+def test_who_comes_at_any_time() -> None:
+    """The same, as it comes."""
+    todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def record() -> None:
+        while (given := todo.get()) is not None:
+            done.put(given * 2)
+            del given
+
+    thread = threading.Thread(target=record)
+    thread.start()
+    with oracle.options(eager_size=0):
+        for number in range(300):
+            x = lf.zeros((_ROWS, 600)) + 1.0
+            x.materialize()
+            todo.put(x)
+            for _ in range(number % 12):
+                pass
+            x[0] = host.full(600, 9.0)
+            theirs = done.get()
+            x[5] = host.full(600, 100.0)
+            x[6, :3] = [100.0, 100.0, 100.0]
+            assert (theirs[1:] == 2).all(), number
+    todo.put(None)
+    thread.join()
+
+
+@pytest.mark.parametrize("use", ("numpy.asarray(x)", "x.put([4500], [1.0])", "memoryview(x)"))
+def test_a_handler_that_writes_what_is_computed(use: str) -> None:
+    """What a warning of an array's value calls may write the array: that is there in the end."""
+    program = f"""
+import warnings, numpy, lazyfuse as lf
+x = lf.ones(5000) - 2.0
+x.materialize()
+other = lf.ones(4000) + 1.0
+def show(*args, **kwargs):
+    x[:4000] = other * 3
+warnings.showwarning = show
+warnings.simplefilter("always")
+x[...] = lf.log(x)
+{use}
+assert float(lf.nansum(x[:4000])) == 24000.0
+"""
+    environment = os.environ | {"PYTHONPATH": python_path(), "LAZYFUSE_EAGER_SIZE": "0"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=100)
 
 
 # ---- programs

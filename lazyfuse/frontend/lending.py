@@ -19,10 +19,11 @@ import numpy as np
 
 from lazyfuse.frontend.convert import BORROWED
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.memory import compute_now
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import LENT, Storage
-from lazyfuse.runtime import engine, session, under_way
+from lazyfuse.runtime import session, under_way
 
 
 class _Loan:
@@ -82,7 +83,7 @@ def lend(array: Handle) -> np.ndarray | None:
     if under_way.recordings:
         return None
     with session.flush_lock:
-        engine.flush([storage.now()], "cpu")
+        compute_now(storage)
         loan = _loans[id(storage)]() if storage.is_lent else None
         if loan is None and array._writeable is True:
             loan = _begun(array)

@@ -49,7 +49,7 @@ def borrow(array: Handle) -> np.ndarray:
 def is_settled(array: Handle) -> bool:
     """Whether a change in place is possible at once: the memory is computed and on the host,
     nobody outside the engine sees it, and no pending operation reads it; or it is lent. Of what
-    several threads have touched `Storage.may_change` knows better."""
+    several threads have touched `Storage.change` sees to who comes in between."""
     if array._host is not None:
         return True
     storage = array._storage
@@ -115,8 +115,10 @@ def mutate(
     give_zeros(array)  # else they are computed
     with session.flush_lock:
         backend, on_host = session.backend(storage.device), storage.device == "cpu"
-        engine.flush([storage.now()], storage.device)
-        if on_host and not (is_settled(array) and storage.may_change()):
+        compute_now(storage)
+        if on_host and is_settled(array):
+            storage.change()
+        elif on_host:
             old = storage.node  # which nobody changes while it is in hand
             buffer = backend.allocate(old.nbytes)
             backend.copy(old.buffer, buffer)
@@ -129,8 +131,23 @@ def mutate(
         finally:  # what was written before an error stays written, as in NumPy
             if not on_host:
                 _renewed(storage, backend.from_host(flat))
-            elif not storage.is_shared:  # else another thread may have this version in hand
-                _renewed(storage, buffer)
+            elif storage.node.buffer is buffer:  # what is known since holds no more
+                storage.change()
+
+
+#: How often an array is computed that code of the user's writes when it hears of conditions.
+_TRIES = 8
+
+
+def compute_now(storage: Storage) -> None:
+    """Compute the current version. The caller holds the lock of a flush. Raises: what that does;
+    RuntimeError where code of the user's writes the array whenever that is done."""
+    for _ in range(_TRIES):
+        if storage.now().buffer is not None:
+            return
+        engine.flush([storage.now()], storage.device)
+    if storage.now().buffer is None:
+        raise RuntimeError("the array is written whenever it is computed")
 
 
 def _renewed(storage: Storage, buffer: Any) -> None:
@@ -145,9 +162,9 @@ def change(array: Handle, layout: Layout, function: Callable[..., Any], *given: 
     it does, and what is made of conditions, which are told when the lock is free."""
     storage = array._storage
     with session.flush_lock:
-        # first: code that a cast calls may record on it
-        if not is_settled(array) or not storage.may_change():  # another thread was faster
+        if not is_settled(array):  # another thread was faster
             return False
+        storage.change()  # first: code that a cast calls may record on it
         quietly(function, in_place(storage.node, array._reading, layout), *given)
     tell_heard()
     return True

@@ -274,8 +274,9 @@ def _are_placed(array: Any, mask: Any, value: Any) -> bool:
         return False
     count(_SAVED)
     with session.flush_lock:  # not by `change`, where the options are not the caller's
-        if not is_settled(array) or not array._storage.may_change():
-            return False  # another thread was faster
+        if not is_settled(array):  # another thread was faster
+            return False
+        array._storage.change()
         place(in_place(array._storage.node, array._reading, array._layout), where, given)
     return True
 

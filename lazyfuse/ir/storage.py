@@ -163,28 +163,31 @@ class Storage:
         version in hand."""
         return (self._is_shared or self.node.users != 0) and _holders(self) != _ALONE
 
-    def may_change(self) -> bool:
-        """Whether a change in place is possible, the memory being a new version then; asked with
-        the lock of a flush. Of what several threads have touched, one may have taken the version
-        since it was last asked whether anybody has: that stays the current one."""
-        if not self._is_shared or self.is_lent:
-            self.renew()
-            return True
+    def change(self) -> None:
+        """A change in place begins: the memory is a new version. Asked with the lock of a flush.
+        Whoever has taken the old one since it was asked whether anybody has it, as a thread may
+        that runs at the same time, sees this change, but no further one: those go elsewhere."""
+        if self._is_unknown(_holders(self)):
+            return
         old = self.node
-        self.renew()
-        if getrefcount(old) <= _DROPPED:
-            return True
-        self.node.users += 1  # for ever: whoever has it has the memory of the old one
-        self.node = old
-        return False
+        self._renew()
+        if self._is_shared and getrefcount(old) > _DROPPED:
+            self.node.buffer.exclusive = False
 
     def renew(self) -> None:
         """Make the memory a new version, for a change in place: what is known of the current one
         will hold no more. No operation reads that; where none ever has, nobody else has it, and
         nothing is known of this storage, it stays."""
-        is_alone = _holders(self) == _ALONE and getweakrefcount(self) == 1
-        if is_alone and not self._is_shared and not self.node.users:
-            return  # the one reference is its own node's
+        if not self._is_unknown(_holders(self)):
+            self._renew()
+
+    def _is_unknown(self, holders: int) -> bool:
+        """Whether nobody has the version, or ever had, and nothing is known of this storage: the
+        one weak reference is its own node's. `holders`: as `_holders` sees them."""
+        is_alone = holders == _ALONE and getweakrefcount(self) == 1
+        return is_alone and not self._is_shared and not self.node.users
+
+    def _renew(self) -> None:
         WRITTEN.pop(self.node.handle, None)  # type: ignore[arg-type]  # it is computed
         if type(self.node) is not Source:  # it was pending: next time it may stay
             _forget(self)
@@ -254,6 +257,7 @@ _DROPPED = _of_a_local()
 
 def _again(node: Node) -> Source:
     """Another version of a node that has memory, in that memory."""
+    assert node.buffer is not None
     made: Source = object.__new__(Source)
     made.shape, made.dtype, made.strides = node.shape, node.dtype, node.strides
     made.buffer, made.held, made.form = node.buffer, node.held, node.form

@@ -244,7 +244,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
-        "BOOL": bool, "RENEW": sample.storage.renew,
+        "BOOL": bool, "RENEW": sample.storage.change,
         "WRITE_OUT": sample.write_out,
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,
         "LEFT_OF": sample.left_of, "FRAME_MEMORY": _Place(frames.MEMORY),

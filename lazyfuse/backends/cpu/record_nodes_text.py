@@ -172,6 +172,12 @@ fill:
   %layout = call ptr @get(ptr %array, i64 {handle_layout})
   call void @share(ptr %view, i64 {view_layout}, ptr %layout)
   %srcs = call ptr (i64, ...) @PyTuple_Pack(i64 1, ptr %node)
+  %no_srcs = icmp eq ptr %srcs, null
+  br i1 %no_srcs, label %drop, label %read
+drop:
+  call void @Py_DecRef(ptr %view)
+  br label %fail
+read:
   call void @set(ptr %view, i64 {node_srcs}, ptr %srcs)
   call void @add_user(ptr %node)
   %held = call ptr @get(ptr %node, i64 {node_held})

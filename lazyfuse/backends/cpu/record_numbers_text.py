@@ -1,10 +1,31 @@
-"""Numbers of the nodes of a trace, as LLVM text; see `record_trace_text.py`. For want of memory
-they are left out, with an exception that is asked for at the end.
+"""Numbers as objects, of axes and of the nodes of a trace, as LLVM text; see `record.py`. For want
+of memory they are left out, with an exception that is asked for at the end.
 """
 
 from __future__ import annotations
 
 NUMBERS = """
+; a number as an object; without memory nought, with an exception, of which `laid` asks
+define internal ptr @number_or_none(i64 %number) {{
+  %made = call ptr @PyLong_FromLong(i64 %number)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %nought, label %done
+nought:
+  %small = call ptr @PyLong_FromLong(i64 0) ; which is there
+  ret ptr %small
+done:
+  ret ptr %made
+}}
+
+; appends an axis to a shape and strides
+define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64 %stride) {{
+  %extent_object = call ptr @number_or_none(i64 %extent)
+  %set_extent = call i32 @PyTuple_SetItem(ptr %shape, i64 %axis, ptr %extent_object)
+  %stride_object = call ptr @number_or_none(i64 %stride)
+  %set_stride = call i32 @PyTuple_SetItem(ptr %strides, i64 %axis, ptr %stride_object)
+  ret void
+}}
+
 define internal void @append_number(ptr %list, i64 %number) {{
   %object = call ptr @PyLong_FromLong(i64 %number)
   %failed = icmp eq ptr %object, null

@@ -115,6 +115,9 @@ fill:
   call void @share(ptr %storage, i64 {storage_device}, ptr %device)
   call void @share(ptr %storage, i64 {storage_thread}, ptr %thread)
   %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
+  %no_handle = icmp eq ptr %handle, null
+  br i1 %no_handle, label %fail, label %handled
+handled:
   call void @put(ptr %node, i64 {node_handle}, ptr %handle)
   %fine = call i32 @budget(ptr %storage)
   %raised = icmp eq i32 %fine, 0
@@ -329,17 +332,23 @@ build:
   %new = call ptr @nodes(ptr %recipe, ptr %operands, i64 %count, ptr %scalars, ptr %key,
                          ptr %origin)
   %no_node = icmp eq ptr %new, null
-  br i1 %no_node, label %unlock, label %replace
+  br i1 %no_node, label %unlock, label %hold
+hold:
+  %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
+  %no_handle = icmp eq ptr %handle, null
+  br i1 %no_handle, label %forget, label %replace
+forget:
+  call void @Py_DecRef(ptr %new)
+  br label %unlock
 replace:
   %old = call ptr @get(ptr %storage, i64 {storage_node})
-  %handle = call ptr @PyWeakref_NewRef(ptr %storage, ptr null)
   call void @put(ptr %new, i64 {node_handle}, ptr %handle)
   call void @set(ptr %storage, i64 {storage_node}, ptr %new)
   call void @note_written(ptr %handle)
   call void @forsake(ptr %old, ptr %raised_at)
   br label %unlock
 unlock:
-  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 1, %replace ]
+  %is_done = phi i32 [ 0, %make ], [ 0, %build ], [ 0, %forget ], [ 1, %replace ]
   %release = call ptr @object(i64 {RELEASE})
   %unlocked = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %release, ptr null)
   call void @Py_DecRef(ptr %unlocked)

@@ -35,15 +35,6 @@ one:
   ret i64 1
 }}
 
-; appends an axis to a shape and strides
-define internal void @axis(ptr %shape, ptr %strides, i64 %axis, i64 %extent, i64 %stride) {{
-  %extent_object = call ptr @PyLong_FromLong(i64 %extent)
-  %set_extent = call i32 @PyTuple_SetItem(ptr %shape, i64 %axis, ptr %extent_object)
-  %stride_object = call ptr @PyLong_FromLong(i64 %stride)
-  %set_stride = call i32 @PyTuple_SetItem(ptr %strides, i64 %axis, ptr %stride_object)
-  ret void
-}}
-
 define internal i64 @number_at(ptr %tuple, i64 %place) {{
   %object = call ptr @tuple_item(ptr %tuple, i64 %place)
   %number = call i64 @int_value(ptr %object)
@@ -224,6 +215,10 @@ done:
 
 ; a layout; null, without an exception, where there is no memory
 define internal ptr @laid(ptr %shape, ptr %strides, i64 %offset) {{
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %number
+number:
   %offset_object = call ptr @PyLong_FromLong(i64 %offset)
   %is_number = icmp ne ptr %offset_object, null
   br i1 %is_number, label %make, label %fail
