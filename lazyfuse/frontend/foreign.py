@@ -21,6 +21,7 @@ from lazyfuse.frontend.references import alone, is_base_alone
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
 from lazyfuse.frontend.windows import largest
 from lazyfuse.ops.rules import Rule
+from lazyfuse.runtime import under_way
 
 Method = Callable[..., Any]
 
@@ -30,8 +31,11 @@ _LIKE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like)
 
 def of_ufunc(ufunc: np.ufunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What a ufunc is by the class of an operand that overrides it, for the user; LARGE where none
-    does, or arrays of ours are among the operands. Raises: what it does."""
-    if not any(map(others.overrides, args)) or _has_ours((*args, *kwargs.values())):
+    does, arrays of ours are among the operands, or `fuse` records, whose numbers are of such a
+    class. Raises: what it does."""
+    if not any(map(others.overrides, args)) or under_way.is_recording():
+        return LARGE
+    if _has_ours((*args, *kwargs.values())):
         return LARGE
     fallback.announce(ufunc.__name__, "NumPy")
     found = fallback.called(ufunc, list(args), dict(kwargs))
