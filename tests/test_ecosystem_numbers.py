@@ -4,6 +4,7 @@ type."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -14,6 +15,7 @@ import numpy as host
 import pytest
 
 from tests import oracle
+from tests.environment import python_path
 
 pytestmark = pytest.mark.engine
 
@@ -197,3 +199,59 @@ def test_json() -> None:
             with pytest.raises(TypeError, match="not JSON serializable"):
                 json.dumps([number], indent=lines)
     assert isinstance(given[0], float)
+
+
+def _in_a_process(program: str) -> None:
+    environment = os.environ | {"PYTHONPATH": python_path()}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=100)
+
+
+def test_loaded_again() -> None:
+    """lazyfuse, whose finder is another class then, and the module that is told."""
+    pytest.importorskip("pandas")
+    _in_a_process("""
+import importlib, sys, lazyfuse
+for name in [name for name in sys.modules if name.split(".")[0] == "lazyfuse"]:
+    del sys.modules[name]
+import lazyfuse, pandas
+from pandas._libs import lib
+importlib.reload(lib)
+importlib.reload(lib)
+assert not hasattr(lib.is_float.__wrapped__, "__wrapped__")
+m = lazyfuse.sin(lazyfuse.linspace(0, 1, 1_000_000)).mean()
+assert pandas.Series([m, m]).dtype == float
+""")
+
+
+def test_threads_import_at_once() -> None:
+    pytest.importorskip("pandas")
+    _in_a_process("""
+import sys, threading
+sys.setswitchinterval(1e-6)
+failed = []
+def load(name):
+    try:
+        __import__(name)
+    except BaseException as error:
+        failed.append(error)
+names = ("lazyfuse", "pandas", "lazyfuse", "scipy.stats", "pandas", "json")
+threads = [threading.Thread(target=load, args=(name,)) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failed, failed
+""")
+
+
+def test_lines_of_warnings() -> None:
+    """What pandas calls warns of the line that called pandas."""
+    pd = pytest.importorskip("pandas")
+    level = pytest.importorskip("pandas.util._exceptions").find_stack_level
+
+    def warn(value: float) -> float:
+        warnings.warn("here", UserWarning, stacklevel=level())
+        return value
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        pd.Series([1.0]).map(warn)
+    assert {each.filename for each in found} == {__file__}

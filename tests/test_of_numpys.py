@@ -11,6 +11,8 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
+from lazyfuse.frontend.of_numpys import reach
+from lazyfuse.ops.rules import of_own
 from tests import oracle
 
 if not oracle.IS_ENGINE:
@@ -170,3 +172,13 @@ def test_with_everything_recorded() -> None:
         lf.reset_stats()
         assert float(lf.sum(host.ones(N))) == N
         assert lf.stats().kernels_launched == 1
+
+
+def test_short_rows_are_the_engines() -> None:
+    """NumPy takes them one by one, five times as long as the engine with its copy."""
+    limits = of_own("sum")
+    rows = host.ones((50_000, 4))
+    assert not reach(rows, limits) and not reach(rows.T, limits)
+    assert reach(rows.reshape(200, 1000), limits) and reach(rows.ravel(), limits)
+    for axis in (0, 1):
+        host.testing.assert_array_equal(lf.sum(rows, axis=axis), host.sum(rows, axis=axis))

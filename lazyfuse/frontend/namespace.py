@@ -333,7 +333,7 @@ def made() -> dict[str, Any]:
     The module has them from the start, for programs that look into `vars(np)`."""
     same = {
         name: value
-        for name, value in vars(np).items()
+        for name, value in vars(np).copy().items()  # which other threads add to
         if not name.startswith("_") and kind(name, value) == "same"
     }
     return {**same, **NATIVE}

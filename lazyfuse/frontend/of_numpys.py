@@ -25,6 +25,8 @@ Method = Callable[..., Any]
 
 #: What machine code saves of a call (`rerecord.count`).
 _SAVED = 3
+#: Elements of an axis that NumPy takes long for, row by row, in large arrays.
+_SHORT = 64
 #: Bytes of integers that are added up without a cast.
 _WIDE = 8
 #: Arguments that are no arrays; an axis may be a tuple of them.
@@ -79,7 +81,7 @@ def reach(value: Any, limits: Numpys) -> int:
     size, kind = value.size, value.dtype
     is_narrow = kind.kind in "iub" and kind.itemsize < _WIDE
     most = limits.narrow if is_narrow else PICKED if kind == np.float16 else limits.most
-    if size > most:
+    if size > most or (value.ndim > 1 and size > PICKED and min(value.shape) < _SHORT):
         return 0
     if size > PICKED_ROWS and is_frozen(value):
         return 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from threading import get_ident
 from types import ModuleType
 from typing import Any
 
@@ -62,17 +63,37 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
     ) -> ModuleSpec | None:
-        if fullname not in _TOLD:
+        asked = fullname, get_ident()
+        if fullname not in _TOLD or asked in _under_way:  # others may ask all finders, too
             return None
-        for finder in list(sys.meta_path):
-            find: Any = None if type(finder) is _Finder else getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = None if find is None else find(fullname, path, target)
-            if spec is None:
-                continue
-            if hasattr(spec.loader, "exec_module"):
-                spec.loader = _Telling(spec.loader)  # type: ignore[assignment]  # no ABC
+        _under_way.add(asked)
+        try:
+            spec = _found(fullname, path, target)
+        finally:
+            _under_way.discard(asked)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Telling(spec.loader)  # type: ignore[assignment]  # no ABC
+        return spec
+
+
+#: Modules that are looked for, each with the thread that does.
+_under_way: set[tuple[str, int]] = set()
+
+
+def _found(name: str, path: object, target: object) -> ModuleSpec | None:
+    """What the other finders find."""
+    for finder in list(sys.meta_path):
+        find: Any = None if _is_ours(finder) else getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = None if find is None else find(name, path, target)
+        if spec is not None:
             return spec
-        return None
+    return None
+
+
+def _is_ours(finder: Any) -> bool:
+    """Whether a finder is one of these; where this package is loaded again, of another class."""
+    kind = type(finder)
+    return (kind.__module__, kind.__qualname__) == (_Finder.__module__, _Finder.__qualname__)
 
 
 def _tell(module: ModuleType) -> None:
@@ -85,9 +106,7 @@ def _tell(module: ModuleType) -> None:
 
 def watch() -> None:
     """Tell the modules that are there, and those that are imported from now on."""
-    if any(type(finder) is _Finder for finder in sys.meta_path):
-        return
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path[:] = [_Finder(), *(each for each in sys.meta_path if not _is_ours(each))]
     for name in _TOLD:
         module = sys.modules.get(name)
         is_here = not getattr(getattr(module, "__spec__", None), "_initializing", False)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import filterfalse
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,8 @@ _numbers: _Function = np.frompyfunc(_number, 1, 1)
 
 #: What an array of objects may hold that becomes one of numbers.
 _NUMBERS = frozenset((type(None), bool, int, float, complex, *np.sctypeDict.values()))
-#: So many elements are looked at before all are made a list.
-_FIRST = 32
+#: So many elements are looked at before others, and of an array of more than so many every nth.
+_FIRST, _LOOKED_AT = 32, 1024
 
 
 def _has_ours(values: Any) -> bool:
@@ -90,7 +90,7 @@ def _has_ours(values: Any) -> bool:
     if type(values) is not np.ndarray or values.dtype != object:
         return False
     flat = values.ravel()
-    for part in (flat[:_FIRST], flat[_FIRST:]):
+    for part in (flat[:_FIRST], flat[_FIRST :: 1 + values.size // _LOOKED_AT]):
         others = filterfalse(_NUMBERS.__contains__, map(type, part.tolist()))
         found = next(others, None)
         if found is not None:
@@ -212,23 +212,51 @@ def tell(module: ModuleType) -> None:
     own, wrapped = vars(module), {}
     for name, wrapper in _WRAPPERS[module.__name__].items():
         kind, _, method = name.partition(".")
+        holder = own.get(kind) if method else module
+        function = getattr(holder, method or name, None)
+        if function is None or hasattr(function, _OURS):  # of a module that is loaded again
+            continue
+        wrapped[function] = _as_theirs(wrapper(function), module)
         if method:
-            setattr(own[kind], method, wrapper(getattr(own[kind], method)))
-        elif name in own:
-            wrapped[own[name]] = wrapper(own[name])
+            setattr(holder, method, wrapped.pop(function))
     convert = own.get("maybe_convert_objects")
+    found = {own[name] for name in _MAPPING if name in own and not hasattr(own[name], _OURS)}
     if convert is not None:
-        found = {own[name] for name in _MAPPING if name in own}
-        wrapped.update({function: _mapped(function, convert) for function in found})
+        wrapped.update({each: _as_theirs(_mapped(each, convert), module) for each in found})
     for other in _modules(module):
-        names = {name: value for name, value in vars(other).items() if _is_in(value, wrapped)}
+        names = {
+            name: value for name, value in vars(other).copy().items() if _is_in(value, wrapped)
+        }
         for name, value in names.items():
             setattr(other, name, wrapped[value])
 
 
+#: What a wrapper has.
+_OURS = "_of_lazyfuse"
+
+
+def _as_theirs(wrapper: Any, module: ModuleType) -> _Function:
+    """A wrapper as if it were code of the module: a program's function that pandas calls warns of
+    the line above it, which is looked for outside pandas, and filters name modules."""
+    code = wrapper.__code__.replace(co_filename=module.__file__ or wrapper.__code__.co_filename)
+    names = {**globals(), "__name__": module.__name__, "__file__": module.__file__}
+    made: Any = FunctionType(
+        code, names, wrapper.__name__, wrapper.__defaults__, wrapper.__closure__
+    )
+    made.__kwdefaults__ = wrapper.__kwdefaults__
+    vars(made).update(vars(wrapper))
+    made.__module__, made.__qualname__, made.__doc__ = (
+        wrapper.__module__, wrapper.__qualname__, wrapper.__doc__
+    )  # fmt: skip
+    setattr(made, _OURS, True)
+    theirs: _Function = made
+    return theirs
+
+
 def _modules(module: ModuleType) -> list[ModuleType]:
     """The module, and those of pandas that may have taken names from it."""
-    others = [value for name, value in sys.modules.items() if f"{name}.".startswith("pandas.")]
+    loaded = sys.modules.copy()  # other threads import
+    others = [value for name, value in loaded.items() if f"{name}.".startswith("pandas.")]
     return [module, *(other for other in others if type(other) is ModuleType)]
 
 

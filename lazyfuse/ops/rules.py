@@ -181,12 +181,13 @@ _FOLDS = " ".join(
 #: and all.
 _OF_NUMPYS: Mapping[str, Numpys] = {
     **dict.fromkeys(
-        "any all logical_or.reduce logical_and.reduce count_nonzero nonzero flatnonzero "
+        "any all logical_or.reduce logical_and.reduce count_nonzero "
         "searchsorted digitize array_equal array_equiv".split(),
         Numpys(_ALL, _ALL),
     ),
+    **dict.fromkeys("nonzero flatnonzero prod".split(), Numpys(PICKED, PICKED)),
     **dict.fromkeys(
-        f"sum prod mean average max min amax amin argmax argmin ptp nanmax nanmin dot vdot inner "
+        f"sum mean average max min amax amin argmax argmin ptp nanmax nanmin dot vdot inner "
         f"linalg.norm linalg.vector_norm {_FOLDS}".split(),
         Numpys(_ALL, PICKED_ROWS),
     ),
