@@ -113,8 +113,8 @@ def test_a_function_that_is_the_first_to_draw() -> None:
 
 @needs_loader
 def test_operators_are_not_compiled_early(tmp_path: Path) -> None:
-    """Where their code is not on disk, a thousand uses do not pay for it. No other process compiles
-    it, which may be done before the second one asks."""
+    """Where their code is not on disk, a thousand uses do not pay for it. No other process
+    compiles it, which may be done before the second one asks."""
     alone = "from lazyfuse.runtime import beside\nbeside.is_possible = lambda: False\n"
     program = alone + WARM.replace('sys.argv[1:] == ["compile"]', "False")
     for _ in range(2):
