@@ -390,5 +390,4 @@ for _kind in (LazyArray, LazyScalar):
 Handle._concrete, Handle._scalar = LazyArray, LazyScalar
 rerecord.recognize(LazyArray, LazyScalar)
 protocols.PLAIN.update((LazyArray, LazyScalar))
-protocols.OURS.update((LazyArray, LazyScalar))
 Handle._node_of = staticmethod(small.node_of)

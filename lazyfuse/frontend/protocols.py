@@ -25,7 +25,7 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.rerecord import count
+from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS, are_numbers, at_once, lift, lowered
 from lazyfuse.frontend.windows import largest, made
 from lazyfuse.ops.rules import FUNCTIONS, Rule
@@ -145,7 +145,7 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         raise TypeError("kwargs must be a dict.")
     who = _CONVERTING.get(func)
     converts = who and sys._getframe(1).f_globals.get("__name__", "").startswith(who)
-    if not kwargs and not converts and OURS.issuperset(types) and _are_plain(args):
+    if not kwargs and not converts and ARRAYS.issuperset(types) and _are_plain(args):
         found = _at_once(func, args)
         if found is not LARGE:
             return found
@@ -158,14 +158,14 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         return fallback.run(func._implementation, *args, **kwargs)
     seen = _without_ours if func in _OF_SEQUENCES else _seen
     args, kwargs = tuple(map(seen, args)), {key: seen(value) for key, value in kwargs.items()}
-    own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
+    own = _own_of(func)
     if own is not None:
         given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
         try:
             return own(*args, **given)
         except ForeignError:  # objects, strings, dates among the arguments
             return fallback.call(func, *args, **kwargs)
-    found = at_once(func, args, kwargs) if own is None and _is_reading(func) else LARGE
+    found = at_once(func, args, kwargs) if _is_reading(func) else LARGE
     return fallback.call(func, *args, **kwargs) if found is LARGE else found
 
 
@@ -175,7 +175,7 @@ def _are_plain(args: tuple[Any, ...]) -> bool:
     if not args:
         return False
     first = type(args[0])
-    is_ours = OURS.issuperset(map(type, args[0])) if first is list else first in OURS
+    is_ours = ARRAYS.issuperset(map(type, args[0])) if first is list else first in ARRAYS
     return is_ours and all(map(_is_word, args[1:]))
 
 
@@ -183,11 +183,9 @@ def _is_word(value: Any) -> bool:
     kind = type(value)
     if kind is tuple:
         return _WORDS.issuperset(map(type, value))
-    return kind in _WORDS or kind in OURS
+    return kind in _WORDS or kind in ARRAYS
 
 
-#: The classes of arrays and pending scalars of ours.
-OURS: set[type] = set()
 _WORDS = frozenset((bool, int, float, complex, str, type, type(None)))
 
 
@@ -197,20 +195,26 @@ def _at_once(func: Any, args: tuple[Any, ...]) -> Any:
     answer = _ANSWERS.get(func) if len(args) == 1 else None
     if answer is not None and type(args[0]) is not list:
         return answer(args[0])
-    own = _owns.get(func)
+    own = _own_of(func)
     if own is None:
-        own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
-        if own is None:
-            return at_once(func, args, {}) if _is_reading(func) else LARGE
-        if len(_owns) < _MOST_OWNS:
-            _owns[func] = own
+        return at_once(func, args, {}) if _is_reading(func) else LARGE
     try:
         return own(*args)
     except ForeignError:  # objects, strings, dates among the arguments
         return fallback.call(func, *args)
 
 
-#: Our functions by NumPy's, of those that have been called; they are few.
+def _own_of(func: Any) -> Any:
+    """Our function by NumPy's; None where there is none."""
+    own = _owns.get(func)
+    if own is None:
+        own = registry.find(f"{func.__module__}.{func.__name__}".removeprefix("numpy."))
+        if own is not None and len(_owns) < _MOST_OWNS:
+            _owns[func] = own
+    return own
+
+
+#: Those that have been called; they are few.
 _owns: dict[Any, Any] = {}
 _MOST_OWNS = 1000
 #: What needs no elements.
