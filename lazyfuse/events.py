@@ -3,7 +3,6 @@ The engine adds, `stats()` takes a snapshot; nothing else depends on them."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
 from lazyfuse.forks import guarded
+from lazyfuse.locks import RLock
 
 
 @dataclass
@@ -53,7 +53,7 @@ _FALLBACKS: Counter[str] = Counter()
 _ELSEWHERE: list[Callable[[], dict[str, int]]] = []
 #: The thread that has it may come again: in the middle of a sum, a finalizer or a handler of a
 #: signal may compute. So it is with the other locks that are held while Python runs.
-_LOCK = guarded(threading.RLock())
+_LOCK = guarded(RLock())
 
 
 def add(**amounts: int | float) -> None:

@@ -27,6 +27,8 @@ from importlib import _bootstrap
 from operator import methodcaller
 from typing import Any, TypeVar
 
+from lazyfuse.locks import RLock
+
 _R = TypeVar("_R")
 
 #: Seconds that a fork, or the end of a program, waits at most for what is compiled; a large kernel
@@ -72,7 +74,7 @@ def _known(lock: Any, turn: Turn | None) -> Any:
     return lock
 
 
-_gate = guarded(threading.RLock(), Turn.GATE)
+_gate = guarded(RLock(), Turn.GATE)
 
 
 def unforked(function: Callable[[], _R]) -> _R:
@@ -80,7 +82,7 @@ def unforked(function: Callable[[], _R]) -> _R:
     thread = threading.get_ident()
     if thread in _inside:  # a finalizer, in the middle of it
         return function()
-    own = threading.RLock()
+    own = RLock()
     with own:
         with _gate:
             _inside[thread] = guarded(own, Turn.COMPILER)

@@ -6,7 +6,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # Print a Python that is new enough: $PYTHON when set, else the first that runs and fits.
 find_python() {
     local candidate
-    for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11 python; do
+    for candidate in "${PYTHON:-}" python3 python3.15 python3.14 python3.13 python3.12 python3.11 python; do
         [ -n "$candidate" ] || continue
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$candidate"

@@ -432,8 +432,11 @@ numpy.asarray(kept.values * 2 + 1)
 del kept  # the last collection finds it
 """
 SMALL_STACK = """
-import threading
-threading.stack_size(32768)  # the least that Python allows
+import contextlib, threading
+for size in range(1 << 15, 1 << 17, 1 << 12):
+    with contextlib.suppress(ValueError):
+        threading.stack_size(size)  # the least that Python allows
+        break
 import numpy, lazyfuse as lf
 a = lf.asarray(numpy.linspace(1.0, 2.0, 1000))
 r = a

@@ -25,6 +25,7 @@ BASE = {
     "collecting",
     "interrupts",
     "forks",
+    "locks",
     "processors",
 }
 IR = BASE | {"ops", "ir"}
@@ -41,8 +42,9 @@ EVERYTHING = ENGINE | {"runtime", "frontend", "observe", "integrations", "testin
 ALLOWED: dict[str, set[str]] = {
     # L0: the standard library only
     "errors": set(),
-    "forks": set(),
-    "events": {"forks"},
+    "locks": set(),
+    "forks": {"locks"},
+    "events": {"forks", "locks"},
     "digests": set(),
     "collecting": set(),
     "processors": set(),

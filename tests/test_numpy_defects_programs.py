@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import sys
 from typing import Any
 
 import numpy as host
@@ -24,6 +25,10 @@ class Giving:
         return self._np.arange(5.0)
 
 
+#: From CPython 3.14 on NumPy may take a variable for another array's: it cannot tell any more.
+MAY_REFUSE = sys.version_info >= (3, 14)
+
+
 def resized(np: Any, f: Any) -> Any:
     array = f.ravel().copy()
     array.resize(20)
@@ -35,7 +40,7 @@ def resized_with(*shape: Any, **options: Any) -> oracle.Program:
     def program(np: Any, f: Any) -> Any:
         array = np.array(f, order="F") if options.get("fortran") else np.array(f)
         array = array.T if options.get("turned") else array
-        array.resize(*shape)
+        array.resize(*shape, refcheck=not MAY_REFUSE)
         return array
 
     return program

@@ -3,13 +3,13 @@ kernels and plans are kept in one each."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
 from lazyfuse.forks import guarded
+from lazyfuse.locks import RLock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -35,7 +35,7 @@ class Cache(Generic[K, V]):
 
     def __init__(self, maxsize: int, on_loss: Callable[[], None] = lambda: None) -> None:
         self._entries: LRUCache[K, V] = LRUCache(maxsize)
-        self._lock = guarded(threading.RLock())  # a handler of a signal may compute meanwhile
+        self._lock = guarded(RLock())  # a handler of a signal may compute meanwhile
         self._hits = 0
         self._misses = 0
         self._unasked: set[K] = set()

@@ -23,7 +23,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from lazyfuse.frontend import novel, registry
 from lazyfuse.frontend.convert import eager_size
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.tapes import Program, Step, Telling
+from lazyfuse.locks import RLock
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import is_users, user_frame
 from lazyfuse.runtime.error_modes import OUTERMOST, current_modes

@@ -5,7 +5,8 @@
 What computes at once gives each result memory of its own, where NumPy reuses that of temporaries.
 An operand is one if it has one reference and that is the stack's: the interpreter does an operator
 now, and has the operands on its stack, from which they are taken. Where on its stack is read off
-the code. Another operand of one reference may be that of a C function, as an element of an array
+the code; from CPython 3.14 on the stack may have no reference to what a variable has one to, and
+says so. Another operand of one reference may be that of a C function, as an element of an array
 of objects is; the interpreter has something else there.
 
 NumPy looks for functions of the interpreter's on the C stack instead (temp_elide.c of its core),
@@ -105,17 +106,25 @@ class Reuse:
             return None
         pair = (other, array) if self._is_reflected else (array, other)
         used, given = (array, other) if is_own else (other, array)
-        is_done = _are_operands(pair, frame) and changed(self.changing, used, given)
+        is_done = _are_operands(pair, used, frame) and changed(self.changing, used, given)
         return used if is_done else None
 
 
-def _are_operands(pair: tuple[Any, Any], frame: FrameType) -> bool:
-    """Whether a frame is at an operator and has these operands on its stack."""
+def _are_operands(pair: tuple[Any, Any], used: Any, frame: FrameType) -> bool:
+    """Whether a frame is at an operator and has these operands on its stack, and a reference to
+    the one that is used there."""
+    words = operand_words(frame)
+    return [word & frames.ADDRESS for word in words] == [*map(id, pair)] and id(used) in words
+
+
+def operand_words(frame: FrameType) -> tuple[int, ...]:
+    """The words of its stack in which a frame has the operands of the operator that it is at;
+    none where it is at none, and where that is not known."""
     word = left_of(frame.f_code, frame.f_lasti) if _FIRST >= 0 else -1
     if word < 0:
-        return False
+        return ()
     place = _word_at(id(frame) + frames.MEMORY) + _FIRST + word * frames.WORD
-    return [_word_at(place), _word_at(place + frames.WORD)] == [*map(id, pair)]
+    return _word_at(place), _word_at(place + frames.WORD)
 
 
 def _word_at(address: int) -> int:

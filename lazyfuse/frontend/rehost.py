@@ -15,7 +15,6 @@ written in C has no code to take: it stays what it is, or has a row in `replaced
 from __future__ import annotations
 
 import builtins
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.forks import guarded
+from lazyfuse.locks import RLock
 from lazyfuse.runtime.caller import WARNINGS_HERE
 
 Find = Callable[[str], Any]
@@ -42,7 +42,7 @@ class Host:
         self._kept = kept
         self._globals: dict[str, dict[str, Any]] = {}
         self._functions: dict[FunctionType, FunctionType] = {}
-        self._lock = guarded(threading.RLock())
+        self._lock = guarded(RLock())
 
     def function(self, public: Any) -> Any:
         """NumPy's Python function on our names, with its signature and docstring.

@@ -12,7 +12,6 @@ read into the graph as a copy: what NumPy would have read at this moment.
 from __future__ import annotations
 
 import operator
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
@@ -24,7 +23,7 @@ from lazyfuse.frontend.adopting import learn
 from lazyfuse.frontend.array_likes import MET, is_memory, is_short
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
-from lazyfuse.frontend.references import is_writeable, root
+from lazyfuse.frontend.references import is_base_alone, is_writeable, root
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
@@ -83,7 +82,7 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     is_whole = value.base is None or is_fresh and memory.size == value.size
     if value.size > eager_size() and is_whole:
-        is_ours_alone = is_only and is_fresh and sys.getrefcount(memory) <= _OF_ONE_VIEW
+        is_ours_alone = is_only and is_fresh and is_base_alone(value, _OF_ONE_VIEW)
         is_own = value.base is None or is_ours_alone
         if is_own and session.default_device() == "cpu":
             return as_writeable_as(value, new(source(value, "cpu", owned=True), "cpu"))
@@ -93,8 +92,8 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     return small_array(value, None if value.base is None else small_array(memory))
 
 
-#: References to an array of which there is one view: the view's, a name here, and an argument.
-_OF_ONE_VIEW = 3
+#: References to an array of which there is one view: the view's, and a name here.
+_OF_ONE_VIEW = 2
 
 
 def _shared(value: np.ndarray, operand: Any) -> Any:

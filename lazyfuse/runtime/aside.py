@@ -25,12 +25,13 @@ from lazyfuse.backends.base import Aside, Backend
 from lazyfuse.forks import LONGEST, Turn, guarded
 from lazyfuse.interrupts import missed_by_nobody
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.locks import Lock
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import session
 
 #: Held by the thread that compiles until it has told its end: in a child process there would be no
 #: thread that goes on, and LLVM's own locks would stay taken.
-compiling = guarded(threading.Lock(), Turn.ASIDE)
+compiling = guarded(Lock(), Turn.ASIDE)
 #: Whether the program ends.
 _ending: list[bool] = []
 #: What kernels are compiled next, and how many may wait.

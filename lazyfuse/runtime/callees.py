@@ -1,6 +1,6 @@
 """Which function a frame calls now: who asks an array for its memory in C has no frame of its own.
 
-Read off the stack of the interpreter, whose layout is that of CPython 3.11 to 3.13; elsewhere
+Read off the stack of the interpreter, whose layout is that of CPython 3.11 to 3.15; elsewhere
 nothing is found. What lies on the stack may be gone by then, for an instruction lets go what it
 has called before what it was given: so it is compared with functions that modules keep, and never
 looked into.
@@ -20,13 +20,13 @@ from lazyfuse.runtime import frames
 from lazyfuse.runtime.stacks import depths_of, variables_of
 
 #: Instructions that call, and how many values are on the stack behind what is called, or nothing
-#: and that: up to 3.11 the first of two takes them off, for `dis`; others have them in a tuple, or
-#: the names of keywords behind them.
+#: and that: up to 3.11 the first of two takes them off, for `dis`; others have them in a tuple,
+#: behind which keywords are (from 3.14 on, or nothing), or the names of keywords behind them.
 _CALLS: Mapping[str, Callable[[int], int]] = {
     "CALL": lambda given: given if sys.version_info >= (3, 12) else 0,
     "PRECALL": lambda given: given,
     "CALL_KW": lambda given: given + 1,
-    "CALL_FUNCTION_EX": lambda flags: 1 + (flags & 1),
+    "CALL_FUNCTION_EX": lambda flags: 2 if sys.version_info >= (3, 14) else 1 + (flags & 1),
 }
 
 
@@ -93,7 +93,7 @@ def called(frame: FrameType, functions: Mapping[int, Any]) -> Any:
     code = frame.f_code
     begin = ctypes.c_size_t.from_address(id(frame) + frames.MEMORY).value + first
     stack = begin + variables_of(code) * frames.WORD
-    words = _block(code.co_stacksize).from_address(stack)[:]
+    words = [word & frames.ADDRESS for word in _block(code.co_stacksize).from_address(stack)]
     if functions.keys().isdisjoint(words):
         return None
     place = _calls(code).get(frame.f_lasti, -1)  # where others have been called before
@@ -110,7 +110,7 @@ def _block(count: int) -> Any:
 
 @cache
 def _first_variable() -> int:
-    return frames.first_variable() if sys.version_info < (3, 14) else -1
+    return frames.first_variable() if sys.version_info < (3, 16) else -1
 
 
 def _calls(code: CodeType) -> dict[int, int]:

@@ -6,7 +6,6 @@ names the operations and the user's line; the answer is the same.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import line_of
 from lazyfuse.ir.plan import Call, Launch, Plan, Renew, Step, Wave
+from lazyfuse.locks import RLock
 from lazyfuse.runtime.conditions import collect
 from lazyfuse.runtime.library import bound_call
 from lazyfuse.runtime.session import compile_missing, executable, kernels, loaded_key
@@ -323,7 +323,7 @@ class _Bound(NamedTuple):
 
 
 _WARNED: set[str] = set()
-_LOCK = guarded(threading.RLock())
+_LOCK = guarded(RLock())
 
 
 def bound_launch(step: Launch, backend: Backend) -> BoundLaunch | None:

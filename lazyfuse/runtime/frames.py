@@ -15,6 +15,9 @@ WORD = ctypes.sizeof(ctypes.c_size_t)
 #: Where the object of a frame has the address of its memory, in bytes: behind its count of
 #: references, its type and the frame before it. Source: CPython's pycore_frame.h, `struct _frame`.
 MEMORY = 3 * WORD
+#: What is the address in a word of a frame's stack: from 3.14 on the lowest bits are set where the
+#: stack has no reference, and of nothing they are all there is. Source: its pycore_stackref.h.
+ADDRESS = ~3
 #: Words of that memory that are looked at: each version of Python has other fields before them.
 _MOST_WORDS = 24
 

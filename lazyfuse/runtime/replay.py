@@ -9,7 +9,6 @@ be had, `install` says so, and the Python method does the same as ever.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Hashable
 from collections.abc import Sequence as Items
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 from lazyfuse.config import Options
 from lazyfuse.forks import guarded
 from lazyfuse.ir.form import Form
+from lazyfuse.locks import RLock
 from lazyfuse.runtime.replay_code import hire, layout
 from lazyfuse.runtime.replay_run import Run, Words
 
@@ -99,7 +99,7 @@ class Call(NamedTuple):
         return type(value) is Large
 
 
-_adding = guarded(threading.RLock())
+_adding = guarded(RLock())
 
 
 class Entries:

@@ -19,13 +19,14 @@ import numpy as np
 from lazyfuse import config, events
 from lazyfuse.forks import renewed
 from lazyfuse.interrupts import is_interrupt
+from lazyfuse.locks import RLock
 from lazyfuse.runtime import native, native_parts, session, under_way
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.native_parts import METH_KEYWORDS, free_slot, set_called, set_method
 from lazyfuse.runtime.native_places import interpreted
 
 _state: dict[str, Any] = {}
-_lock = renewed(threading.RLock())
+_lock = renewed(RLock())
 
 
 def layout() -> Any:

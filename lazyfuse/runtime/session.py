@@ -4,7 +4,6 @@ the lock of a flush."""
 from __future__ import annotations
 
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -22,12 +21,13 @@ from lazyfuse.errors import DeviceUnavailableError, UnfusedWarning
 from lazyfuse.forks import Turn, guarded
 from lazyfuse.interrupts import catch_up, is_interrupt, missed_by_nobody
 from lazyfuse.ir.kernel import Kernel
+from lazyfuse.locks import RLock
 from lazyfuse.processors import default_threads
 
 #: Plans kept at most; each is a few kilobytes.
 PLANS = 4096
 
-flush_lock = guarded(threading.RLock(), Turn.RUN)
+flush_lock = guarded(RLock(), Turn.RUN)
 #: By device.
 backends: dict[str, Backend] = {}
 #: How many runs have given nodes their memory so far, as the only element. Code of the user may

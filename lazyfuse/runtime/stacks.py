@@ -39,7 +39,7 @@ def depths_of(code: CodeType, steps: Sequence[dis.Instruction]) -> list[int | No
             if each.opname in _ENDS:
                 break
             if each.opname == "RETURN_GENERATOR":  # what is sent first, which 3.13 alone counts
-                depth = 1
+                depth += 1
             else:
                 depth += dis.stack_effect(each.opcode, each.arg, jump=False)
             place += 1

@@ -5,13 +5,13 @@ and what that means is added up when somebody looks at the totals.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from sys import getrefcount
 
 from lazyfuse import events
 from lazyfuse.forks import guarded
+from lazyfuse.locks import RLock
 from lazyfuse.runtime.session import kernels
 
 #: Tallies beyond which those that nobody counts with any more are looked for.
@@ -41,7 +41,7 @@ class _Tally:
 #: Where nobody counts with it.
 _ALONE = _Tally({}).holders()
 _tallies: list[_Tally] = []
-_lock = guarded(threading.RLock())
+_lock = guarded(RLock())
 
 
 def tally(**amounts: int) -> Callable[[], object]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lazyfuse.forks import guarded
+from lazyfuse.locks import Lock
 
 ALIGNMENT = 64
 PAGE = 4096
@@ -62,7 +62,7 @@ class BufferPool:
         self._held = 0
         self._free: OrderedDict[int, list[Block]] = OrderedDict()
         self._returned: deque[Block] = deque()
-        self._lock = guarded(threading.Lock())
+        self._lock = guarded(Lock())
 
     @property
     def held(self) -> int:
@@ -100,9 +100,11 @@ class BufferPool:
             self._held -= _counted(capacity)
             return blocks.pop()
 
-    def give(self, block: Block) -> None:
-        """Take back a block; safe in a destructor."""
-        if block.capacity > self.limit:
+    def give(self, block: Block, references: int = 0) -> None:
+        """Take back a block; safe in a destructor. `references` are those to the buffer that had
+        it, as its destructor sees them: of what a collection of garbage destroys, other
+        destructors may still take hold of, and then it is not taken."""
+        if references > _DYING[0] or block.capacity > self.limit:
             return
         self._returned.append(block)
         if block.capacity <= _SMALL and len(self._returned) < _WAITING:
@@ -185,28 +187,20 @@ class CpuBuffer:
             pool = self._pool  # the last to be there
         except AttributeError:  # an interrupt came as it was made: its block goes with it
             return
-        # of what a collection of garbage destroys, other destructors may still take hold of
-        if pool is not None and getrefcount(self) <= _DYING[0]:
-            pool.give(self._block)
+        if pool is not None:
+            pool.give(self._block, getrefcount(self))
 
 
-class _Probe(CpuBuffer):
-    """Measures how many references a destructor sees of a buffer that nobody refers to."""
+class _Gauge(BufferPool):
+    """Measures how many references a destructor sees of a buffer that nobody refers to. By that
+    destructor: how many it has itself is the compiler's choice."""
 
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        _DYING[0] = getrefcount(self)
+    def give(self, block: Block, references: int = 0) -> None:
+        _DYING[0] = references
 
 
 _DYING = [0]
-
-
-def _measure() -> None:
-    _Probe(Block(np.empty(0, np.uint8), 0, 0), 0, None)
-
-
-_measure()
+CpuBuffer(Block(np.empty(0, np.uint8), 0, 0), 0, _Gauge())
 
 
 def allocate(pool: BufferPool, nbytes: int) -> CpuBuffer:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -20,6 +19,7 @@ from lazyfuse.backends.cpu.loader import Image, Unknown, dumped, object_code
 from lazyfuse.backends.cpu.sandbox import may_move
 from lazyfuse.forks import renewed, unforked
 from lazyfuse.interrupts import is_interrupt, uninterrupted
+from lazyfuse.locks import RLock
 from lazyfuse.ops.float_flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from lazyfuse.sources import sources
 
@@ -122,9 +122,9 @@ class Compiler:
         )
         self._is_aside = False
         self._jit: Jit | None = None
-        self._lock = renewed(threading.RLock())
+        self._lock = renewed(RLock())
         self._calls: Calls | None = None
-        self._calls_lock = renewed(threading.RLock())
+        self._calls_lock = renewed(RLock())
         self._kept = kept
 
     def aside(self, *, is_alone: bool = True) -> Compiler:

@@ -30,6 +30,7 @@ from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER
 from lazyfuse.backends.cpu.host import Host
 from lazyfuse.forks import Turn, guarded, renewed
 from lazyfuse.interrupts import leave_python
+from lazyfuse.locks import RLock
 
 #: Strength reduction of loops took 40 % of the time of compiling kernels with several loops;
 #: addresses as they are written take as long to run, within 2 %. Hoisting of constants finds
@@ -84,7 +85,7 @@ class Jit:
         else:
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
-        self._lock = renewed(threading.RLock())
+        self._lock = renewed(RLock())
         self._is_aside = is_aside
         self._numbers = itertools.count()
         self.triple, self.cpu, self.flags, self._level = triple, cpu, flags, level

@@ -12,7 +12,6 @@ worth it, and compiled where that is; before, and for elements of other sizes, n
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from lazyfuse.backends.cpu.compiler import Code, Compiler, NotKept
 from lazyfuse.backends.cpu.masks_text import FUNCTIONS, PLACES, TYPES, text
 from lazyfuse.forks import renewed
+from lazyfuse.locks import RLock
 
 #: Elements after which code from disk is worth it (half a millisecond; one saves 1 to 8 ns), code
 #: that is compiled (50 ms), and to start LLVM for that (100 ms).
@@ -35,7 +35,7 @@ class Masks:
         self._has_looked = False
         self._functions: dict[str, Callable[..., None]] = {}
         self._code: Code | None = None
-        self._lock = renewed(threading.RLock())
+        self._lock = renewed(RLock())
 
     def pick(self, values: np.ndarray, mask: np.ndarray, out: np.ndarray) -> bool:
         """values[mask] into `out`."""

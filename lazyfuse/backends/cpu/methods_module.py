@@ -199,7 +199,7 @@ def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[st
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
         **methods_plain_text.BOUNDS, **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
-        "TUPLE_ITEMS": tuple.__basicsize__,
+        "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
         "T_RESHAPE": _plain("reshape_method"),
         "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
         "ROOMS": methods_room_text.ROOMS,

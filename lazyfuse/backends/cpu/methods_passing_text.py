@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+#: As `runtime/frames.py` has it.
+ADDRESS = ~3
+
 PASSING = """
 ; whether an array has one reference
 define internal i1 @has_one_reference(ptr %array) alwaysinline {
@@ -11,9 +14,9 @@ define internal i1 @has_one_reference(ptr %array) alwaysinline {
   ret i1 %is_alone
 }
 
-; whether the interpreter does an operator now that has these operands on its stack; false with an
-; exception
-define internal i1 @are_operands(ptr %first, ptr %second) {
+; whether the interpreter does an operator now that has these operands on its stack, and a
+; reference to the one that is used there; false with an exception
+define internal i1 @are_operands(ptr %first, ptr %second, ptr %used) {
   %variables = call i64 @entry(i64 T_FIRST_VARIABLE)
   %is_known = icmp sge i64 %variables, 0
   br i1 %is_known, label %frame, label %no
@@ -44,11 +47,20 @@ compare:
   %memory = load ptr, ptr %memory_at
   %first_at = getelementptr i8, ptr %memory, i64 %variables
   %next_word = add i64 %word, 1
-  %one = get ptr %first_at[%word]
-  %other = get ptr %first_at[%next_word]
-  %is_first = icmp eq ptr %one, %first
-  %is_second = icmp eq ptr %other, %second
-  %are_operands = and i1 %is_first, %is_second
+  %one = get i64 %first_at[%word]
+  %other = get i64 %first_at[%next_word]
+  %one_address = and i64 %one, STACK_ADDRESS
+  %other_address = and i64 %other, STACK_ADDRESS
+  %first_address = ptrtoint ptr %first to i64
+  %second_address = ptrtoint ptr %second to i64
+  %used_address = ptrtoint ptr %used to i64
+  %is_first = icmp eq i64 %one_address, %first_address
+  %is_second = icmp eq i64 %other_address, %second_address
+  %has_one = icmp eq i64 %one, %used_address
+  %has_other = icmp eq i64 %other, %used_address
+  %has_used = or i1 %has_one, %has_other
+  %are_both = and i1 %is_first, %is_second
+  %are_operands = and i1 %are_both, %has_used
   ret i1 %are_operands
 no:
   ret i1 false
@@ -148,7 +160,7 @@ right:
 ask:
   %array = phi ptr [ %first, %left ], [ %second, %right ]
   %given = phi ptr [ %second, %left ], [ %first, %right ]
-  %are_operands = call i1 @are_operands(ptr %first, ptr %second)
+  %are_operands = call i1 @are_operands(ptr %first, ptr %second, ptr %array)
   %is_still_alone = call i1 @has_one_reference(ptr %array)
   %is_passing = and i1 %are_operands, %is_still_alone
   br i1 %is_passing, label %change, label %no

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import _thread
 import os
-import threading
 import weakref
 from collections.abc import Callable
 
 from lazyfuse.backends.cpu.compiler import Calls, Compiler
 from lazyfuse.backends.cpu.launch_text import WORKERS
+from lazyfuse.locks import RLock
 
 
 class Workers:
@@ -46,7 +46,7 @@ class Workers:
                 self.count += 1
 
     def _reset(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self.count = 0
         if self._calls is not None:
             self._calls.open()

@@ -9,7 +9,6 @@ open, nor for libdevice (functions are the host's libm).
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from lazyfuse.backends.cuda.program import Program
 from lazyfuse.backends.cuda.simulator import SimulatedBackend, merged
 from lazyfuse.backends.cuda_host import compiler
 from lazyfuse.backends.cuda_host.runtime import HostBuffer, HostRuntime
+from lazyfuse.locks import Lock
 
 #: Few small blocks: several of each still take part in every reduction, and fibers stay cheap.
 HOST_TARGET = Target(processors=2, block=64)
@@ -47,7 +47,7 @@ class CudaHostBackend(SimulatedBackend):
         self.directory = compiler.default_directory() if directory is None else directory
         # The shim keeps the running block in thread-local memory, but g++ runs are worth doing
         # once.
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @staticmethod
     def available() -> tuple[bool, str]:

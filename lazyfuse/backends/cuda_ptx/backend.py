@@ -8,7 +8,6 @@ approximate instructions.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from lazyfuse.backends.cuda.program import Program
 from lazyfuse.backends.cuda.simulator import SimulatedBackend, merged
 from lazyfuse.backends.cuda_ptx.launch import PtxModule
 from lazyfuse.backends.cuda_ptx.runtime import PtxBuffer, PtxRuntime
+from lazyfuse.locks import Lock
 
 #: Few small blocks, as on the host shim: each instruction is a NumPy call on all threads at once.
 PTX_TARGET = Target(processors=2, block=64)
@@ -45,7 +45,7 @@ class CudaPtxBackend(SimulatedBackend):
         self._modules: weakref.WeakValueDictionary[bytes, PtxModule] = (
             weakref.WeakValueDictionary()
         )
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @staticmethod
     def available() -> tuple[bool, str]:
