@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from typing import NamedTuple
 
 WORD = ctypes.sizeof(ctypes.c_size_t)
@@ -20,13 +19,15 @@ MEMORY = 3 * WORD
 ADDRESS = ~3
 #: Words of that memory that are looked at: each version of Python has other fields before them.
 _MOST_WORDS = 24
+#: Whether Python has its global lock: builds without say so here (`sysconfig` takes 3 ms).
+IS_LOCKED = "free-threading" not in sys.version
+_IS_KNOWN = sys.implementation.name == "cpython" and IS_LOCKED
 
 
 def first_variable() -> int:
     """Where the memory of a running frame has its first variable, in bytes, behind which the
     others and the stack are; -1 where that is not found."""
-    is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
-    return _place(object(), object()) if is_locked and sys.implementation.name == "cpython" else -1
+    return _place(object(), object()) if _IS_KNOWN else -1
 
 
 class Names(NamedTuple):
@@ -42,8 +43,7 @@ class Names(NamedTuple):
 
 def names() -> Names:
     """Where a thread has the name of its function."""
-    is_locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
-    return _names() if is_locked and sys.implementation.name == "cpython" else _NO_NAMES
+    return _names() if _IS_KNOWN else _NO_NAMES
 
 
 _NO_NAMES = Names(-1, -1, 0, 0)

@@ -316,10 +316,9 @@ def has_llvm() -> bool:
 
 
 def is_known_python() -> bool:
-    is_free_threaded = "t" in getattr(sys, "abiflags", "")
     probe = object()
     word = ctypes.c_void_p.from_address(id(probe) + _WORD).value if _is_cpython() else 0
-    is_known = _is_cpython() and not is_free_threaded and word == id(object)
+    is_known = _is_cpython() and frames.IS_LOCKED and word == id(object)
     return is_known and native_parts.are_known() and native_numbers.are_known()
 
 
