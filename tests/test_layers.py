@@ -79,6 +79,7 @@ ALLOWED: dict[str, set[str]] = {
     "fft": {"frontend"},
     "random": {"frontend"},
     "testing": {"frontend"},
+    "array_api": {"frontend"},
     "observe": EVERYTHING,
     "integrations": EVERYTHING,
     "": EVERYTHING,

@@ -44,6 +44,10 @@ _GIVEN = frozenset(
 #: Functions that give objects of our own beside arrays: archives, mapped files, arrays in others'
 #: memory.
 _OWN_OBJECTS = frozenset(("load", "frombuffer", "from_dlpack"))
+#: Functions of which NumPy leaves open what ours say.
+_OPEN = frozenset(("unique_values",))
+#: Functions that are the engine's for small arrays, too.
+_NEVER_PLAIN = _OWN_BITS | _OWN_OBJECTS | _OPEN
 
 
 class Function(registry.AtOnce):
@@ -72,7 +76,7 @@ class Function(registry.AtOnce):
         self.__module__, self.__qualname__ = "lazyfuse", name
         if hasattr(plain, "__signature__"):  # of C functions
             self.__signature__ = plain.__signature__
-        is_at_once = is_exact and name not in _OWN_BITS and name not in _OWN_OBJECTS
+        is_at_once = is_exact and name not in _NEVER_PLAIN
         self._exact = plain if is_at_once else None
         self._recipes = getattr(engine, "recipes", None)
         self._learned = getattr(engine, "learned", None)

@@ -84,6 +84,7 @@ _OWN: Mapping[types.ModuleType, str] = {
     reductions: "sum prod max min amax amin any all count_nonzero argmax argmin",
     scans: "cumsum cumprod cumulative_sum cumulative_prod",
     statistics: "mean var std trace",
+    sorting: "unique_values",
     functions: "where round around astype copyto shape ndim size result_type "
     "can_cast isscalar may_share_memory shares_memory",
 }

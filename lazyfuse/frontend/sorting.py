@@ -54,6 +54,12 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
     return turned.shape[place] - 1 - flip(found, place)
 
 
+def unique_values(x: Any) -> Any:
+    """As NumPy's, and sorted: from 2.3 on it leaves the order open, and gives that of hashes, but
+    what is written for the Array API often takes the first for the smallest."""
+    return fallback.call(np.unique, x, equal_nan=False)
+
+
 def sort_method(
     self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
