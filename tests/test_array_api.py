@@ -12,6 +12,8 @@ from typing import Any
 import numpy as host
 import pytest
 
+from lazyfuse.ops.numpy_version import NUMPY
+from tests import oracle
 from tests.oracle import lf
 from tests.signed import IS_SIGNED
 
@@ -257,3 +259,49 @@ def test_what_the_standard_adds() -> None:
     assert lf.iinfo(x.astype("i2")).max == 32767
     assert lf.isdtype(x.dtype, "real floating")
     assert lf.take(x, lf.asarray([2, 0]), axis=0).tolist() == [2.0, 3.0]
+
+
+def descending_in_place(np: Any, x: Any) -> Any:
+    x = np.array(x)
+    x.sort(descending=True)
+    return x
+
+
+def descending_parts(np: Any, x: Any) -> Any:
+    """Every other column, in place."""
+    whole = np.array(x).reshape(2, -1)
+    whole[:, ::2].sort(axis=0, descending=True)
+    return whole
+
+
+DESCENDING: dict[str, oracle.Program] = {
+    "sort": lambda np, x: np.sort(x, descending=True),
+    "argsort": lambda np, x: np.argsort(x, descending=True, stable=True),
+    "ascending": lambda np, x: np.sort(x, descending=False),
+    "along an axis": lambda np, x: np.sort(x.reshape(2, -1), axis=0, descending=True),
+    "flattened": lambda np, x: np.argsort(x.reshape(2, -1), axis=None, descending=True),
+    "a method": lambda np, x: x.argsort(descending=True, stable=True),
+    "in place": descending_in_place,
+    "parts": descending_parts,
+    "with a kind": lambda np, x: np.sort(x, kind="stable", descending=False),
+    "a wrong word": lambda np, x: x.argsort(descends=True),
+}
+
+
+@pytest.mark.skipif(NUMPY < (2, 5), reason="this NumPy has no such keyword")
+@pytest.mark.parametrize("size", [6, 50_000])
+@pytest.mark.parametrize("name", DESCENDING)
+def test_descending_is_numpys(name: str, size: int) -> None:
+    """NaN are last in either order: they were first, and methods refused the keyword."""
+    values = host.random.default_rng(5).integers(0, 50, size).astype("f8")
+    values[1] = host.nan
+    for eager_size in (0, 30_000):
+        with oracle.options(eager_size=eager_size):
+            oracle.check(DESCENDING[name], values)
+
+
+def test_methods_refuse_what_numpy_does_not_know() -> None:
+    x = lf.asarray([2.0, 1.0])
+    for method in (x.sort, x.argsort):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            method(wrong=True)

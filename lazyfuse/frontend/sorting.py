@@ -26,6 +26,7 @@ from lazyfuse.frontend.views import flip
 from lazyfuse.frontend.windows import largest
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.order import c_strides
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.types import code
 
 _REASON = "sorting runs in NumPy"
@@ -34,24 +35,36 @@ _INDEX = code(np.dtype(np.intp))
 
 
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
-         stable: Any = None, descending: bool = False) -> Any:  # fmt: skip
+         stable: Any = None, descending: Any = None) -> Any:  # fmt: skip
     """A sorted copy along an axis, or of the flattened array when `axis` is None; recorded.
-    `descending` is the Array API's. Raises: AxisError, and ValueError for an unknown `kind`."""
-    found = _sorted(np.sort, a, axis, kind=kind, order=order, stable=stable)
-    return flip(found, -1 if axis is None else axis) if descending else found
+    `descending` is the Array API's, and NumPy's from 2.5 on: NaN are last, and else first.
+    Raises: AxisError, and ValueError for an unknown `kind`."""
+    options = {"kind": kind, "order": order, "stable": stable}
+    if descending is None or _knows_descending(a):
+        return _sorted(np.sort, a, axis, **options, descending=descending)
+    if not descending:
+        return _sorted(np.sort, a, axis, **options)
+    return flip(_sorted(np.sort, a, axis, **options), -1 if axis is None else axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
-            stable: Any = None, descending: bool = False) -> Any:  # fmt: skip
+            stable: Any = None, descending: Any = None) -> Any:  # fmt: skip
     """The indices (intp) that sort an array along an axis; recorded. Equal elements keep their
     order when `stable`, also when `descending`. Raises: as `sort`."""
     options = {"kind": kind, "order": order, "stable": stable}
+    if descending is None or _knows_descending(a):
+        return _sorted(np.argsort, a, axis, **options, descending=descending)
     if not descending:
         return _sorted(np.argsort, a, axis, **options)
     turned = _flat(asarray(a)) if axis is None else asarray(a)
     place = -1 if axis is None else axis
     found = _sorted(np.argsort, flip(turned, place), place, **options)
     return turned.shape[place] - 1 - flip(found, place)
+
+
+def _knows_descending(a: Any) -> bool:
+    """Whether NumPy sorts it the other way round; libraries of GPUs do not."""
+    return NUMPY >= (2, 5) and not (isinstance(a, Handle) and device_of([a]) != "cpu")
 
 
 def unique_values(x: Any) -> Any:
@@ -61,24 +74,29 @@ def unique_values(x: Any) -> Any:
 
 
 def sort_method(
-    self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> None:
-    """Sort in place, at once where that is at hand. Raises: as `sort`, and ValueError for a
-    read-only array."""
+    self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    **newer: Any,
+) -> None:  # fmt: skip
+    """Sort in place, at once where that is at hand; `newer` are keywords of newer versions of
+    NumPy. Raises: as `sort`, and ValueError for a read-only array."""
     self._check_writeable("sort array")
     place = operator.index(axis)
+    if newer:
+        np.empty(0).sort(**newer)  # refuses what this version does not know
     if order is None and 0 not in self._layout.shape and largest() and is_settled(self):
-        if change(
-            self, self._layout, partial(np.ndarray.sort, axis=place, kind=kind, stable=stable)
-        ):
+        options = {"kind": kind, "stable": stable, **newer}
+        if change(self, self._layout, partial(np.ndarray.sort, axis=place, **options)):
             return
-    self[...] = sort(self, place, kind, order, stable=stable)
+    self[...] = sort(self, place, kind, order, stable=stable, **newer)
 
 
 def argsort_method(
-    self: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
-    return argsort(self, axis, kind, order, stable=stable)
+    self: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    **newer: Any,
+) -> Any:  # fmt: skip
+    if newer:
+        np.empty(0).argsort(**newer)
+    return argsort(self, axis, kind, order, stable=stable, **newer)
 
 
 def _sorted(function: Any, a: Any, axis: int | None, **options: Any) -> Any:
