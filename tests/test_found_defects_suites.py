@@ -485,3 +485,14 @@ def test_squares_are_counted() -> None:
         before = session.uses[0]
         assert power(x, 2).tolist() == (host.arange(15.0) ** 2).tolist()
     assert session.uses[0] > before
+
+
+@pytest.mark.parametrize("size", (20, LARGE))
+def test_strides_reach_as_far_as_the_whole_array(size: int) -> None:
+    """NumPy 2.5 checks the bounds itself, and refused strides beyond a part."""
+    with lf.options(eager_size=8192):
+        part = lf.arange(float(size))[2:8]
+        seen = lf.lib.stride_tricks.as_strided(part, (6,), (16,))
+        assert seen.tolist() == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+        with pytest.raises(ValueError, match="outside"):
+            lf.lib.stride_tricks.as_strided(part, (size,), (16,))

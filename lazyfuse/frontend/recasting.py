@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -170,6 +171,11 @@ def set_strides(self: Any, strides: Any) -> None:
 
 # ---- any strides
 
+#: NumPy's, whose bounds have been checked: from 2.5 on it does so, and knows less of the memory.
+_seen: Any = partial(
+    np.lib.stride_tricks.as_strided, **({"check_bounds": False} if NUMPY >= (2, 5) else {})
+)
+
 
 def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
                writeable: bool = True, *, check_bounds: bool | None = None) -> Any:  # fmt: skip
@@ -184,7 +190,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
         return fallback.call(np.lib.stride_tricks.as_strided, x, wanted, steps, subok, False)
     layout = _strided(x, wanted, steps)
     if x._host is not None:
-        seen = np.lib.stride_tricks.as_strided(x._host, wanted, steps, writeable=writeable)
+        seen = _seen(x._host, wanted, steps, writeable=writeable)
         return small_array(seen, x if x._owner is None else x._owner)
     return view(x, layout, writeable=x._writeable if x._writeable and writeable else SEALED)
 
