@@ -13,10 +13,10 @@ recorded and fused as ever. Names are those of `lazyfuse`, and `linalg` and `fft
 
 from __future__ import annotations
 
+import copy as _copy
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from copy import copy
 from functools import wraps
 from types import ModuleType
 from typing import Any
@@ -40,16 +40,17 @@ class Array:
     """An array as the standard has it: each result is another one, also of an element.
 
     Methods and attributes of `lazyfuse.LazyArray` are there, too. Aliasing: `Array(x)` has the
-    memory of an array of lazyfuse; `numpy.asarray` and `lazyfuse.asarray` give a view where they
-    can. Errors are those of the array.
+    memory of an array of lazyfuse; `numpy.asarray`, and `lazyfuse.asarray` with `copy=False`, give
+    a view. Errors are those of the array.
     """
 
     __slots__ = ("_value", "__weakref__")
     __hash__ = None  # type: ignore[assignment]  # as of arrays
 
     def __init__(self, value: Any) -> None:
-        #: An array of lazyfuse's, of which functions have the bits of larger ones.
-        self._value = _numpys().asarray(value) if isinstance(value, np.generic) else value
+        #: An array of lazyfuse's, without axes, too: functions have the bits of larger ones then.
+        is_ours = isinstance(value, Handle)
+        self._value: Any = value if is_ours else _numpys().asarray(_bare(value))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -66,10 +67,16 @@ class Array:
         return np.asarray(self._value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return lifted(getattr(ufunc, method))(*inputs, **kwargs)
+        """Results are the outputs that are given, whosever arrays they are."""
+        outputs = kwargs.get("out", ())
+        found = lifted(getattr(ufunc, method))(*inputs, **kwargs)
+        results = found if isinstance(found, tuple) else (found,)
+        given = (*outputs, *[None] * (len(results) - len(outputs)))
+        chosen = [new if old is None else old for new, old in zip(results, given, strict=True)]
+        return tuple(chosen) if isinstance(found, tuple) else chosen[0]
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._value.__dlpack__(**kwargs)
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._value.__dlpack__(*args, **kwargs)
 
     def __dlpack_device__(self) -> Any:
         return self._value.__dlpack_device__()
@@ -86,8 +93,20 @@ class Array:
     def __contains__(self, value: Any) -> bool:
         return _bare(value) in self._value
 
+    def __divmod__(self, other: Any) -> Any:
+        return _wrapped(divmod(self._value, _bare(other)))
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return _wrapped(divmod(_bare(other), self._value))
+
     def __copy__(self) -> Array:
-        return Array(copy(self._value))
+        return Array(_copy.copy(self._value))
+
+    def __reduce__(self) -> Any:
+        return Array, (self._value,)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._value)})
 
     def __repr__(self) -> str:
         return repr(self._value).replace("array(", "Array(", 1)
@@ -101,18 +120,19 @@ class Array:
 
 def _bare(value: Any) -> Any:
     """What functions of lazyfuse take."""
-    if type(value) is Array:
+    if isinstance(value, Array):
         return value._value
     return type(value)(map(_bare, value)) if type(value) in (tuple, list) else value
 
 
 #: Whose instances are arrays to the standard.
-_ARRAYS = (Handle, np.generic, np.ndarray)
+_ARRAYS = (Handle, np.generic)
 
 
 def _wrapped(value: Any) -> Any:
-    """What the standard has for a result of lazyfuse's."""
-    if isinstance(value, _ARRAYS):
+    """What the standard has for a result of lazyfuse's; classes derived from NumPy's arrays say
+    more than it knows, and stay."""
+    if isinstance(value, _ARRAYS) or type(value) is np.ndarray:
         return Array(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_wrapped, value))
@@ -120,12 +140,14 @@ def _wrapped(value: Any) -> Any:
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of lazyfuse's, of Arrays and with such results."""
+    """A function of lazyfuse's, of Arrays and with such results, or the output that is given."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         named = {name: _bare(value) for name, value in kwargs.items()}
-        return _wrapped(function(*map(_bare, args), **named))
+        found = _wrapped(function(*map(_bare, args), **named))
+        output = kwargs.get("out")
+        return output if isinstance(output, Array) else found
 
     return call
 
@@ -182,9 +204,22 @@ for _name, _convert in _NUMBERS.items():
 # ---- names
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """As NumPy's, with either bound left out."""
-    return lifted(_numpys().clip)(x, min=min, max=max)
+def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
+    """As NumPy's, with either bound left out, and in the dtype of `x`."""
+    bounds = [each.astype(x.dtype) if isinstance(each, Array) else each for each in (min, max)]
+    return lifted(_numpys().clip)(x, min=bounds[0], max=bounds[1], **options)
+
+
+def _frequencies(name: str) -> Callable[..., Array]:
+    def function(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+        """As NumPy's, of a dtype, on a device."""
+        found = Array(getattr(_numpys().fft, name)(n, d))
+        found = found if device is None else found.to_device(device)
+        return found if dtype is None else found.astype(dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = f"{__name__}.fft"
+    return function
 
 
 def _numpys() -> ModuleType:
@@ -194,13 +229,18 @@ def _numpys() -> ModuleType:
 class _Names:
     """The names of a module of lazyfuse's, whose functions take and give Arrays."""
 
-    def __init__(self, source: Callable[[], ModuleType]) -> None:
-        self._source = source
+    def __init__(self, module: str, source: Callable[[], ModuleType]) -> None:
+        self._module, self._source = module, source
 
     def lookup(self, name: str) -> Any:
         """Raises: AttributeError."""
         value = getattr(self._source(), name)
-        return lifted(value) if _is_function(value) else value
+        if not _is_function(value):
+            return value
+        function = lifted(value)
+        function.__module__, function.__qualname__ = self._module, name
+        function.__name__ = name
+        return function
 
     def directory(self) -> list[str]:
         return [name for name in dir(self._source()) if not name.startswith("_")]
@@ -215,10 +255,13 @@ class _Submodule(ModuleType):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{__name__}.{name}")
-        self._names = _Names(lambda: getattr(_numpys(), name))
+        self._names = _Names(self.__name__, lambda: getattr(_numpys(), name))
+        sys.modules[self.__name__] = self
 
     def __getattr__(self, name: str) -> Any:
-        return self._names.lookup(name)
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return vars(self).setdefault(name, self._names.lookup(name))
 
     def __dir__(self) -> list[str]:
         return self._names.directory()
@@ -226,14 +269,22 @@ class _Submodule(ModuleType):
 
 _SUBMODULES: dict[str, ModuleType] = {}
 _SUBMODULES.update((name, _Submodule(name)) for name in ("linalg", "fft"))
-_own = _Names(_numpys)
-__dir__ = _own.directory
+vars(_SUBMODULES["fft"]).update((_name, _frequencies(_name)) for _name in ("fftfreq", "rfftfreq"))
+_own = _Names(__name__, _numpys)
+#: Names of the standard's that begin as Python's do.
+_OF_THE_STANDARD = ("__array_namespace_info__", "__array_api_version__")
+
+
+def __dir__() -> list[str]:
+    return ["Array", *_own.directory()]
 
 
 def __getattr__(name: str) -> Any:
     """Raises: AttributeError."""
-    if name == "__array_namespace_info__":
-        return _numpys().__array_namespace_info__
+    if name == "__all__":
+        return ["Array", *[each for each in _numpys().__all__ if not each.startswith("_")]]
+    if name in _OF_THE_STANDARD:
+        return getattr(_numpys(), name)
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = _SUBMODULES[name] if name in _SUBMODULES else _own.lookup(name)

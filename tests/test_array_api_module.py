@@ -192,3 +192,60 @@ def test_values_are_sorted(size: int) -> None:
     check(xp.unique_values(xp.asarray(given)), host.unique(given))
     nans = lf.unique_values([host.nan, 1.0, host.nan])
     host.testing.assert_array_equal(nans, [1.0, host.nan, host.nan])
+
+
+def test_outputs_are_given_back(size: int) -> None:
+    """Whosever arrays they are: a variable of NumPy's became an Array."""
+    a, h, own = xp.ones(size), host.zeros(size), lf.zeros(size)
+    kept = h, own
+    h += a
+    own += a
+    assert (h is kept[0], own is kept[1]) == (True, True)
+    assert host.add(h, a, out=h) is h and host.add(a, 1, out=a) is a
+    assert h.tolist()[:2] == [2.0, 2.0] and own.tolist()[:2] == [1.0, 1.0]
+    number = xp.asarray(0.0)
+    assert xp.sum(a, out=number) is number and float(number) == 2.0 * size
+    whole, rest = host.divmod(a, 3, out=(None, h))
+    assert type(whole) is xp.Array and rest is h
+
+
+def test_classes_of_others(size: int) -> None:
+    """Masks were lost; a class derived from Array called itself without end."""
+    masked = host.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    for found in (xp.ones(3) + masked, masked + xp.ones(3), xp.add(xp.ones(3), masked)):
+        assert type(found) is host.ma.MaskedArray and found.mask.tolist() == [False, True, False]
+
+    class Named(xp.Array):  # type: ignore[misc,name-defined]  # a class that is Any
+        __slots__ = ()
+
+    named = Named(lf.ones(3))
+    for found in (host.exp(named) - 1, xp.ones(3) + named - 1, xp.add(named, 0)):
+        assert type(found) is xp.Array and found.shape == (3,)
+
+
+def test_the_module(size: int) -> None:
+    """All names, in every way to ask for them, and functions that are pickled."""
+    names: dict[str, Any] = {}
+    exec("from lazyfuse.array_api import *", names)
+    assert {"Array", "sum", "linalg"} <= {*names} and not {"np", "sys"} & {*names}
+    check(names["copy"]([1, 2]), [1, 2])
+    import lazyfuse.array_api.linalg as linalg
+    from lazyfuse.array_api.fft import fft
+
+    assert linalg is xp.linalg and fft is xp.fft.fft and xp.__array_api_version__ == "2025.12"
+    for function in (xp.sum, xp.exp, xp.linalg.norm):
+        assert pickle.loads(pickle.dumps(function)) is function
+    check(pickle.loads(pickle.dumps(xp.ones(3), 0)), host.ones(3))
+    assert "sum" in dir(xp.ones(3)) and "Array" in dir(xp)
+    check(xp.Array([1, 2]), [1, 2])
+    check(divmod(xp.asarray([5, 7]), 2)[0], [2, 3])
+    check(divmod(9, xp.asarray([5, 7]))[1], [4, 2])
+
+
+def test_dtypes_that_the_standard_wants(size: int) -> None:
+    """Bounds do not change it, and frequencies have one."""
+    bounds = xp.asarray(2), xp.asarray(3)
+    check(xp.clip(xp.asarray([1, 5], dtype=xp.int8), *bounds), host.array([2, 3], "i1"))
+    assert (
+        lf.fft.fftfreq(4, dtype=lf.float32).dtype == xp.fft.rfftfreq(4, dtype="f4").dtype == "f4"
+    )

@@ -67,7 +67,7 @@ def _knows_descending(a: Any) -> bool:
     return NUMPY >= (2, 5) and not (isinstance(a, Handle) and device_of([a]) != "cpu")
 
 
-def unique_values(x: Any) -> Any:
+def unique_values(x: Any, /) -> Any:
     """As NumPy's, and sorted: from 2.3 on it leaves the order open, and gives that of hashes, but
     what is written for the Array API often takes the first for the smallest."""
     return fallback.call(np.unique, x, equal_nan=False)
