@@ -3,7 +3,8 @@
 `with lock` calls `__enter__`. CPython 3.14 looks for interrupts when a call to C is over, and what
 is raised then comes before the block, so that `__exit__` is not called: the lock has been taken,
 for ever. 3.11 to 3.13 have an instruction that enters, and from 3.15 on that call does not look.
-Python's own function is left without a look.
+Python's own function is left without a look; but where a program is traced by functions in Python,
+which run as `__enter__` returns, an interrupt in those may still leave a lock taken.
 """
 
 from __future__ import annotations

@@ -274,3 +274,36 @@ def test_numbers_of_nan_in_every_layout(dtype: str) -> None:
     for eager_size in (0, 30_000):
         with oracle.options(eager_size=eager_size):
             oracle.check(program, host.arange(40.0 * 30 * 40).reshape(40, 30, 40).astype(dtype))
+
+
+class Derived(host.ndarray):
+    """NumPy does not look through views of such a class for whose memory they are."""
+
+
+def _derived(kept: Any) -> Any:
+    return kept.view(Derived)[:].view(host.ndarray)
+
+
+GIVEN: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda kept: kept,
+    "a view": lambda kept: kept[:],
+    "a view of a view of a class": _derived,
+    "both": lambda kept: (kept, kept),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_what_a_callback_gives_is_its_own(kind: str) -> None:
+    """An array that it keeps was written over by the next operator, as a temporary is."""
+    kept = host.ones(COUNT)
+
+    def callback(*_: Any) -> Any:
+        return GIVEN[kind](kept)
+
+    with oracle.options(eager_size=30_000, cold_size=1 << 20):
+        for _ in range(3):
+            if kind == "both":
+                _ = oracle.lf.fromfunction(callback, (3, 3))[1] * 5.0 + 1.0
+            else:
+                _ = oracle.lf.fromfunction(callback, (3, 3)) * 5.0 + 1.0
+            assert (kept == 1.0).all()

@@ -135,8 +135,8 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = call_as_user(function, *args, **kwargs)
         if type(result) in SCALARS:
             return result
-        is_array = type(result) is np.ndarray
-        return lift(result) if is_array else Results({}, (), alone(result)).of(result)
+        is_new = type(result) is np.ndarray and not any(map(callable, args))
+        return lift(result) if is_new else Results({}, (), alone(result)).of(result)
     is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs
     return operate(function, *args) if is_plain else _run(function, *args, **kwargs)
 

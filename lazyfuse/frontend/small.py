@@ -82,7 +82,7 @@ def _lift_array(value: np.ndarray, operands: Sequence[Any], *, is_only: bool = F
     is_fresh = isinstance(memory, np.ndarray) and memory.flags.owndata
     is_whole = value.base is None or is_fresh and memory.size == value.size
     if value.size > eager_size() and is_whole:
-        is_ours_alone = is_only and is_fresh and is_base_alone(value, _OF_ONE_VIEW)
+        is_ours_alone = is_only and value.base is memory and is_base_alone(value, _OF_ONE_VIEW)
         is_own = value.base is None or is_ours_alone
         if is_own and session.default_device() == "cpu":
             return as_writeable_as(value, new(source(value, "cpu", owned=True), "cpu"))
