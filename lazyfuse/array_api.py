@@ -48,8 +48,9 @@ class Array:
     __hash__ = None  # type: ignore[assignment]  # as of arrays
 
     def __init__(self, value: Any) -> None:
-        #: An array of lazyfuse's, without axes, too: functions have the bits of larger ones then.
-        is_ours = isinstance(value, Handle)
+        #: An array of lazyfuse's, without axes, too: it can be written, and functions have the
+        #: bits of larger ones then.
+        is_ours = isinstance(value, Handle) and not value._is_scalar
         self._value: Any = value if is_ours else _numpys().asarray(_bare(value))
 
     def __getattr__(self, name: str) -> Any:

@@ -143,6 +143,9 @@ def test_writes(size: int) -> None:
     other = copy.copy(a)
     other[0] = -1
     assert float(a[0]) != -1
+    total = xp.sum(a) * 2
+    total[...] = 4.0  # a number that is pending
+    assert float(total) == 4.0
 
 
 def test_numbers_and_text(size: int) -> None:
