@@ -63,6 +63,8 @@ PROGRAMS: dict[str, oracle.Program] = {
     "resize to the same size": resized_with(6, 2),
     "resize what is turned": resized_with(4, turned=True),
     "resize to a negative extent": resized_with(-3),
+    "turns that are no integer": lambda np, f: np.rot90(f, 2.25),
+    "turns by an array": lambda np, f: np.rot90(f, np.array(3)),
     "where with None": lambda np, f: np.where(f > 1, None, 1.5),
     "where with None last": lambda np, f: np.where(f > 1, f, None),
     "where with None twice": lambda np, f: np.where(f > 1, None, None),

@@ -12,7 +12,9 @@ from lazyfuse.frontend.handle import WARNS, Handle, read_only, view
 from lazyfuse.frontend.manipulation import asarray, swapaxes
 from lazyfuse.frontend.relayout import remembered
 from lazyfuse.ir.layout import Layout
+from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.ops.shapes import MOST_AXES, broadcast, normalize_axis
+from lazyfuse.runtime.caller import warn_here
 
 
 @remembered
@@ -49,7 +51,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     if any(not -m.ndim <= axis < m.ndim for axis in axes):
         raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
     first, second = (normalize_axis(axis, m.ndim) for axis in axes)
-    match k % 4:
+    match _turns(k):
         case 0:
             return m[...]
         case 1:
@@ -57,6 +59,21 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
         case 2:
             return flip(flip(m, first), second)
     return flip(swapaxes(m, first, second), second)
+
+
+def _turns(k: Any) -> Any:
+    """How many times it is turned. NumPy 2.5 makes an integer of what is none, and says so."""
+    try:
+        return operator.index(k) % 4
+    except TypeError:
+        if NUMPY < (2, 5):
+            return k % 4
+    warn_here(
+        f"Passing a value for k ({k!r}) that is not an integer type has been deprecated in "
+        "NumPy 2.5. The value will be cast to an integer.  In the future this will be an error.",
+        DeprecationWarning,
+    )
+    return int(k) % 4
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
