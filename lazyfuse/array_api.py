@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.protocols import array_namespace
 
 _BINARY = (
     "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge eq ne"
@@ -61,7 +62,7 @@ class Array:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """This module. Raises: ValueError for an unknown version of the standard."""
-        _numpys().asarray(0).__array_namespace__(api_version=api_version)
+        array_namespace(self, api_version=api_version)
         return sys.modules[__name__]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -50,6 +50,13 @@ _OPEN = frozenset(("unique_values",))
 _NEVER_PLAIN = _OWN_BITS | _OWN_OBJECTS | _OPEN
 
 
+def _copied(found: Any) -> Any:
+    """What functions of the user's may have given, and keep: large arrays are copied."""
+    if type(found) is np.ndarray:
+        return found.copy(order="K") if found.size > eager_size() else found
+    return type(found)(map(_copied, found)) if type(found) in (tuple, list) else found
+
+
 class Function(registry.AtOnce):
     """A function of the namespace: `plain`, NumPy's own, when all its operands are small, else
     `engine`. It has the engine's signature and docstring. `rule` and `larger`: those of a function
@@ -110,10 +117,10 @@ class Function(registry.AtOnce):
         given = small.lowered(args, kwargs, least)
         if given is None or self._makes_large(args, kwargs):
             return self._engine(*args, **kwargs)
-        if any(map(callable, args)):  # which may give what the user keeps
-            return self._engine(*args, **kwargs)
         rerecord.count(5)
         found = call_as_user(self._exact, *given.args, **given.kwargs)
+        if any(map(callable, args)):
+            found = _copied(found)
         if small.is_output(found, args[1:]):
             return found
         return small.answer(small.lift(found, given.arrays), kwargs)

@@ -40,11 +40,10 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
     `descending` is the Array API's, and NumPy's from 2.5 on: NaN are last, and else first.
     Raises: AxisError, and ValueError for an unknown `kind`."""
     options = {"kind": kind, "order": order, "stable": stable}
-    if descending is None or _knows_descending(a):
+    if _knows_descending(a):
         return _sorted(np.sort, a, axis, **options, descending=descending)
-    if not descending:
-        return _sorted(np.sort, a, axis, **options)
-    return flip(_sorted(np.sort, a, axis, **options), -1 if axis is None else axis)
+    found = _sorted(np.sort, a, axis, **options)
+    return flip(found, -1 if axis is None else axis) if descending else found
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
@@ -52,7 +51,7 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
     """The indices (intp) that sort an array along an axis; recorded. Equal elements keep their
     order when `stable`, also when `descending`. Raises: as `sort`."""
     options = {"kind": kind, "order": order, "stable": stable}
-    if descending is None or _knows_descending(a):
+    if _knows_descending(a):
         return _sorted(np.argsort, a, axis, **options, descending=descending)
     if not descending:
         return _sorted(np.argsort, a, axis, **options)
