@@ -228,6 +228,10 @@ def _numpys() -> ModuleType:
     return sys.modules["lazyfuse"]
 
 
+#: Names of the standard's that begin as Python's do.
+_OF_THE_STANDARD = ("__array_namespace_info__", "__array_api_version__")
+
+
 class _Names:
     """The names of a module of lazyfuse's, whose functions take and give Arrays."""
 
@@ -236,6 +240,8 @@ class _Names:
 
     def lookup(self, name: str) -> Any:
         """Raises: AttributeError."""
+        if name.startswith("__") and name not in _OF_THE_STANDARD:
+            raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
         value = getattr(self._source(), name)
         if not _is_function(value):
             return value
@@ -261,20 +267,15 @@ class _Submodule(ModuleType):
         sys.modules[self.__name__] = self
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return vars(self).setdefault(name, self._names.lookup(name))
 
     def __dir__(self) -> list[str]:
         return self._names.directory()
 
 
-_SUBMODULES: dict[str, ModuleType] = {}
-_SUBMODULES.update((name, _Submodule(name)) for name in ("linalg", "fft"))
-vars(_SUBMODULES["fft"]).update((_name, _frequencies(_name)) for _name in ("fftfreq", "rfftfreq"))
+linalg, fft = _Submodule("linalg"), _Submodule("fft")
+vars(fft).update((_name, _frequencies(_name)) for _name in ("fftfreq", "rfftfreq"))
 _own = _Names(__name__, _numpys)
-#: Names of the standard's that begin as Python's do.
-_OF_THE_STANDARD = ("__array_namespace_info__", "__array_api_version__")
 
 
 def __dir__() -> list[str]:
@@ -285,9 +286,4 @@ def __getattr__(name: str) -> Any:
     """Raises: AttributeError."""
     if name == "__all__":
         return ["Array", *[each for each in _numpys().__all__ if not each.startswith("_")]]
-    if name in _OF_THE_STANDARD:
-        return getattr(_numpys(), name)
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = _SUBMODULES[name] if name in _SUBMODULES else _own.lookup(name)
-    return globals().setdefault(name, found)
+    return globals().setdefault(name, _own.lookup(name))

@@ -306,4 +306,14 @@ def test_what_a_callback_gives_is_its_own(kind: str) -> None:
                 _ = oracle.lf.fromfunction(callback, (3, 3))[1] * 5.0 + 1.0
             else:
                 _ = oracle.lf.fromfunction(callback, (3, 3)) * 5.0 + 1.0
+                _ = oracle.lf.fromfunction(function=callback, shape=(3, 3)) * 5.0 + 1.0
             assert (kept == 1.0).all()
+
+
+@pytest.mark.parametrize("eager_size", [0, 30_000])
+def test_a_function_by_its_keyword(eager_size: int) -> None:
+    """`function=` was taken for the one that is to be called, until there was machine code."""
+    fromfunction = oracle.lf.fromfunction
+    with oracle.options(eager_size=eager_size):
+        for call in (fromfunction, getattr(fromfunction, "call_as_user", fromfunction)):
+            assert call(function=lambda i: i * 2, shape=(3,)).tolist() == [0.0, 2.0, 4.0]

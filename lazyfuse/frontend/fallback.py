@@ -27,7 +27,7 @@ from lazyfuse.frontend.export import around, handed, value_of
 from lazyfuse.frontend.export import to_array as to_numpys
 from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
-from lazyfuse.frontend.references import alone, is_base_alone, is_writeable
+from lazyfuse.frontend.references import alone, is_base_alone, is_writeable, may_be_kept
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS, are_numbers, lift
 from lazyfuse.ir.layout import Layout
@@ -61,7 +61,7 @@ _OVERWRITES = {"nanmedian": 3, "nanquantile": 4, "nanpercentile": 4}
 _SEEN: set[tuple[str, int]] = set()
 
 
-def call(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
+def call(function: Callable[..., Any] | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a NumPy function on materialized arrays and wrap its results; counted and announced."""
     assert function is not None
     arrays = _on_library(function, args)
@@ -122,7 +122,7 @@ def call_method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 _AROUND = frozenset(("asmatrix",))
 
 
-def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """As `call`, for what is NumPy's by nature (random numbers, files): not counted.
 
     `out=` arrays are written and given back; functions that write into their first argument write
@@ -135,7 +135,7 @@ def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         result = call_as_user(function, *args, **kwargs)
         if type(result) in SCALARS:
             return result
-        is_new = type(result) is np.ndarray and not any(map(callable, args))
+        is_new = type(result) is np.ndarray and not may_be_kept((*args, *kwargs.values()))
         return lift(result) if is_new else Results({}, (), alone(result)).of(result)
     is_plain = isinstance(function, np.ufunc) and len(args) == function.nin and not kwargs
     return operate(function, *args) if is_plain else _run(function, *args, **kwargs)
@@ -158,7 +158,7 @@ def _has_no_arrays(value: Any) -> bool:
     return type(value) in _ATOMS or type(value) in (list, tuple) and are_numbers(value)
 
 
-def write(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def write(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """As `run`, for a function that writes into its first argument: small arrays and lists are
     at hand."""
     first: Any = args[0] if args else None
@@ -169,7 +169,7 @@ def write(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @at_home
-def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
     options = dict(kwargs)

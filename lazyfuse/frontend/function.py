@@ -23,6 +23,7 @@ from lazyfuse.frontend.convert import are_numbers_numpys, eager_size
 from lazyfuse.frontend.foreign import with_foreign
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.of_numpys import with_numpys
+from lazyfuse.frontend.references import may_be_kept
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import is_new
 from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling, of_own
@@ -119,7 +120,7 @@ class Function(registry.AtOnce):
             return self._engine(*args, **kwargs)
         rerecord.count(5)
         found = call_as_user(self._exact, *given.args, **given.kwargs)
-        if any(map(callable, args)):
+        if may_be_kept((*args, *kwargs.values()) if kwargs else args):
             found = _copied(found)
         if small.is_output(found, args[1:]):
             return found

@@ -7,7 +7,7 @@ array in the same place, which is measured once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from sys import getrefcount
 from typing import Any
 
@@ -27,6 +27,16 @@ def alone(result: Any) -> frozenset[int]:
     if isinstance(result, tuple | list):
         return frozenset(map(id, _own_items(result)))
     return frozenset([id(result)])
+
+
+def may_be_kept(arguments: Iterable[Any]) -> bool:
+    """Whether the result of a call may be what a function keeps that was given to it. Types of
+    numbers name dtypes."""
+    return any(callable(each) and not _is_of_numbers(each) for each in arguments)
+
+
+def _is_of_numbers(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, np.generic | int | float | complex)
 
 
 def is_base_alone(array: np.ndarray, views: int) -> bool:

@@ -271,7 +271,7 @@ def set_item(engine: Method) -> Method:
     return call
 
 
-def _call(function: Method, *args: Any, **kwargs: Any) -> Any:
+def _call(function: Method, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 

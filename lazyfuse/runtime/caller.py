@@ -107,7 +107,7 @@ class WarningsHere:
 WARNINGS_HERE = WarningsHere()
 
 
-def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def call_as_user(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, called from a frame that has the user's file, line and
     globals."""
     frame = user_frame(0)
@@ -121,7 +121,7 @@ def call_as_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     return FunctionType(stand_in, frame.f_globals)(function, args, kwargs)
 
 
-def call_from(origin: Origin, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def call_from(origin: Origin, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, called from a frame that has the file, the line and the globals
     of where an operation was recorded."""
     code, instruction, _ = origin
