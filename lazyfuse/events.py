@@ -70,8 +70,12 @@ def alike_plans() -> int:
 
 def unknown_runs() -> int:
     """How many runs there were whose plan was not known by their structure."""
-    total = _TOTAL
-    return total.plans_built + total.plans_loaded + total.plans_alike + total.cold_runs
+    return new_plans() + _TOTAL.cold_runs
+
+
+def new_plans() -> int:
+    """How many plans were made, read from disk, or followed from others."""
+    return _TOTAL.plans_built + _TOTAL.plans_loaded + _TOTAL.plans_alike
 
 
 def new_kernels() -> int:

@@ -208,8 +208,8 @@ def test_a_process_that_is_left_ends_in_time(tmp_path: Path) -> None:
         process = beside.begin("import time; time.sleep(1000)", {})
         _, status = os.waitpid(process.number, 0)
         assert os.waitstatus_to_exitcode(status) == -signal.SIGALRM
-        statement = "from lazyfuse.runtime import beside; import os, time; beside.LONGEST = 1; "
-        statement += "beside.go_on(); time.sleep(1000)"
+        statement = "from lazyfuse.runtime import beside; import os, time; "
+        statement += "beside.LONGEST_LEFT = 1; beside.go_on(); time.sleep(1000)"
         reading, writing = os.pipe()
         os.set_inheritable(writing, True)
         beside._inheritable = list  # who has the pipe has not ended

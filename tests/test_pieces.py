@@ -75,7 +75,24 @@ def mixed(np: Any, u: Any) -> Any:
     return z.real + u, n, np.roll(u, 1, 0)[:, np.arange(5)] + 1, np.sqrt(np.roll(np.sqrt(u), 1, 0))
 
 
-PROGRAMS = (periodic, diagonal, wrapped, walled, turned, stored, mixed)
+def nested(np: Any, u: Any) -> Any:
+    """Rolled one axis after the other, also by nothing; one that is read itself, too; parts, other
+    dtypes and borders of what is rolled."""
+    near = sum(np.roll(np.roll(u, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1)) - u
+    once = np.roll(u, 2, 0)
+    ring = np.concatenate([once[-1:], once[::-1], once[:1] * 2.0, np.roll(once, 1, 1)[:3]])
+    padded = np.pad(np.roll(once, -1, 1), 1, mode="edge")
+    wide = np.pad(np.pad(u, 1), ((0, 1), (2, 0)), constant_values=3.0)
+    return (
+        near,
+        once + np.roll(once, 1, 1),
+        ring[4:] + u[:-1],
+        padded[1:-1, 2:] - u,
+        wide[2:, 2:-1] * u,
+    )
+
+
+PROGRAMS = (periodic, diagonal, wrapped, walled, turned, stored, mixed, nested)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -103,6 +120,20 @@ def test_a_periodic_step_writes_its_result_alone() -> None:
     lf.materialize(periodic(lf, u))
     stats = lf.stats()
     assert (stats.kernels_launched, stats.bytes_written) == (18, 2 * SQUARE.nbytes)
+
+
+def test_what_is_rolled_twice_is_read_where_it_lies() -> None:
+    """The first rolls were made, and copies of what is rolled by nothing."""
+
+    def step(np: Any, u: Any) -> Any:
+        return sum(np.roll(np.roll(u, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1)) - u
+
+    u = lf.array(SQUARE)
+    lf.materialize(u)
+    lf.reset_stats()
+    lf.materialize(step(lf, u))
+    assert (lf.stats().kernels_launched, lf.stats().bytes_written) == (9, SQUARE.nbytes)
+    check(step, SQUARE)
 
 
 def test_what_is_computed_for_a_piece_is_stored() -> None:

@@ -227,9 +227,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return fallback.call(np.roll, a, shift, axis)
     if array._host is not None:
         return to_array(np.roll(array._host, shift, axis), owned=True)
-    if axis is None:
+    if axis is None and array.ndim != 1:
         return roll(ravel(array), shift, 0).reshape(array.shape)
-    return rolled(array, _shifts(shift, axis, array.ndim))
+    return rolled(array, _shifts(shift, 0 if axis is None else axis, array.ndim))
 
 
 def _shifts(shift: Any, axis: Any, ndim: int) -> tuple[int, ...]:

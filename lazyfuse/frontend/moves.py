@@ -62,7 +62,9 @@ class Moves(NamedTuple):
 
 def rolled(array: Any, shifts: tuple[int, ...]) -> Any:
     """The elements shifted by so many places along each axis, in memory order K."""
-    return _moved(array, _rolls(array._layout, shifts), None)
+    moves = _rolls(array._layout, shifts)
+    is_copied = len(moves.regions) == 1 and array.nbytes >= _LARGE
+    return array.copy("K") if is_copied else _moved(array, moves, None)
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:

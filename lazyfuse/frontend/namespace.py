@@ -303,6 +303,7 @@ def _native() -> dict[str, Any]:
     own = {name: _guarded(name, function) for name, function in listed.items()}
     own["where"] = several(own["where"])
     own |= {name: remembered(own[name]) for name in _REMEMBERED}
+    own["roll"] = remembered(own["roll"], is_for_any_shape=False)  # by an axis, and around its end
     functions = {name: Function(name, engine, getattr(np, name)) for name, engine in own.items()}
     names: dict[str, Any] = {**UFUNCS, **functions}
     names.update({alias: names[name] for alias, name in _ALIASES.items()})

@@ -139,9 +139,10 @@ def several(
     return method  # type: ignore[return-value]  # it takes what `general` does
 
 
-def remembered(general: _Function) -> _Function:
+def remembered(general: _Function, *, is_for_any_shape: bool = True) -> _Function:
     """`general`, the long way of an operation on one array whose other arguments are axes, dtypes
-    and the like, with a short way beside it."""
+    and the like, with a short way beside it. `is_for_any_shape`: what is one operation on elements
+    is that for arrays of other shapes, too."""
     known: Recipes = {}
 
     @wraps(general)
@@ -156,7 +157,10 @@ def remembered(general: _Function) -> _Function:
         made = rerecord.recorded(known, operands, extra)
         if made is not None:
             return made
-        return _record(known, operands, extra, lambda operands: general(*args, **kwargs))
+        return _record(
+            known, operands, extra, lambda operands: general(*args, **kwargs),
+            is_for_any_shape=is_for_any_shape,
+        )  # fmt: skip
 
     method.learned = known  # type: ignore[attr-defined]  # for machine code
     return method  # type: ignore[return-value]  # it takes what `general` does
@@ -251,7 +255,12 @@ def _is_written(array: Any, key: Any, value: Any) -> bool:
 
 
 def _record(
-    known: Recipes, operands: Sequence[Any], extra: Any, call: Callable[[Sequence[Any]], Any]
+    known: Recipes,
+    operands: Sequence[Any],
+    extra: Any,
+    call: Callable[[Sequence[Any]], Any],
+    *,
+    is_for_any_shape: bool = True,
 ) -> Any:
     """The result by the long way, whose recipe is kept; a small array beside others goes into the
     engine first."""
@@ -263,7 +272,7 @@ def _record(
     key = key_of(given, extra)
     if key is None:
         return call(operands)
-    is_met, pattern = _is_met(known, key), pattern_of(key)
+    is_met, pattern = _is_met(known, key), pattern_of(key) if is_for_any_shape else None
     like = None if pattern is None else known.get(pattern)
     made = None if like is None else recorded_like(like, key, given)
     if made is None and not is_met and (like or pattern is None or not _is_met(known, pattern)):

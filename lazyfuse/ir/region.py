@@ -49,14 +49,14 @@ def layout_of(box: Box, strides: tuple[int, ...]) -> Layout:
 def without(box: Box, cut: Box) -> list[Box]:
     """What is left of a box, as boxes that do not meet. Those before and after the cut along an
     axis keep the axes behind it whole: in C order they are runs of memory."""
-    common = tuple(_common(one, other) for one, other in zip(box, cut, strict=True))
-    if not all(common):
+    shared = tuple(map(common, box, cut))
+    if not all(shared):
         return [box]
     left: list[Box] = []
-    for axis, (span, kept) in enumerate(zip(box, common, strict=True)):
+    for axis, (span, kept) in enumerate(zip(box, shared, strict=True)):
         for side in (range(span.start, kept.start), range(kept.stop, span.stop)):
             if side:
-                left.append((*common[:axis], side, *box[axis + 1 :]))
+                left.append((*shared[:axis], side, *box[axis + 1 :]))
     return left
 
 
@@ -74,7 +74,8 @@ def _forms(shape: Shape, strides: tuple[int, ...]) -> list[tuple[Shape, tuple[in
     return [(shape, strides), ((size_of(shape),), (1,))]
 
 
-def _common(one: range, other: range) -> range:
+def common(one: range, other: range) -> range:
+    """The positions that two boxes share along an axis."""
     return range(max(one.start, other.start), min(one.stop, other.stop))
 
 

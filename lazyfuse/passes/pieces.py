@@ -5,7 +5,9 @@
 
 `roll`, `concatenate` and `pad` give arrays that are written piece by piece over nothing. An
 elementwise result that reads such arrays is cut into boxes in which each read stays inside one
-piece, and written box by box. In stencils with periodic borders one box is nearly everything.
+piece, and written box by box. In stencils with periodic borders one box is nearly everything. A
+piece of an array that is put together itself, as in `np.roll(np.roll(u, 1, 0), 1, 1)`, is read
+where its own pieces are.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from lazyfuse.ir.graph import Graph, rebuilt
 from lazyfuse.ir.layout import Affine, IndexMap, Layout, access, broadcast_map, identity
 from lazyfuse.ir.node import Const, Fill, Gather, Map, Node, Update, View
 from lazyfuse.ir.order import c_strides
-from lazyfuse.ir.region import Box, box_of, layout_of
+from lazyfuse.ir.region import Box, box_of, common, layout_of, whole
 from lazyfuse.ops.shapes import broadcast, size_of
 
 #: Bytes of a result from which a pass over memory costs more than the launches of the small boxes.
@@ -50,15 +52,17 @@ def pieces(graph: Graph) -> Graph:
     users = graph.users()
     outputs = set(graph.outputs)
     memory: set[Node] = set()
+    together: set[Node] = set()
     joined: dict[Node, Pieces] = {}
 
     def split(node: Node, srcs: tuple[Node, ...]) -> Node:
         is_output = node in outputs
         new = rebuilt(node, srcs)
-        if isinstance(node, Update) and not is_output and _is_joined(node, users):
+        if isinstance(node, Update) and not is_output and _is_joined(node, users, together):
             found = _pieces(new)
             if found:
-                joined[new] = found
+                joined[new] = _opened(found, joined)
+                together.add(node)
         if isinstance(node, Map) and (is_output or _is_top(node, users[node])):
             new = _Splitter(new, memory, joined).split(is_output=is_output)
             memory.add(new)
@@ -74,14 +78,16 @@ def _is_top(node: Node, users: Sequence[Node]) -> bool:
     return any(not isinstance(user, Map) or user.shape != node.shape for user in users)
 
 
-def _is_joined(node: Node, users: dict[Node, list[Node]]) -> bool:
-    """Whether a chain of writes over nothing puts together what is in memory, or would be computed
-    again at any cost, and nothing reads it before it is complete."""
+def _is_joined(node: Node, users: dict[Node, list[Node]], joined: set[Node]) -> bool:
+    """Whether a chain of writes over nothing puts together what is in memory, is put together
+    itself, or would be computed again at any cost, and nothing reads it before it is complete."""
     version, count = node, 0
     while isinstance(version, Update):
         count += 1
         is_last = version is node or len(users[version]) == 1
-        if count > MOST_PIECES or not is_last or not _is_copied(version.srcs[1]):
+        value = version.srcs[1]
+        is_moved = value in joined or _is_copied(value)
+        if count > MOST_PIECES or not is_last or not is_moved:
             return False
         version = version.srcs[0]
     return isinstance(version, Blank)
@@ -99,7 +105,7 @@ def _pieces(node: Node) -> Pieces | None:
     found: list[Piece] = []
     version = node
     while isinstance(version, Update):
-        box = _plain_box(version)
+        box = None if version.index is not None else _plain_box(version.layout, version)
         if box is None:
             return None
         found.append(Piece(box, version.srcs[1]))
@@ -107,14 +113,59 @@ def _pieces(node: Node) -> Pieces | None:
     return tuple(found)
 
 
-def _plain_box(write: Update) -> Box | None:
-    """The box that is written, if the axes of the region are those of the array."""
-    if write.index is not None or len(write.layout.shape) != len(write.shape):
+def _plain_box(region: Layout, array: Node) -> Box | None:
+    """The box of a region of an array, if its axes are those of the array."""
+    if len(region.shape) != len(array.shape):
         return None
-    steps = zip(write.layout.shape, write.layout.strides, write.strides, strict=True)
+    steps = zip(region.shape, region.strides, array.strides, strict=True)
     if any(extent > 1 and step != own for extent, step, own in steps):
         return None
-    return box_of(write.layout, write.shape, write.strides)
+    return box_of(region, array.shape, array.strides)
+
+
+def _opened(pieces: Pieces, joined: dict[Node, Pieces]) -> Pieces:
+    """The same, of which those that are put together themselves are their own pieces; as they are
+    where those would be too many."""
+    found = tuple([part for piece in pieces for part in _inside(piece, joined)])
+    return found if len(found) <= MOST_BOXES else pieces
+
+
+def _inside(piece: Piece, joined: dict[Node, Pieces]) -> list[Piece]:
+    """A piece, or the pieces of the array that it is all of or a box of."""
+    array, region = piece.value, whole(piece.value.shape)
+    if isinstance(array, View) and array.buffer is None:
+        found = _plain_box(array.layout, array.srcs[0])
+        array, region = array.srcs[0], found or ()
+    own = joined.get(array)
+    if own is None or tuple(map(len, region)) != tuple(map(len, piece.box)):
+        return [piece]
+    parts = [_within(each, region, piece.box) for each in own]
+    return [piece] if None in parts else [part for part in parts if part and all(part.box)]
+
+
+def _within(piece: Piece, region: Box, place: Box) -> Piece | None:
+    """What a region of an array has of one of its pieces, where the region is put in another
+    array; None for a value that is broadcast."""
+    shared = tuple(map(common, piece.box, region))
+    triples = zip(shared, region, place, strict=True)
+    box = tuple(
+        range(each.start - own.start + to.start, each.stop - own.start + to.start)
+        for each, own, to in triples
+    )
+    value = piece.value
+    if isinstance(value, Const):
+        return Piece(box, value)
+    if value.shape != tuple(map(len, piece.box)):
+        return None
+    if not all(shared):
+        return Piece(shared, value)
+    inside = tuple(
+        range(each.start - own.start, each.stop - own.start)
+        for each, own in zip(shared, piece.box, strict=True)
+    )
+    if isinstance(value, View) and value.buffer is None:
+        return Piece(box, _part(value.srcs[0], value.layout.strides, value.layout.offset, inside))
+    return Piece(box, _part(value, value.strides, 0, inside))
 
 
 class _Splitter:

@@ -19,8 +19,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 #: Seconds that a process may take; where it has not ended by then, it hangs. Usual are 0.5 and,
-#: for what it leaves to another one (`go_on`), 1.
+#: for what it leaves to another one (`go_on`), 4.
 LONGEST = 20
+#: Seconds for what is left to another one, which has a processor when nobody else wants it.
+LONGEST_LEFT = 300
 
 
 class Process(NamedTuple):
@@ -113,6 +115,6 @@ def go_on() -> None:
     processor to others where they want it."""
     if os.fork():
         os._exit(0)
-    signal.alarm(LONGEST)
+    signal.alarm(LONGEST_LEFT)
     with suppress(OSError):
         os.nice(10)

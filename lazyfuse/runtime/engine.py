@@ -36,7 +36,7 @@ from lazyfuse.runtime.plans import made_now
 from lazyfuse.runtime.queued import replayed
 from lazyfuse.runtime.repeats import repeats
 from lazyfuse.runtime.trace import Trace, Walk, as_before, kept, pending_of, trace
-from lazyfuse.runtime.turns import learn
+from lazyfuse.runtime.turns import learn, structures
 from lazyfuse.runtime.written import beside
 
 
@@ -101,7 +101,7 @@ def enforce_budget(storage: Storage) -> None:
     node = storage.node
     options = config.current()
     if is_over_budget(node, options) and is_too_much(node, options, storage.device):
-        before = events.unknown_runs()
+        before = structures()
         try:
             flush([node], storage.device, lambda: beside(storage))
         except MemoryError:
@@ -109,7 +109,7 @@ def enforce_budget(storage: Storage) -> None:
                 raise
         if node.buffer is None:  # others are not asked for; a traceback would keep their memory
             flush([node], storage.device)
-        learn(node, is_known=events.unknown_runs() == before)
+        learn(node, before)
     if is_pressed(options):  # asked last: who keeps what is not known at a glance
         relieve(options, lambda each: flush([each.node], each.device))
 

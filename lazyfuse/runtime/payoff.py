@@ -22,7 +22,7 @@ from time import thread_time_ns
 
 from lazyfuse import events
 from lazyfuse.config import Options
-from lazyfuse.ir.node import Gather, Map, Node, Opaque, Scan, Update, View
+from lazyfuse.ir.node import Fill, Gather, Map, Node, Opaque, Scan, Update, View
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.known import Known
@@ -39,8 +39,9 @@ _UNTIL_READY_NS = 1e6
 #: What Python takes to record an operation; and how many times as long as NumPy runs may take, as
 #: what is computed at once takes a little longer than with NumPy, too.
 _RECORDED_NS, _TIMES = 2e3, 1.5
-#: The same for machine code; and what a write into a part takes besides.
-_BY_CODE_NS, _WRITTEN_NS = 1.8e3, 1e4
+#: The same for machine code; what a write into a part takes besides; and what zeros, ones or a
+#: range take that Python records and then has written out, since a part of them is wanted.
+_BY_CODE_NS, _WRITTEN_NS, _WRITTEN_OUT_NS = 1.8e3, 1e4, 3e4
 #: Of how many runs by machine code one is looked at: a prime, for loops have several in turn. It
 #: counts as a quarter of what is too much, at most.
 SAMPLED, _MOST_SAMPLED_NS = 61, met.PLAN_NS / 4
@@ -113,6 +114,7 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
     parts = sum(isinstance(node, Update) for node in recorded)
     where = met.places(pending)
     before = _BY_CODE_NS * len(recorded) + _WRITTEN_NS * parts
+    before += _WRITTEN_OUT_NS * sum(isinstance(node, Fill) for node in wanted)
     begun = thread_time_ns()
 
     def ended() -> None:

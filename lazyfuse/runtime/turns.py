@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lazyfuse import events
 from lazyfuse.config import Options
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.origin import Origin
@@ -31,9 +32,9 @@ LOOKED_AT, _MOST_COUNTED = 96, 4
 #: Bytes of arrays up to which loops are cut: NumPy takes longer for an operation on more than it
 #: takes to be planned, and to store and load them again costs much more than that.
 _LARGE = 2 << 20
-#: Bytes of results that known plans give for each that was not known, before a loop is cut half as
-#: often: about as long a kernel of twice the operations takes to be compiled.
-_GROWS = 16 << 20
+#: Bytes of results that known plans give for each structure that was new, before a loop is cut
+#: half as often: some times as long as a kernel of twice the operations takes to be compiled.
+_GROWS = 64 << 20
 #: Places that are remembered, at most.
 _MOST_PLACES = 256
 
@@ -173,13 +174,21 @@ def _new_turn(place: _Place) -> _Turn:
     return turn
 
 
-def learn(node: Node, *, is_known: bool) -> None:
-    """A chain has been cut behind a node, and computed by a plan that was known, or not."""
+def structures() -> tuple[int, int]:
+    """How many runs there were without a plan, and how many structures were new: planned, or
+    interpreted for the first time."""
+    return events.unknown_runs(), events.new_plans() + len(session.met)
+
+
+def learn(node: Node, before: tuple[int, int]) -> None:
+    """A chain has been cut behind a node, and computed, by a plan that was known or not. What is
+    interpreted once more says nothing, it may get its plan soon. `before`: `structures()`."""
     turn = None if node.origin is None else _turns.get(_place(node.origin))
     if turn is None:
         return
-    if not is_known:
-        turn.unknown += 1
+    runs, new = structures()
+    if runs != before[0]:
+        turn.unknown += new != before[1]
         return
     turn.nbytes += _nbytes(node)
     if turn.nbytes >= _GROWS * max(turn.unknown, 1) and turn.depth < MOST:

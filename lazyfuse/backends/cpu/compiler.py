@@ -33,6 +33,8 @@ _R = TypeVar("_R")
 IN_ORDER = '"lazyfuse-in-order"'
 #: And where LLVM's own scheduler is to leave them in it.
 KEEPS_ORDER = '"lazyfuse-keeps-order"'
+#: The level at which LLVM's own passes are run as well, at last; no kernel's.
+THOROUGH = 3
 #: This folder of the package.
 FOLDER = "backends/cpu"
 #: The condition of each bit: of the SSE control word, and of AArch64's fenv.h.
@@ -153,8 +155,7 @@ class Compiler:
     ) -> bytes:
         """Object code of a text of this package that is no kernel's; `name` says which, and what
         it was made for. From where it is kept; else compiled now and kept, without optimization
-        unless `level` says more: calls are most of such texts (`selection.py`). Raises: NotKept
-        where it is not to be compiled."""
+        unless `level` says more. Raises: NotKept where it is not to be compiled."""
 
         def make() -> bytes:
             if compiles:

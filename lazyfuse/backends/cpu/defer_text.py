@@ -65,7 +65,6 @@ from lazyfuse.backends.cpu.defer_views_text import VIEWS
 from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.defer_whole_text import WHOLE
 from lazyfuse.backends.cpu.defer_writes_text import WRITES
-from lazyfuse.backends.cpu.selection import hot
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
 from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
 
@@ -192,7 +191,7 @@ def text(places: Mapping[str, int]) -> str:
         _HEAD, SHAPES, KINDS, OPERANDS, VIEWS, WRITES, WHEN, _DEFER, ROWS, REDUCE, WHOLE, CALLS,
         DEFERRED, SETTLE, REPLAY,
     )  # fmt: skip
-    return hot(expanded("\n".join(parts), {**names, **sizes}))
+    return expanded("\n".join(parts), {**names, **sizes})
 
 
 _HEAD = """

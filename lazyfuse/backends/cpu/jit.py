@@ -7,9 +7,11 @@ Several threads compile at once, each in a context and for a machine of its own,
 asks of threads: llvmlite would let them wait for one another.
 
 Passes: the emitter writes explicit vectors and keeps state in stack slots, so `sroa` (slots to
-registers) and the removal of dead code are all that is run before instruction selection. Of those
-after it, some are left out that cost more than they give: LLVM has options for that, which belong
-to the process, so they are in force while a module is compiled.
+registers) and the removal of dead code are all that is run before instruction selection; but for
+the module of methods, hundreds of small functions that call one another, whose better version is
+made when nobody waits for it (`compiler.THOROUGH`). Of those after it, some are left out that cost
+more than they give: LLVM has options for that, which belong to the process, so they are in force
+while a module is compiled.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER
+from lazyfuse.backends.cpu.compiler import IN_ORDER, KEEPS_ORDER, THOROUGH
 from lazyfuse.backends.cpu.host import Host
 from lazyfuse.forks import Turn, guarded, renewed
 from lazyfuse.interrupts import leave_python
@@ -120,7 +122,7 @@ class Jit:
         ):
             module = self._parsed(source)
             module.verify()
-            _optimize(module, machine)
+            (_optimize_thoroughly if chosen == THOROUGH else _optimize)(module, machine)
             return _emitted(machine, module)
 
     def assembly(self, source: str) -> str:
@@ -162,12 +164,34 @@ def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     passes.run(module, builder)
 
 
+def _optimize_thoroughly(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """By LLVM's own passes, of which those for loops give larger code that is no faster: loops
+    over elements are elsewhere (`rows_text.py`). Takes two seconds, without llvmlite's lock."""
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_unrolling = options.loop_vectorization = options.loop_interleaving = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    run = _without_lock("LLVMPY_RunNewModulePassManager")
+    if run is None:
+        passes.run(module, builder)
+    else:
+        leave_python()
+        run(passes, module, builder)
+
+
+def _without_lock(name: str) -> Any:
+    """A function of LLVM's that does not take llvmlite's lock; None with an llvmlite that has
+    none of this form."""
+    return getattr(getattr(llvm.ffi.lib, name), "_cfn", None)
+
+
 def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
     """`machine.emit_object(module)`, which takes most of the time, without llvmlite's lock."""
     leave_python()
     library = llvm.ffi.lib
-    emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
-    if emit is None:  # another llvmlite
+    emit = _without_lock("LLVMPY_TargetMachineEmitToMemory")
+    if emit is None:
         code: bytes = machine.emit_object(module)
         return code
     with llvm.ffi.OutputString() as error:

@@ -106,9 +106,28 @@ no:
   ret i1 false
 }
 
-; a copy of an array in C order, reshaped as these arguments say; null for what is Python's
-define internal ptr @copied_in_shape(ptr %self, ptr %args, i64 %count) {
-  %line = call ptr @copied_in_line(ptr %self, ptr %args)
+; a copy of an array in C order, in a shape that has been read from these arguments; null for what
+; is Python's
+define internal ptr @copied_in_shape(ptr %self, ptr %args, i64 %count, ptr %shape, i64 %axes) {
+  %copied = call ptr @copied_part(ptr %self, i1 false)
+  %is_other = icmp eq ptr %copied, null
+  br i1 %is_other, label %flatten, label %wrap
+wrap:
+  %none = call ptr @none()
+  %root = call ptr @wrapped(ptr %copied, ptr %none)
+  %is_lost = icmp eq ptr %root, null
+  br i1 %is_lost, label %no, label %view
+view:
+  %view_made = call ptr @view_of_copy(ptr %copied, ptr %shape, i64 %axes)
+  %view_wrapped = call ptr @wrapped(ptr %view_made, ptr %root)
+  call void @Py_DecRef(ptr %root)
+  ret ptr %view_wrapped
+flatten:
+  %error = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %error, null
+  br i1 %has_raised, label %no, label %in_line
+in_line:
+  %line = call ptr @flattened(ptr %self, ptr %args)
   %is_pythons = icmp eq ptr %line, null
   br i1 %is_pythons, label %no, label %shaped
 shaped:
@@ -121,11 +140,173 @@ no:
   ret ptr null
 }
 
+; a view in C order, in this shape, of an array of NumPy's in C order; null for an exception
+define internal ptr @view_of_copy(ptr %array, ptr %shape, i64 %axes) {
+  %dtype = get ptr %array[DESCR]
+  %data = get ptr %array[DATA]
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  %nd = trunc i64 %axes to i32
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %shape, ptr null, ptr %data,
+                          i32 WRITEABLE_FLAG, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %keep
+keep:
+  call void @Py_IncRef(ptr %array)
+  %keeper = call ptr @object(i64 T_SET_BASE)
+  %status = call i32 %keeper(ptr %made, ptr %array)
+  %is_kept = icmp eq i32 %status, 0
+  br i1 %is_kept, label %give, label %undo
+give:
+  ret ptr %made
+undo:
+  call void @Py_DecRef(ptr %made)
+  br label %no
+no:
+  ret ptr null
+}
+
 ; a copy of an array in C order, with one axis; null for what is Python's
 define internal ptr @copied_in_line(ptr %self, ptr %args) {
+  %copied = call ptr @copied_part(ptr %self, i1 true)
+  %is_other = icmp eq ptr %copied, null
+  br i1 %is_other, label %flatten, label %wrap
+wrap:
+  %none = call ptr @none()
+  %array = call ptr @wrapped(ptr %copied, ptr %none)
+  ret ptr %array
+flatten:
+  %error = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %error, null
+  br i1 %has_raised, label %no, label %in_line
+in_line:
+  %line = call ptr @flattened(ptr %self, ptr %args)
+  ret ptr %line
+no:
+  ret ptr null
+}
+
+; the same by NumPy
+define internal ptr @flattened(ptr %self, ptr %args) {
   %flatten = call ptr @object(i64 T_FLATTEN)
   %copied = call ptr
     @small_call(ptr %flatten, ptr %self, ptr %args, i64 0, ptr null, i64 FLATTEN_RULE)
   ret ptr %copied
+}
+
+; a new array of NumPy's in C order, of one axis if that is asked for, of the elements of an array
+; of the engine that are computed, and few: NumPy's iterator takes longer than the copy. Null for
+; others, and for an exception
+define internal ptr @copied_part(ptr %self, i1 %is_line) {
+  %extents = alloca [MOST_AXES x i64]
+  %steps = alloca [MOST_AXES x i64]
+  %length = alloca i64
+  %most = call i64 @eager_size()
+  %are_any = icmp sgt i64 %most, 0
+  br i1 %are_any, label %memory, label %no
+memory:
+  %buffer = call ptr @settled_memory(ptr %self)
+  %is_away = icmp eq ptr %buffer, null
+  br i1 %is_away, label %no, label %measure
+measure:
+  %code = call ptr @code_shown(ptr %self)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %layout = call ptr @get(ptr %self, i64 HANDLE_LAYOUT)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %own_axes = call i64 @tuple_size(ptr %shape)
+  %count = call i64 @laid_out(ptr %layout, i64 %bytes, ptr %extents, ptr %steps)
+  %less = sub i64 %count, 1
+  %are_few = icmp ult i64 %less, %most
+  %is_word = icmp ule i64 %bytes, 8
+  %dtype = call ptr @dtype_of(ptr %code)
+  %is_known = icmp ne ptr %dtype, null
+  %fits = and i1 %are_few, %is_word
+  %can = and i1 %fits, %is_known
+  br i1 %can, label %make, label %drop
+make:
+  store i64 %count, ptr %length
+  %new_axes = select i1 %is_line, i64 1, i64 %own_axes
+  %new_shape = select i1 %is_line, ptr %length, ptr %extents
+  %nd = trunc i64 %new_axes to i32
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 %nd, ptr %new_shape, ptr null, ptr null,
+                          i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %drop, label %copy
+copy:
+  %offset = call i64 @number_at(ptr %layout, i64 2)
+  %from = call ptr @element_at(ptr %buffer, i64 %offset, i64 %bytes)
+  %to = get ptr %made[DATA]
+  %is_copied = call i1
+    @copy_laid(ptr %to, ptr %from, ptr %extents, ptr %steps, i64 %own_axes, i64 %bytes)
+  br i1 %is_copied, label %drop, label %undo
+undo:
+  call void @Py_DecRef(ptr %made)
+  br label %drop
+drop:
+  %found = phi ptr [ null, %measure ], [ null, %make ], [ %made, %copy ], [ null, %undo ]
+  call void @Py_DecRef(ptr %buffer)
+  ret ptr %found
+no:
+  ret ptr null
+}
+
+; copies elements of some axes, one at least and none without elements, whose steps are bytes, to a
+; row; whether there is code for it
+define internal i1 @copy_laid(ptr %to, ptr %from, ptr %extents, ptr %steps, i64 %axes,
+                              i64 %bytes) {
+  %places = alloca [MOST_AXES x i64]
+  %last = sub i64 %axes, 1
+  %count = get i64 %extents[%last]
+  %step = get i64 %steps[%last]
+  %row_bytes = mul i64 %count, %bytes
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %after, %clear ]
+  %is_clear = icmp sge i64 %i, %last
+  br i1 %is_clear, label %row, label %clear
+clear:
+  put i64 0, %places[%i]
+  %after = add i64 %i, 1
+  br label %next
+row:
+  %to_now = phi ptr [ %to, %next ], [ %to_after, %go_on ]
+  %from_now = phi ptr [ %from, %next ], [ %from_after, %go_on ]
+  %is_copied = call i1 @copy_line(ptr %to_now, i64 %bytes, ptr %from_now, i64 %step, i64 %count,
+                                  i64 %bytes)
+  br i1 %is_copied, label %advance, label %no
+advance:
+  %to_after = getelementptr i8, ptr %to_now, i64 %row_bytes
+  br label %carry
+carry:
+  %axis = phi i64 [ %last, %advance ], [ %outer, %again ]
+  %from_there = phi ptr [ %from_now, %advance ], [ %from_back, %again ]
+  %is_over = icmp eq i64 %axis, 0
+  br i1 %is_over, label %yes, label %move
+move:
+  %outer = sub i64 %axis, 1
+  %before = get i64 %places[%outer]
+  %place = add i64 %before, 1
+  %outer_step = get i64 %steps[%outer]
+  %extent = get i64 %extents[%outer]
+  %from_after = getelementptr i8, ptr %from_there, i64 %outer_step
+  %is_end = icmp eq i64 %place, %extent
+  br i1 %is_end, label %again, label %go_on
+go_on:
+  put i64 %place, %places[%outer]
+  br label %row
+again:
+  put i64 0, %places[%outer]
+  %span = mul i64 %outer_step, %extent
+  %back = sub i64 0, %span
+  %from_back = getelementptr i8, ptr %from_after, i64 %back
+  br label %carry
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 """

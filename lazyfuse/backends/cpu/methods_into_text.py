@@ -49,10 +49,15 @@ compare:
   %is_large = icmp sgt i64 %elements, %eager
   br i1 %is_large, label %novel, label %few
 few:
+  %is_quick = call i1 @quickly_into(ptr %self, ptr %args, i64 %inputs, ptr %out)
+  br i1 %is_quick, label %done_quickly, label %few_at_once
+done_quickly:
+  ret i32 1
+few_at_once:
   %few_most = call i64 @reach(ptr %args, i64 %with_out)
   br label %at_once
 at_once:
-  %reached = phi i64 [ %few_most, %few ], [ %most, %asked ]
+  %reached = phi i64 [ %few_most, %few_at_once ], [ %most, %asked ]
   %is_delivered = call i32
     @delivered(ptr %self, ptr %args, i64 %inputs, ptr %names, i64 %reached)
   ret i32 %is_delivered
@@ -105,6 +110,71 @@ fail:
   ret i32 -1
 no:
   ret i32 0
+}
+
+; whether a ufunc of a few elements has been computed by a loop of ours, and what it gave copied to
+; an output of its dtype and shape: one axis of computed memory of the engine, or a small array.
+; NumPy takes longer to find out whether the output overlaps with the operands
+define internal i1 @quickly_into(ptr %self, ptr %args, i64 %inputs, ptr %out) {
+  %is_large = call i1 @is_engines(ptr %out)
+  br i1 %is_large, label %axes, label %run
+axes:
+  %shape = call ptr @shape_of(ptr %out)
+  %count = call i64 @tuple_size(ptr %shape)
+  %is_line = icmp eq i64 %count, 1
+  br i1 %is_line, label %run, label %no
+run:
+  %made = call ptr @quick_call(ptr %self, ptr %args, i64 %inputs, ptr null)
+  %is_other = icmp eq ptr %made, null
+  br i1 %is_other, label %no, label %deliver
+deliver:
+  br i1 %is_large, label %line, label %row
+line:
+  %all = call ptr @PyTuple_New(i64 0)
+  %is_in_line = call i1 @set_line(ptr %out, ptr %all, ptr %made)
+  call void @Py_DecRef(ptr %all)
+  br label %drop
+row:
+  %is_in_row = call i1 @set_row(ptr %out, ptr %made)
+  br label %drop
+drop:
+  %is_done = phi i1 [ %is_in_line, %line ], [ %is_in_row, %row ]
+  call void @Py_DecRef(ptr %made)
+  ret i1 %is_done
+no:
+  ret i1 false
+}
+
+; whether the elements of a small array have been copied to another one, of its dtype and shape, in
+; rows
+define internal i1 @set_row(ptr %to, ptr %from) {
+  %host = call ptr @part(ptr %to, i64 T_HOST)
+  %given = call ptr @part(ptr %from, i64 T_HOST)
+  %no_host = icmp eq ptr %host, null
+  %no_given = icmp eq ptr %given, null
+  %is_away = or i1 %no_host, %no_given
+  br i1 %is_away, label %no, label %look
+look:
+  %flags = get i32 %host[ARRAY_FLAGS]
+  %flag = and i32 %flags, WRITE_FLAGS
+  %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
+  %axes = get i32 %given[ND]
+  %has_axes = icmp ne i32 %axes, 0
+  %may = and i1 %is_open, %has_axes
+  br i1 %may, label %compare, label %no
+compare:
+  %count = call i64 @elements(ptr %given)
+  %are_alike = call i1 @are_dense(ptr %given, ptr %host, i64 %count)
+  br i1 %are_alike, label %copy, label %no
+copy:
+  %bytes_each = call i64 @quick_bytes(ptr %given)
+  %bytes = mul i64 %count, %bytes_each
+  %to_data = get ptr %host[DATA]
+  %from_data = get ptr %given[DATA]
+  call void @llvm.memmove.p0.p0.i64(ptr %to_data, ptr %from_data, i64 %bytes, i1 false)
+  ret i1 true
+no:
+  ret i1 false
 }
 
 ; whether NumPy has computed a ufunc, whose bits are the kernels', of operands at hand into what

@@ -12,6 +12,7 @@ from lazyfuse.backends.cpu import (
     methods_direct_text,
     methods_elements_text,
     methods_functions_text,
+    methods_gathered_text,
     methods_into_text,
     methods_kinds_text,
     methods_loops_text,
@@ -75,7 +76,6 @@ from lazyfuse.backends.cpu.methods import (
     UNARY,
 )
 from lazyfuse.backends.cpu.methods_kinds_text import PLAIN_TYPES
-from lazyfuse.backends.cpu.selection import selected_quickly
 from lazyfuse.backends.cpu.short_forms import expanded
 from lazyfuse.ops.rules import COMMUTING, REUSING, WORDS, Rule
 
@@ -155,7 +155,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
     )  # fmt: skip
     parts += _on_small(objects, attributes, triple)
     parts.append(_slots(objects))
-    return selected_quickly("\n".join(parts))
+    return "\n".join(parts)
 
 
 def _slots(objects: Mapping[str, int]) -> str:
@@ -198,7 +198,9 @@ def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[st
         "QUICK_MOST": methods_loops_text.QUICK_MOST,
         **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
         **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
-        **methods_plain_text.BOUNDS, **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        **methods_plain_text.BOUNDS, **methods_gathered_text.BOUNDS,
+        **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
+        "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS, "ALIGNED_FLAG": 0x100,
         "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
         "T_RESHAPE": _plain("reshape_method"),
         "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
@@ -231,7 +233,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
         methods_numbers_text.NUMBERS, methods_plain_text.PLAIN, methods_passing_text.PASSING,
         methods_reshapes_text.RESHAPES, methods_remembered_text.REMEMBERED,
-        methods_copied_text.COPIED,
+        methods_copied_text.COPIED, methods_gathered_text.GATHERED,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

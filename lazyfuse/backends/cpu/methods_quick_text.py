@@ -30,7 +30,7 @@ from lazyfuse.backends.cpu.short_forms import expanded
 _PACKED_MOST = 512
 #: NumPy's flags of arrays: that one may be written, and that it warns of that (numpyconfig's
 #: NPY_ARRAY_WARN_ON_WRITE).
-_WRITE_FLAGS = 0x400 - (1 << 31)
+WRITE_FLAGS = 0x400 - (1 << 31)
 #: Operators, and those that may change their first operand.
 CHANGING = ("add", "sub", "mul", "truediv")
 OPERATORS = (*CHANGING, "neg", "abs", "lt", "le", "eq", "ne", "gt", "ge")
@@ -81,8 +81,7 @@ def text(
             parts.append(_IN_PLACE.format(name=name, function=functions[f"i{name}"], **kinds))
     parts.append(_called(codes))
     words = {"QUICK_MOST": QUICK_MOST, "DENSE_MOST": DENSE_MOST, "PACKED_MOST": _PACKED_MOST,
-             "ALIGNED_FLAG": 0x100,
-             "WRITE_FLAGS": _WRITE_FLAGS, **rows_text.WORDS}  # fmt: skip
+             **rows_text.WORDS}  # fmt: skip
     return expanded("".join(parts), {**names, **conditions(triple), **words})
 
 

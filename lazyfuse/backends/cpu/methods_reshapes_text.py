@@ -213,7 +213,8 @@ apart:
   %is_copied = call i1 @is_copied_for(ptr %layout, ptr %items, i64 %axes, ptr %shape)
   br i1 %is_copied, label %copy, label %no
 copy:
-  %copied = call ptr @copied_in_shape(ptr %self, ptr %args, i64 %count)
+  %copied = call ptr
+    @copied_in_shape(ptr %self, ptr %args, i64 %count, ptr %shape, i64 %axes)
   ret ptr %copied
 read:
   %is_shape = call i1 @shape_read(ptr %items, i64 %axes, i64 %size, ptr %shape)

@@ -355,6 +355,12 @@ drop_made:
 give_made:
   ret ptr %made
 slow:
+  %few_picked = call ptr @gathered_quickly(ptr %self, ptr %key)
+  %are_others = icmp eq ptr %few_picked, null
+  br i1 %are_others, label %which, label %give_picked
+give_picked:
+  ret ptr %few_picked
+which:
   %is_in_engine = call i1 @is_engines(ptr %self)
   br i1 %is_in_engine, label %gather, label %ask
 ask:

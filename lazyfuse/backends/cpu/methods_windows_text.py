@@ -105,19 +105,14 @@ no:
   ret ptr null
 }
 
-; an array of NumPy's of the elements of an array of the engine, at most so many of them, in memory
-; whose reference it takes; null where there are more, and for an exception
-define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags) {
-  %extents = alloca [MOST_AXES x i64]
-  %steps = alloca [MOST_AXES x i64]
-  %code = call ptr @code_shown(ptr %array)
-  %bytes = call i64 @item_bytes(ptr %code)
-  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+; stores the extents of a layout and its strides in bytes: how many elements it has; a number that
+; is larger than any for more than MOST_AXES axes
+define internal i64 @laid_out(ptr %layout, i64 %bytes, ptr %extents, ptr %steps) {
   %shape = call ptr @tuple_item(ptr %layout, i64 0)
   %strides = call ptr @tuple_item(ptr %layout, i64 1)
   %axes = call i64 @tuple_size(ptr %shape)
   %are_few = icmp ule i64 %axes, MOST_AXES
-  br i1 %are_few, label %next, label %drop
+  br i1 %are_few, label %next, label %many
 next:
   %i = phi i64 [ 0, %0 ], [ %after, %axis ]
   %count = phi i64 [ 1, %0 ], [ %product, %axis ]
@@ -133,6 +128,22 @@ axis:
   %after = add i64 %i, 1
   br label %next
 counted:
+  ret i64 %count
+many:
+  ret i64 -1
+}
+
+; an array of NumPy's of the elements of an array of the engine, at most so many of them, in memory
+; whose reference it takes; null where there are more, and for an exception
+define internal ptr @elements_in(ptr %array, ptr %buffer, i64 %most, i32 %flags) {
+  %extents = alloca [MOST_AXES x i64]
+  %steps = alloca [MOST_AXES x i64]
+  %code = call ptr @code_shown(ptr %array)
+  %bytes = call i64 @item_bytes(ptr %code)
+  %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
+  %shape = call ptr @tuple_item(ptr %layout, i64 0)
+  %axes = call i64 @tuple_size(ptr %shape)
+  %count = call i64 @laid_out(ptr %layout, i64 %bytes, ptr %extents, ptr %steps)
   %is_small = icmp ule i64 %count, %most
   br i1 %is_small, label %make, label %drop
 make:

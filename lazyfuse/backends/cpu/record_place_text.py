@@ -5,7 +5,7 @@ from __future__ import annotations
 PLACE = """
 ; what is to be done about conditions of an operation that is recorded now; null where that is
 ; to be found out, or is to happen at once
-define internal ptr @modes() hot {{
+define internal ptr @modes() {{
   %found = alloca ptr
   %names = call ptr @object(i64 {ERROR_NAMES})
   %name = call ptr @object(i64 {KNOWN_NAME})
@@ -112,7 +112,7 @@ done:
 
 ; stores the user's code, with a reference, the instruction and the modes; false where there is
 ; none
-define internal i1 @spot(ptr %spot) hot {{
+define internal i1 @spot(ptr %spot) {{
   %modes = call ptr @modes()
   %now = icmp eq ptr %modes, null
   br i1 %now, label %no, label %begin
