@@ -146,6 +146,9 @@ _SHORTER: Mapping[str, Any] = {
     "real": functions.real,
 }
 
+#: Those of one array that record the same for all its values, by recipes (`recipes.py`).
+_RECALLED = frozenset("angle diff ediff1d nan_to_num pad sinc trapezoid".split())
+
 #: What NumPy draws, reads or makes: arrays come back as LazyArrays, and nothing is counted.
 _NUMPYS = (
     "bartlett blackman hamming hanning kaiser tril_indices triu_indices fromfile "
@@ -388,7 +391,10 @@ def _adapted(name: str, value: Any) -> Any:
                 engine = several(engine, choice=open_bounds)
             if name in _VIEWS:
                 engine = relayout.remembered(engine)
-            return Function(name, _shortened(name, engine), value)
+            engine = _shortened(name, engine)
+            if name in _RECALLED:
+                engine = remembered(engine, is_for_any_shape=False)
+            return Function(name, engine, value)
         case "numpy's":
             is_writing = fallback.writes_first(value)
             engine = Outside(name, value, fallback.write if is_writing else fallback.run)

@@ -134,8 +134,7 @@ def several(
             return made
         return _record(known, operands, chosen, lambda operands: general(*operands))
 
-    if choice is _nothing:
-        _with_recipes(method, known)
+    _with_recipes(method, known)  # where nothing is chosen: that is part of the others' keys
     return method  # type: ignore[return-value]  # it takes what `general` does
 
 
@@ -282,7 +281,9 @@ def _record(
     memory = _memory(given)
     before = given_warnings()
     made = call(given) if made is None else made
-    if _is_new(made) and made._storage.node not in memory and before == given_warnings():
+    is_operand = any(made is each for each in operands)
+    is_new = _is_new(made) and not is_operand and made._storage.node not in memory
+    if is_new and before == given_warnings():
         found = learn(made._storage.node, given, memory)
         if found is not None and not _reads_whole_memory(found):
             kind = found.kind if type(made) is Handle._concrete else None
