@@ -137,6 +137,7 @@ def test_an_output_that_may_not_be_written() -> None:
     same(before[5], lf.asnumpy(kept))
 
 
+@pytest.mark.cpu("floating point flags")
 def test_conditions_are_told(recwarn: pytest.WarningsRecorder) -> None:
     x = lf.asarray(host.zeros((400, 100)))
     out = x[2] + 1.0
@@ -173,3 +174,28 @@ def test_blocks_are_copied_for_another_shape(rows: int, dtype: str) -> None:
             same(found, wanted)
             assert found.flags.owndata == wanted.flags.owndata
     same(x, values)
+
+
+@pytest.mark.parametrize("order", ("C", "F"))
+@pytest.mark.parametrize("dtype", ("f8", "i2", "b1", "c16"))
+def test_positions_in_flat(dtype: str, order: str) -> None:
+    """Of ints and of NumPy's, from both ends and beyond, and numbers of all kinds."""
+    values = host.asarray(host.arange(6000).reshape(60, 100), dtype, order=order).copy(order="K")
+    x = lf.asarray(values)
+    keys = (777, -3, 6000, -6001, host.int64(4321), host.int32(-1), host.int16(5))
+    numbers = (1.5, 3, True, host.float64(2.5), host.int64(70_000), -7, 2 + 1j, "word", [4, 5])
+    for key in keys:
+        for number in numbers:
+
+            def write(array: Any, key: Any = key, number: Any = number) -> Any:
+                array.flat[key] = number
+                return array.flat[key]
+
+            with host.errstate(all="ignore"):
+                wanted, found = outcome(lambda: write(values)), outcome(lambda: write(x))  # noqa: B023
+            assert (type(found) is tuple) == (type(wanted) is tuple), (key, number)
+            if type(wanted) is tuple:
+                assert found[0] is wanted[0]
+            else:
+                assert found == wanted and type(found) is type(wanted)
+    host.testing.assert_array_equal(lf.asnumpy(x), values)

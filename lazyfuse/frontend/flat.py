@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -37,7 +39,7 @@ class FlatIterator(chain[Any]):
                 f"{array.ndim}."
             )
         walk: Any = Walk() if host is None else host.flat
-        parts = pieces(itself(array), walk) if host is None else (walk,)
+        parts = _pieces(array, walk) if host is None else (walk,)
         made: Any = cls.from_iterable(parts)
         made.base, made._walk = array, walk
         return made
@@ -72,12 +74,12 @@ class FlatIterator(chain[Any]):
         return int(self.base.size)
 
     def __getitem__(self, key: Any) -> Any:
-        if type(key) is int and self.base._host is not None:
-            return self.base._host.flat[key]
-        if type(key) is int and 0 <= key < self.base.size:
-            if self.base.ndim == 1:
-                return self.base[key]
-            return self.base[tuple(map(int, np.unravel_index(key, self.base.shape)))]
+        array = self.base
+        if array._host is not None and type(key) in _INTEGERS:
+            return array._host.flat[key]
+        place = _place(array, key)
+        if place is not None:
+            return array[place]
         if type(key) is tuple and not key and NUMPY < (2, 4):
             return self.base
         found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
@@ -88,6 +90,10 @@ class FlatIterator(chain[Any]):
         array._check_writeable("underlying array")
         if type(key) is tuple and not key:  # before NumPy 2.4 its own ends the process
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
+        place = _place(array, key) if _is_held(value, array._code) else None
+        if place is not None:
+            array[place] = value
+            return
         if type(key) in (int, slice) and array.flags.c_contiguous:
             line = array.reshape(-1)
             if line._layout.shape and self._is_one_each(line, key, value):
@@ -102,8 +108,7 @@ class FlatIterator(chain[Any]):
         if positions.size and not array.shape:
             array[...] = written
         elif positions.size:
-            place = np.unravel_index(positions, array.shape)
-            array[place] = written.ravel()[positions]
+            array[np.unravel_index(positions, array.shape)] = written.ravel()[positions]
 
     def _is_one_each(self, line: Any, key: Any, value: Any) -> bool:
         """Whether a key of the array as one axis is in it, and a value has an element for each
@@ -111,11 +116,8 @@ class FlatIterator(chain[Any]):
         size = line.size
         if type(key) is int and not -size <= key < size:
             return False
-        if type(value) is float:
-            return bool(line._code[0] == "f")
-        if type(value) in (bool, int):
-            low, high = limits(line._code) or (0, 1)
-            return bool(low <= value <= high)
+        if _is_held(value, line._code):
+            return True
         shape = (len(range(*key.indices(size))),) if type(key) is slice else ()
         return isinstance(value, Handle) and _form(value) == (shape, line._code)
 
@@ -148,6 +150,41 @@ class FlatIterator(chain[Any]):
         return self._compared("greater_equal", other)
 
     __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
+
+
+_INTEGERS = frozenset((int, np.int64, np.int32))
+
+
+def _pieces(array: Any, walk: Walk) -> Iterator[Iterator[Any]]:
+    """The elements of an array of the engine, which is looked at when they are asked for: most
+    iterators are made to read or write one."""
+    yield from pieces(itself(array), walk)
+
+
+def _is_held(value: Any, dtype: str) -> bool:
+    """Whether a value is a number that a dtype takes as any element of it; NumPy's words for
+    others are those of its iterator."""
+    if type(value) in (float, np.float64):
+        return dtype[0] == "f"
+    if type(value) in (bool, int, np.bool, np.int64):
+        low, high = limits(dtype) or (0, 1)
+        return bool(low <= value <= high)
+    return False
+
+
+def _place(array: Any, key: Any) -> tuple[int, ...] | None:
+    """The index of the element at a position in C order; None where it is none of the array's."""
+    if type(key) not in _INTEGERS:
+        return None
+    shape = array._layout.shape if array._host is None else array._host.shape
+    size = math.prod(shape)
+    if not -size <= key < size:
+        return None
+    left, index = int(key) % size, []
+    for extent in reversed(shape):
+        left, within = divmod(left, extent)
+        index.append(within)
+    return tuple(index[::-1])
 
 
 def _form(array: Any) -> tuple[tuple[int, ...], str]:
