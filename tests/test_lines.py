@@ -199,3 +199,76 @@ def test_positions_in_flat(dtype: str, order: str) -> None:
             else:
                 assert found == wanted and type(found) is type(wanted)
     host.testing.assert_array_equal(lf.asnumpy(x), values)
+
+
+_INTO: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "clip": lambda np, x, out: np.clip(x[2], 0.25, 0.5, out=out),
+    "clip from below": lambda np, x, out: np.clip(x[2], 0.25, None, out=out),
+    "the method clip": lambda np, x, out: x[2].clip(0.25, 0.5, out=out),
+    "cumsum": lambda np, x, out: np.cumsum(x[2], out=out),
+    "sum": lambda np, x, out: np.sum(x[:5], axis=0, out=out),
+    "mean": lambda np, x, out: np.mean(x[:5], axis=0, out=out),
+    "max": lambda np, x, out: np.max(x[:5], axis=0, out=out),
+    "round": lambda np, x, out: np.round(x[2], 1, out=out),
+    "take": lambda np, x, out: np.take(x[2], [5] * 100, out=out, mode="clip"),
+    "another shape": lambda np, x, out: np.sum(x[:5], axis=1, out=out),
+}
+_OUTPUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "a row": lambda np, x: x[7],
+    "the operand": lambda np, x: x[2],
+    "a column": lambda np, x: x[:100, 3],
+    "of another dtype": lambda np, x: np.zeros((400, 100), "f4")[5],
+    "of integers": lambda np, x: np.zeros((400, 100), int)[5],
+    "a new one": lambda np, x: np.zeros(100),
+    "all of a large one": lambda np, x: np.zeros((400, 100)),
+}
+
+
+@pytest.mark.parametrize("output", _OUTPUTS)
+@pytest.mark.parametrize("name", _INTO)
+def test_functions_write_into_rows(name: str, output: str) -> None:
+    values = host.random.default_rng(3).random((400, 100))
+    x = lf.asarray(values) * 1.0
+    for _ in range(2):
+        results = []
+        for np, array in ((host, values), (lf, x)):
+
+            def call(np: Any = np, array: Any = array) -> Any:
+                out = _OUTPUTS[output](np, array)
+                assert _INTO[name](np, array, out) is out
+                return out
+
+            results.append(outcome(call))
+        wanted, found = results
+        if isinstance(wanted, tuple):
+            assert found[0] is wanted[0]
+        else:
+            host.testing.assert_allclose(lf.asnumpy(found), wanted, rtol=1e-6)
+            assert found.dtype == wanted.dtype
+        host.testing.assert_allclose(lf.asnumpy(x), values, rtol=1e-12)
+
+
+def test_parts_are_chosen_and_put() -> None:
+    values = host.random.default_rng(3).random((400, 100))
+    x, which = lf.asarray(values) * 1.0, host.arange(100) % 3
+    given = lf.asarray(host.tile(which, 400))
+    same(lf.choose(given[:100], [x[0], x[1], x[2]]), host.choose(which, list(values[:3])))
+    assert outcome(lambda: lf.choose(given[:100], [x[0]])) == outcome(
+        lambda: host.choose(which, [values[0]])
+    )
+    for place, number in ((5, 1.5), (host.int64(-3), 2), (39_999, True), (7, [1.0, 2.0])):
+        values.put(place, number)
+        x.put(place, number)
+    for call in (lambda np, a: a.put(40_000, 1.0), lambda np, a: np.put(a, 5, "word")):
+        wanted, found = outcome(lambda: call(host, values)), outcome(lambda: call(lf, x))  # noqa: B023
+        assert found[0] is wanted[0]
+    same(x, values)
+    for offset, axes in ((0, (0, 1)), (3, (0, 1)), (-2, (1, 0)), (host.int64(1), (-1, 0))):
+        found = x.diagonal(offset, *axes)
+        same(found, values.diagonal(offset, *axes))
+        assert found.base is x and not found.flags.writeable
+    for wrong in ((1.5,), (0, 0, 0), (0, 2, 1), (None,)):
+        wanted, found = (
+            outcome(lambda a=a, w=wrong: a.diagonal(*w)) for a in (values, x)
+        )  # fmt: skip
+        assert found[0] is wanted[0]

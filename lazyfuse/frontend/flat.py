@@ -14,6 +14,7 @@ from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.small import are_numbers
 from lazyfuse.frontend.walking import Walk, itself, pieces
 from lazyfuse.ops.numpy_version import NUMPY
 from lazyfuse.runtime.caller import call_as_user
@@ -90,9 +91,7 @@ class FlatIterator(chain[Any]):
         array._check_writeable("underlying array")
         if type(key) is tuple and not key:  # before NumPy 2.4 its own ends the process
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
-        place = _place(array, key) if _is_held(value, array._code) else None
-        if place is not None:
-            array[place] = value
+        if put_number(array, key, value):
             return
         if type(key) in (int, slice) and array.flags.c_contiguous:
             line = array.reshape(-1)
@@ -126,7 +125,13 @@ class FlatIterator(chain[Any]):
 
     def _positions(self, key: Any) -> Any:
         """The positions that a key names, by NumPy's own rules. Raises: IndexError."""
-        return call_as_user(np.arange(self.base.size).flat.__getitem__, lower(key))
+        size, where = self.base.size, lower(key)
+        if type(where) is list and are_numbers(where) or type(where) is np.ndarray:
+            given = np.asarray(where)
+            if given.dtype.kind in "iu" and given.size:  # to look at them, no range is needed
+                call_as_user(np.broadcast_to(np.int8(0), size).flat.__getitem__, where)
+                return given.astype(np.intp) % size
+        return call_as_user(np.arange(size).flat.__getitem__, where)
 
     def _compared(self, name: str, other: Any) -> Any:
         return elementwise.apply(name, (self.base.ravel(), other))
@@ -159,6 +164,15 @@ def _pieces(array: Any, walk: Walk) -> Iterator[Iterator[Any]]:
     """The elements of an array of the engine, which is looked at when they are asked for: most
     iterators are made to read or write one."""
     yield from pieces(itself(array), walk)
+
+
+def put_number(array: Any, key: Any, value: Any) -> bool:
+    """Whether a number has been written at a position of an array in C order; NumPy looks at
+    others."""
+    place = _place(array, key) if _is_held(value, array._code) else None
+    if place is not None:
+        array[place] = value
+    return place is not None
 
 
 def _is_held(value: Any, dtype: str) -> bool:

@@ -13,6 +13,7 @@ from lazyfuse.frontend.call_form import call
 from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.handle import new, new_scalar, view
+from lazyfuse.frontend.windows import delivered
 from lazyfuse.ir.node import Map, Node
 from lazyfuse.ir.order import (
     c_strides,
@@ -122,6 +123,8 @@ def clip_method(
     if max is None:
         return call("maximum", np.maximum, (self, min), given)
     clip = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc under np.clip is private
+    if out is not None and not options and delivered(clip, (self, min, max), out):
+        return out
     return call("clip", clip, (self, min, max), given)
 
 

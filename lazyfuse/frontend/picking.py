@@ -24,6 +24,7 @@ from lazyfuse.frontend import (
     windows,
 )
 from lazyfuse.frontend.convert import ForeignError, device_beside
+from lazyfuse.frontend.flat import put_number
 from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.library import Call
 from lazyfuse.frontend.manipulation import asarray, ravel
@@ -220,8 +221,12 @@ def _listed(mask: np.ndarray) -> tuple[np.ndarray]:
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, where v is repeated as often as needed. Raises: IndexError, TypeError."""
-    if mode != "raise" or not windows.altered(np.ndarray.put, a, ind, v):
-        _change("put", a, ind, v, mode)
+    if mode == "raise" and isinstance(a, Handle):
+        if not a._is_scalar and a._writeable is True and put_number(a, ind, v):
+            return
+        if windows.altered(np.ndarray.put, a, ind, v):
+            return
+    _change("put", a, ind, v, mode)
 
 
 def putmask(a: Any, /, mask: Any, values: Any) -> None:

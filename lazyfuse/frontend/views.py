@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,27 +79,33 @@ def _turns(k: Any) -> Any:
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonals of the planes of two axes. Aliasing: a read-only view."""
-    a = asarray(a)
-    if a.ndim < 2:
+    if type(a) is not Handle._concrete:
+        a = asarray(a)
+    found = _diagonal(a._layout, *map(operator.index, (offset, axis1, axis2)))
+    return view(a, found, writeable=read_only(a))
+
+
+@lru_cache(maxsize=1024)
+def _diagonal(layout: Layout, offset: int, axis1: int, axis2: int) -> Layout:
+    ndim = len(layout.shape)
+    if ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    first = normalize_axis(axis1, a.ndim, "axis1")
-    second = normalize_axis(axis2, a.ndim, "axis2")
+    first = normalize_axis(axis1, ndim, "axis1")
+    second = normalize_axis(axis2, ndim, "axis2")
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    layout = a._layout
     rows, columns = layout.shape[first] + min(offset, 0), layout.shape[second] - max(offset, 0)
     start = layout.offset + (
         offset * layout.strides[second] if offset > 0 else -offset * layout.strides[first]
     )
     length = max(min(rows, columns), 0)
-    rest = [axis for axis in range(a.ndim) if axis not in (first, second)]
+    rest = [axis for axis in range(ndim) if axis not in (first, second)]
     shape = (*(layout.shape[axis] for axis in rest), length)
     strides = (
         *(layout.strides[axis] for axis in rest),
         layout.strides[first] + layout.strides[second],
     )
-    found = Layout(shape, strides, start if length else layout.offset)
-    return view(a, found, writeable=read_only(a))
+    return Layout(shape, strides, start if length else layout.offset)
 
 
 def diagonal_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

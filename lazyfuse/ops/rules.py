@@ -57,9 +57,10 @@ FUNCTIONS = _table(
     PAIR="dot vdot inner convolve correlate linalg.solve",
     TIMES="outer kron tensordot meshgrid repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
-    ANY="searchsorted interp array_equal array_equiv allclose append bincount delete insert isin "
-    "digitize cross pad select packbits unpackbits partition argpartition unique cov corrcoef "
-    "fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn einsum",
+    ANY="choose searchsorted interp array_equal array_equiv allclose append bincount delete "
+    "insert isin digitize cross pad select packbits unpackbits partition argpartition unique cov "
+    "corrcoef einsum fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
+    "fft.irfftn",
     FEW="median quantile percentile nanmedian nanquantile nanpercentile",
     INTO="copyto putmask place put",
 )
