@@ -111,7 +111,7 @@ no:
 define internal ptr @copied_in_shape(ptr %self, ptr %args, i64 %count, ptr %shape, i64 %axes) {
   %copied = call ptr @copied_part(ptr %self, i1 false)
   %is_other = icmp eq ptr %copied, null
-  br i1 %is_other, label %flatten, label %wrap
+  br i1 %is_other, label %ask, label %wrap
 wrap:
   %none = call ptr @none()
   %root = call ptr @wrapped(ptr %copied, ptr %none)
@@ -122,19 +122,28 @@ view:
   %view_wrapped = call ptr @wrapped(ptr %view_made, ptr %root)
   call void @Py_DecRef(ptr %root)
   ret ptr %view_wrapped
-flatten:
+ask:
   %error = call ptr @PyErr_Occurred()
   %has_raised = icmp ne ptr %error, null
-  br i1 %has_raised, label %no, label %in_line
-in_line:
-  %line = call ptr @flattened(ptr %self, ptr %args)
-  %is_pythons = icmp eq ptr %line, null
-  br i1 %is_pythons, label %no, label %shaped
-shaped:
+  br i1 %has_raised, label %no, label %whole
+whole:
+  %copy = call ptr @object(i64 T_COPY)
+  %base = call ptr
+    @small_call(ptr %copy, ptr %self, ptr %args, i64 0, ptr null, i64 FLATTEN_RULE)
+  %is_pythons = icmp eq ptr %base, null
+  br i1 %is_pythons, label %no, label %large
+large:
+  %of_large = call ptr @engine_reshape(ptr %base, ptr %args, i64 %count, ptr null)
+  %is_small = icmp eq ptr %of_large, null
+  br i1 %is_small, label %small, label %shaped
+small:
   %reshape = call ptr @object(i64 T_RESHAPE)
-  %made = call ptr
-    @small_call(ptr %reshape, ptr %line, ptr %args, i64 %count, ptr null, i64 RULE_NONE)
-  call void @Py_DecRef(ptr %line)
+  %of_small = call ptr
+    @small_call(ptr %reshape, ptr %base, ptr %args, i64 %count, ptr null, i64 RULE_NONE)
+  br label %shaped
+shaped:
+  %made = phi ptr [ %of_large, %large ], [ %of_small, %small ]
+  call void @Py_DecRef(ptr %base)
   ret ptr %made
 no:
   ret ptr null

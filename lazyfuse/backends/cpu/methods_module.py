@@ -202,7 +202,7 @@ def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[st
         **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
         "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS, "ALIGNED_FLAG": 0x100,
         "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
-        "T_RESHAPE": _plain("reshape_method"),
+        "T_RESHAPE": _plain("reshape_method"), "T_COPY": _plain("copy_method"),
         "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
         "ROOMS": methods_room_text.ROOMS,
         **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
