@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from operator import index
 from typing import Any
 
@@ -14,7 +14,7 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.convert import ForeignError, warn_of_setting
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.export import to_array
-from lazyfuse.frontend.handle import SEALED, Handle, new, new_scalar, small_array, view
+from lazyfuse.frontend.handle import SEALED, Handle, handle, new, new_scalar, small_array, view
 from lazyfuse.frontend.indexing import assign
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.ir.layout import Layout
@@ -49,10 +49,21 @@ def imag(self: Any) -> Any:
 def _part(array: Any, number: int) -> Any:
     if array._is_scalar:
         return apply(("real", "imag")[number], (array,))
-    layout = array._layout
+    place, cast = _place_of_part(array._layout, array._code, _shift(array), number)
+    if array._storage.node.dtype[0] != "c":
+        return view(array, place, cast=cast)
+    made = handle(Handle._concrete, array._storage, place)
+    made._writeable, made._cast = array._writeable, cast
+    made._owner = array if array._owner is None else array._owner
+    return made
+
+
+@lru_cache(maxsize=1024)
+def _place_of_part(layout: Layout, code: str, shift: int, number: int) -> tuple[Layout, Cast]:
+    """Where the parts of complex numbers are, and what they are read as."""
     doubled = tuple(2 * stride for stride in layout.strides)
     place = Layout(layout.shape, doubled, 2 * layout.offset + number)
-    return view(array, place, cast=Cast(FLOAT_OF[array._code], _shift(array)))
+    return place, Cast(FLOAT_OF[code], shift)
 
 
 def set_real(self: Any, value: Any) -> None:
