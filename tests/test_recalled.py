@@ -43,11 +43,11 @@ def test_the_second_call_is_remembered(name: str) -> None:
     values, call = CALLS[name]
     function = getattr(lf, name.split(maxsplit=1)[0])
     known = function._recipes if function._learned is None else function._learned
-    before = len(known)
+    known.clear()
     with lf.options(cold_size=0):
         for _ in range(4):
             call(lf, lf.asarray(values))
-    assert len(known) > before or name == "roll by nothing"
+    assert known
     check(lambda np, x: call(np, x), values, ulp=4, sums=name == "trapezoid")
 
 

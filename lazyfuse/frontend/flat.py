@@ -178,12 +178,12 @@ def put_number(array: Any, key: Any, value: Any) -> bool:
 def _is_held(value: Any, dtype: str) -> bool:
     """Whether a value is a number that a dtype takes as any element of it; NumPy's words for
     others are those of its iterator."""
-    if type(value) in (float, np.float64):
-        return dtype[0] == "f"
-    if type(value) in (bool, int, np.bool, np.int64):
-        low, high = limits(dtype) or (0, 1)
-        return bool(low <= value <= high)
-    return False
+    if type(value) in (np.bool, np.int64, np.float64):
+        value = value.item()
+    low, high = limits(dtype) or (0, 1)
+    if type(value) is float:
+        return dtype[0] == "f" and (value != value or low <= value <= high)
+    return type(value) in (bool, int) and low <= value <= high
 
 
 def _place(array: Any, key: Any) -> tuple[int, ...] | None:

@@ -115,9 +115,9 @@ def clip_method(
     opened = open_bounds((self, min, max))
     if opened is not None:
         min, max = (None if opened[0] else min), (None if opened[1] else max)
-    if min is None and max is None:
-        return apply("positive", (self,), out=out)
     given = options if out is None else {**options, "out": out}
+    if min is None and max is None:
+        return call("positive", np.positive, (self,), given)
     if min is None:
         return call("minimum", np.minimum, (self, max), given)
     if max is None:

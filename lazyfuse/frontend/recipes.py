@@ -7,14 +7,16 @@ arguments. So they are kept as prototypes, with the places of their operands, an
                           step 2: map divide of steps 0, 1     an array of step 2
 
 A place is the number of an operand, which is read anew each time; ~number is the whole memory of
-that operand; from the count of operands on it is the number of a step.
+that operand; from the count of operands on it is the number of a step. The layout of a view is
+one in the memory under it: where it stands on an operand, that has to be the whole of its memory
+each time, and not a part of the same form, which begins elsewhere (`WHOLE`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -43,6 +45,10 @@ class Number(NamedTuple):
     high: float
 
 
+#: Among the numbers of a recipe: an array that is the whole of its memory.
+WHOLE: Final = True
+
+
 class Step(NamedTuple):
     """A node without what differs each time (`_OPEN`); the places of its operands; whether it has
     an origin (else it is None in the prototype); the words of its memory."""
@@ -54,11 +60,11 @@ class Step(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """`numbers`: per operand, None for arrays. `array`: the result without its memory, None where
-    an operand's memory is written. `kind`: of an array that is one Map of the operands in
-    their order."""
+    """`numbers`: per operand, None or WHOLE for arrays. `array`: the result without its memory,
+    None where an operand's memory is written. `kind`: of an array that is one Map of the operands
+    in their order."""
 
-    numbers: tuple[Number | None, ...]
+    numbers: tuple[Number | bool | None, ...]
     steps: tuple[Step, ...]
     array: Any
     kind: MapKind | None
@@ -222,7 +228,7 @@ class _Learner:
 
     def __init__(self, operands: Sequence[Any], memory: Sequence[Node | None]) -> None:
         self.operands, self.memory = operands, memory
-        self.numbers: list[Number | None] = [None] * len(operands)
+        self.numbers: list[Number | bool | None] = [None] * len(operands)
         self.places: dict[Node, int] = {}
         self.steps: list[Step] = []
 
@@ -275,6 +281,9 @@ class _Learner:
         if type(node) is Const and None in self.memory:
             return False  # it may follow from the number
         places = tuple([self._place(src) for src in node.srcs])
+        base = places[0] if type(node) in (View, Update) else None
+        if base is not None and 0 <= base < len(self.memory) and self.memory[base] is not None:
+            self.numbers[base] = WHOLE
         self.steps.append(_step(node, places))  # type: ignore[arg-type]  # all are there
         self.places[node] = len(self.operands) + len(self.steps) - 1
         return True

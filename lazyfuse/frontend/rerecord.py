@@ -17,7 +17,7 @@ import numpy as np
 
 from lazyfuse import config
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.recipes import Recipe, number_of, remade
+from lazyfuse.frontend.recipes import WHOLE, Recipe, number_of, remade
 from lazyfuse.ir.form import Form, form_of
 from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
@@ -197,7 +197,8 @@ def _device(operands: Sequence[Any]) -> str:
 
 def _ready(recipe: Recipe, operands: Sequence[Any]) -> tuple[list[Const | None], Origin] | None:
     """The numbers as scalars, and the origin; None where errors are told at the call, a number
-    does not fit, or arrays live on several devices."""
+    does not fit, an array is a part where a whole one is wanted, or they are on several
+    devices."""
     frame, modes = user_frame(2), current_modes()
     if frame is None or modes.is_immediate:
         return None
@@ -205,16 +206,23 @@ def _ready(recipe: Recipe, operands: Sequence[Any]) -> tuple[list[Const | None],
     devices = set()
     for operand, number in zip(operands, recipe.numbers, strict=True):
         scalar = None
-        if number is None:
+        if number is None or number is WHOLE:
+            if number is WHOLE and not _is_whole(operand):
+                return None
             devices.add(operand._storage.device)
         else:
-            scalar = number_of(operand, number)
+            scalar = number_of(operand, number)  # type: ignore[arg-type]  # the others are numbers
             if scalar is None:
                 return None
         scalars.append(scalar)
     if len(devices) != 1:
         return None
     return scalars, (frame.f_code, frame.f_lasti, modes)
+
+
+def _is_whole(array: Any) -> bool:
+    """Whether an array is the whole of its memory."""
+    return array._cast is None and array._layout is array._storage.node.formed().layout
 
 
 def map_recorded(  # noqa: C901  # written out, since it is the price of every operation

@@ -134,7 +134,7 @@ def several(
             return made
         return _record(known, operands, chosen, lambda operands: general(*operands))
 
-    _with_recipes(method, known)  # where nothing is chosen: that is part of the others' keys
+    _with_recipes(method, known)  # which finds keys without a choice alone
     return method  # type: ignore[return-value]  # it takes what `general` does
 
 
@@ -325,7 +325,8 @@ def _write(
     if node is not memory[0] and before == given_warnings() and is_large and is_clear:
         found = learn(node, given, memory)
         if found is not None and not _reads_whole_memory(found, 1):
-            _keep(known, key, found)
+            numbers = None, *found.numbers[1:]  # where the target lies is part of the key
+            _keep(known, key, found._replace(numbers=numbers))
     return made
 
 

@@ -78,7 +78,7 @@ def _is_top(node: Node, users: Sequence[Node]) -> bool:
     return any(not isinstance(user, Map) or user.shape != node.shape for user in users)
 
 
-def _is_joined(node: Node, users: dict[Node, list[Node]], joined: set[Node]) -> bool:
+def _is_joined(node: Node, users: dict[Node, list[Node]], together: set[Node]) -> bool:
     """Whether a chain of writes over nothing puts together what is in memory, is put together
     itself, or would be computed again at any cost, and nothing reads it before it is complete."""
     version, count = node, 0
@@ -86,7 +86,7 @@ def _is_joined(node: Node, users: dict[Node, list[Node]], joined: set[Node]) -> 
         count += 1
         is_last = version is node or len(users[version]) == 1
         value = version.srcs[1]
-        is_moved = value in joined or _is_copied(value)
+        is_moved = value in together or _is_copied(value)
         if count > MOST_PIECES or not is_last or not is_moved:
             return False
         version = version.srcs[0]

@@ -230,8 +230,10 @@ measure:
   %is_word = icmp ule i64 %bytes, 8
   %dtype = call ptr @dtype_of(ptr %code)
   %is_known = icmp ne ptr %dtype, null
+  %has_axes = icmp ne i64 %own_axes, 0
   %fits = and i1 %are_few, %is_word
-  %can = and i1 %fits, %is_known
+  %is_fine = and i1 %is_known, %has_axes
+  %can = and i1 %fits, %is_fine
   br i1 %can, label %make, label %drop
 make:
   store i64 %count, ptr %length

@@ -49,6 +49,8 @@ compare:
   %is_large = icmp sgt i64 %elements, %eager
   br i1 %is_large, label %novel, label %few
 few:
+  br i1 %is_by_position, label %few_at_once, label %quickly  ; NumPy may warn of a position
+quickly:
   %is_quick = call i1 @quickly_into(ptr %self, ptr %args, i64 %inputs, ptr %out)
   br i1 %is_quick, label %done_quickly, label %few_at_once
 done_quickly:

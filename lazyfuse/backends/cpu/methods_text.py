@@ -361,6 +361,10 @@ slow:
 give_picked:
   ret ptr %few_picked
 which:
+  %pick_error = call ptr @PyErr_Occurred()
+  %pick_failed = icmp ne ptr %pick_error, null
+  br i1 %pick_failed, label %fail, label %others
+others:
   %is_in_engine = call i1 @is_engines(ptr %self)
   br i1 %is_in_engine, label %gather, label %ask
 ask:

@@ -309,7 +309,8 @@ done:
 }}
 
 ; the numbers among operands as scalars, null for arrays; the device of the arrays, null where they
-; have several, or a number does not fit. All scalars are nodes, or null, afterwards.
+; have several, a number does not fit, or an array is a part where the whole of its memory is
+; wanted (`recipes.WHOLE`). All scalars are nodes, or null, afterwards.
 define internal ptr @ready(ptr %recipe, ptr %operands, i64 %count, ptr %scalars) {{
   call void @llvm.memset.p0.i64(ptr %scalars, i8 0, i64 {scalar_bytes}, i1 false)
   %numbers = call ptr @tuple_item(ptr %recipe, i64 0)
@@ -324,8 +325,15 @@ look:
   %at = getelementptr ptr, ptr %operands, i64 %i
   %operand = load ptr, ptr %at
   %number = call ptr @tuple_item(ptr %numbers, i64 %i)
-  %is_array = icmp eq ptr %number, %none
-  br i1 %is_array, label %array, label %scalar
+  %is_any = icmp eq ptr %number, %none
+  br i1 %is_any, label %array, label %other
+other:
+  %true = call ptr @object(i64 {TRUE})
+  %is_array = icmp eq ptr %number, %true
+  br i1 %is_array, label %whole, label %scalar
+whole:
+  %is_whole = call i1 @is_whole(ptr %operand)
+  br i1 %is_whole, label %array, label %no
 array:
   %storage = call ptr @get(ptr %operand, i64 {handle_storage})
   %own = call ptr @get(ptr %storage, i64 {storage_device})
