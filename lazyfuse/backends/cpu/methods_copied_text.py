@@ -127,7 +127,7 @@ ask:
   %has_raised = icmp ne ptr %error, null
   br i1 %has_raised, label %no, label %whole
 whole:
-  %copy = call ptr @object(i64 T_COPY)
+  %copy = call ptr @object(i64 T_COPY_METHOD)
   %base = call ptr
     @small_call(ptr %copy, ptr %self, ptr %args, i64 0, ptr null, i64 FLATTEN_RULE)
   %is_pythons = icmp eq ptr %base, null

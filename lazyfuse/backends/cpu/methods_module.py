@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lazyfuse.backends.cpu import (
     defer_text,
@@ -180,38 +180,42 @@ def _slots(objects: Mapping[str, int]) -> str:
 
 def _words(objects: Mapping[str, int], attributes: Mapping[str, int]) -> dict[str, int]:
     """What names stand for in the texts of functions on small arrays."""
-    words = {name.upper(): place for name, place in attributes.items()}
-    words |= {f"T_{name}": place for name, place in {**objects, **_DEFERRING}.items()}
-    words |= {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_SET_ITEM": _method("set_item"),
-              "T_PRODUCT": _method("product"), "T_FUNCTION": _method("function"),
-              "T_INT_LONG": INT64,
-              "T_ARRAY_UFUNC": _method("array_ufunc"), "T_SCALAR": objects["SCALAR"],
-              "T_CLASS_ATTRIBUTE": _method("class_attribute"),
-              "T_LEN": _method("len"), "T_ITER": _method("iter"),
-              "T_ELLIPSIS": ELLIPSIS, "T_NONE_TYPE": NONE_TYPE}  # fmt: skip
-    words |= {
-        **_KINDS,
-        "MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
-        **{f"RULE_{rule.name}": int(rule) for rule in Rule},
-        **WORDS,
-        **{"LETTER_C": ord("c"), "LETTER_F": ord("f"), "T_SLICE": SLICE},
-        "QUICK_MOST": methods_loops_text.QUICK_MOST,
-        **methods_rules_text.OPENS, **methods_adopt_text.FLAGS, **methods_product_text.SIZES,
-        **methods_places_text.BOUNDS, **methods_makers_text.BOUNDS, **methods_numbers_text.BOUNDS,
-        **methods_plain_text.BOUNDS, **methods_gathered_text.BOUNDS,
-        **methods_elements_text.BOUNDS, "WRITEABLE_FLAG": 0x400,
-        "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS, "ALIGNED_FLAG": 0x100,
-        "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
-        "T_RESHAPE": _plain("reshape_method"), "T_COPY": _plain("copy_method"),
-        "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method"),
-        "ROOMS": methods_room_text.ROOMS,
-        **{"HOST_PLACE": HOST, "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
-    }  # fmt: skip
-    words |= STATE | defer_text.ARRAY | defer_text.NOVELTY
-    words |= methods_direct_text.DIRECT | methods_direct_text.FORMS
-    words |= {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
-              "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD}  # fmt: skip
+    words: dict[str, int] = {}
+    for table in _tables(objects, attributes):
+        clashes = [name for name, word in table.items() if words.setdefault(name, word) != word]
+        if clashes:
+            raise ValueError(f"words with two meanings in machine code: {', '.join(clashes)}")
     return words
+
+
+def _tables(
+    objects: Mapping[str, int], attributes: Mapping[str, int]
+) -> Sequence[Mapping[str, int]]:
+    return (
+        {name.upper(): place for name, place in attributes.items()},
+        {f"T_{name}": place for name, place in objects.items()},
+        {f"T_{name}": place for name, place in _DEFERRING.items()},
+        {f"RULE_{rule.name}": int(rule) for rule in Rule},
+        {f"T_{name.upper()}": _method(name)
+         for name in "set_item product function array_ufunc class_attribute len iter".split()},
+        {"T_UFUNC": UFUNC, "T_RECIPES": RECIPES, "T_INT_LONG": INT64, "T_SLICE": SLICE,
+         "T_ELLIPSIS": ELLIPSIS, "T_NONE_TYPE": NONE_TYPE, "HOST_PLACE": HOST,
+         "OWNER_PLACE": OWNER, "KNOWN_DTYPES": _KNOWN_DTYPES},
+        {"T_RESHAPE": _plain("reshape_method"), "T_COPY_METHOD": _plain("copy_method"),
+         "T_FLATTEN": _plain("flatten_method"), "FLATTEN_RULE": ways.rule_of("flatten_method")},
+        {"MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
+         "QUICK_MOST": methods_loops_text.QUICK_MOST, "ROOMS": methods_room_text.ROOMS,
+         "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
+         "LETTER_C": ord("c"), "LETTER_F": ord("f"), "WRITEABLE_FLAG": 0x400,
+         "ALIGNED_FLAG": 0x100, "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS},
+        {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
+         "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD},
+        _KINDS, WORDS, STATE, defer_text.ARRAY, defer_text.NOVELTY,
+        methods_rules_text.OPENS, methods_adopt_text.FLAGS, methods_product_text.SIZES,
+        methods_places_text.BOUNDS, methods_makers_text.BOUNDS, methods_numbers_text.BOUNDS,
+        methods_plain_text.BOUNDS, methods_gathered_text.BOUNDS, methods_elements_text.BOUNDS,
+        methods_direct_text.DIRECT, methods_direct_text.FORMS,
+    )  # fmt: skip
 
 
 def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple: str) -> list[str]:
