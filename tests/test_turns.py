@@ -548,7 +548,7 @@ def test_what_comes_again_is_recorded() -> None:
         for _ in range(4):
             lf.reset_stats()
             lf.materialize(program(x))
-    assert lf.stats().kernels_launched > 300
+    assert lf.stats().kernels_launched > 10  # fewer the more turns are one kernel by now
     assert lf.stats().cold_runs <= 2  # the first turns, and the last ones
 
 
