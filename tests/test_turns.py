@@ -16,7 +16,7 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place cuts nothing", allow_module_level=True)
 
 from lazyfuse.frontend import native_methods  # noqa: E402 - when there is an engine
-from lazyfuse.runtime import engine, met, session, turns  # noqa: E402 - likewise
+from lazyfuse.runtime import engine, met, payoff, session, turns  # noqa: E402 - likewise
 from lazyfuse.schedule import fusion  # noqa: E402 - likewise
 from tests.not_new import not_new  # noqa: E402 - likewise
 
@@ -534,8 +534,10 @@ def test_the_next_operation_is_computed_once_that_is_asked_for(*, native: bool) 
         assert z._storage.node.buffer is None
 
 
-def test_what_comes_again_is_recorded() -> None:
-    """A loop without a class whose turns are one structure is planned, and fused from then on."""
+def test_what_comes_again_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop without a class whose turns are one structure is planned, and fused from then on,
+    where that pays off."""
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: 1e9)  # whatever the clock says
 
     def program(x: Any) -> Any:
         for _ in range(1000):
