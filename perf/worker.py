@@ -29,8 +29,9 @@ SETTLE_CALLS, SETTLE_SECONDS = 6, 0.02
 #: And they wait until the threads of the process before are asleep, which look for more work for
 #: some milliseconds (libgomp: 300,000 looks): on two processors they take one from who comes next.
 SETTLE_LEAST = 0.01
-#: Libraries compile in steps: structures that have come often enough, for instance.
-WARM_SECONDS = 0.1
+#: Libraries compile in steps: structures that have come often enough, for instance. What functions
+#: do with 400,000 elements or fewer is NumPy's at first with lazyfuse, for 0.1 to 0.2 s.
+WARM_SECONDS = 0.25
 #: Seconds of small operations before anything is measured, for what they compile of themselves.
 START_SECONDS, START_ELEMENTS = 0.5, 1000
 #: A sample is the mean of as many calls as take this long: the clock is read twice for each.

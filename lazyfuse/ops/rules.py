@@ -100,8 +100,8 @@ PICKED_ROWS, ROW = 1 << 18, 32
 #: Elements of zeros, ones and the like that NumPy makes at once: to record them costs as much.
 MADE = 1 << 16
 #: Elements of 8 bytes that a function computes at once of arrays of one size, however large: NumPy
-#: takes 30 to 60 ms, as planning and compiling what it does takes.
-ENOUGH = 1 << 26
+#: takes 100 to 200 ms, as planning and compiling a loop takes, all of its structures.
+ENOUGH = 1 << 28
 #: Arrays are computed at once in any case where so many times their bytes are no more than small
 #: arrays of 8 bytes have (60 KB): NumPy takes 2 us for as many masks or uint8, and a kernel is not
 #: launched in less.
