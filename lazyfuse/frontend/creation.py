@@ -147,17 +147,17 @@ def asanyarray(a: Any, dtype: Any = None, order: str | None = None, *, device: s
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """A C-contiguous array of at least one axis: itself when it is one."""
     result = _with_axis(asarray(a, dtype))
-    if isinstance(result, Handle) and not result.flags.c_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
-        return result.copy("C")  # type: ignore[attr-defined]  # likewise
-    return result
+    if not isinstance(result, Handle):
+        return np.ascontiguousarray(result)
+    return result if result.flags.c_contiguous else result.copy("C")  # type: ignore[attr-defined]  # every Handle is a LazyArray
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """An F-contiguous array of at least one axis: itself when it is one."""
     result = _with_axis(asarray(a, dtype))
-    if isinstance(result, Handle) and not result.flags.f_contiguous:  # type: ignore[attr-defined]  # every Handle is a LazyArray
-        return result.copy("F")  # type: ignore[attr-defined]  # likewise
-    return result
+    if not isinstance(result, Handle):
+        return np.asfortranarray(result)
+    return result if result.flags.f_contiguous else result.copy("F")  # type: ignore[attr-defined]  # every Handle is a LazyArray
 
 
 def _with_axis(array: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from lazyfuse import config, events
 from lazyfuse.errors import FallbackError, FallbackWarning
-from lazyfuse.frontend import array_likes
+from lazyfuse.frontend import array_likes, named_outputs
 from lazyfuse.frontend.convert import adopted, to_array
 from lazyfuse.frontend.exchange import on_gpu
 from lazyfuse.frontend.export import around, handed, value_of
@@ -177,7 +177,7 @@ def _run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         args = (options.pop(_WRITES_FIRST[name]),)
     if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
-    args = _kept(name, args, options)
+    args = named_outputs.by_name(function, _kept(name, args, options), options)
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
     numpys: Callable[..., Any] = around if name in _AROUND else handed(args)

@@ -54,7 +54,8 @@ class FlatIterator(chain[Any]):
     def coords(self) -> tuple[int, ...]:
         """The index of the next element."""
         if not 0 <= self.index < self.base.size:
-            return (self.base.shape[0], *(0 for _ in self.base.shape[1:]))
+            first = self.base.shape[:1] if self.index else (0,) * self.base.ndim
+            return (*first, *(0 for _ in self.base.shape[len(first) :]))
         return tuple(int(n) for n in np.unravel_index(self.index, self.base.shape))
 
     def copy(self) -> Any:

@@ -340,6 +340,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
         return fallback.call(np.repeat, a, repeats, axis)
     if axis is None:
         a, axis = ravel(a), 0
+    if not a.ndim:  # NumPy takes it for an array of one axis
+        a = ravel(a)
     place = normalize_axis(operator.index(axis), a.ndim)
     inner = view(a, _repeated(a._layout, place, int(repeats)))
     shape = (*a.shape[:place], a.shape[place] * int(repeats), *a.shape[place + 1 :])

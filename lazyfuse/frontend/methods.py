@@ -118,14 +118,12 @@ def clip_method(
     given = options if out is None else {**options, "out": out}
     if min is None and max is None:
         return call("positive", np.positive, (self,), given)
-    if min is None:
-        return call("minimum", np.minimum, (self, max), given)
-    if max is None:
-        return call("maximum", np.maximum, (self, min), given)
-    clip = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc under np.clip is private
-    if out is not None and not options and delivered(clip, (self, min, max), out):
+    name = "minimum" if min is None else "maximum" if max is None else "clip"
+    ufunc: np.ufunc = getattr(np._core.umath, name)  # that of `np.clip` is private
+    operands = (self, *(bound for bound in (min, max) if bound is not None))
+    if out is not None and not options and delivered(ufunc, operands, out):
         return out
-    return call("clip", clip, (self, min, max), given)
+    return call(name, ufunc, operands, given)
 
 
 def open_bounds(operands: Sequence[Any]) -> tuple[bool, ...] | None:

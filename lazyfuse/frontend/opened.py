@@ -44,7 +44,7 @@ class _Opened(small.Lowering):
         """Arguments by position, of which the first `most` may have windows. Raises: Large."""
         given = []
         for number, arg in enumerate(args[:most]):
-            may_be_list = rule in (Rule.FIRST, Rule.ANY)
+            may_be_list = rule in (Rule.FIRST, Rule.ANY, Rule.LISTED)
             is_opened = number < _OPENED.get(rule, most)
             self.opens = is_opened and (may_be_list or type(arg) not in (list, tuple))
             given.append(self.lower(arg))
@@ -61,7 +61,9 @@ class _Opened(small.Lowering):
 _READ = frozenset(("weights",))
 #: How many arguments by position may have windows: what stands behind may be written.
 _OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3,
-           Rule.FEW: 1}  # fmt: skip
+           Rule.FEW: 1, Rule.LISTED: 2}  # fmt: skip
+#: Where reductions are told the dtype.
+_DTYPE_PLACE = 3
 #: Arguments by position of functions that may overwrite the first, where that is not said.
 _MOST_OF_FEW = 3
 #: Keywords that say how large a result is.
@@ -84,7 +86,7 @@ def called(
     limit = limit_of(larger, len(args) + len(kwargs))
     if not limit or rule is Rule.NONE or not small.OWN_WORDS.isdisjoint(kwargs):
         return LARGE
-    if rule is Rule.FIRST and _is_part(kwargs.get("out")):  # products want it as they lie
+    if rule is Rule.FIRST and _is_like_result(kwargs.get("out"), args, kwargs):
         without = {key: value for key, value in kwargs.items() if key != "out"}
         found = called(plain, args, without, rule, most, larger, announce)
         out = kwargs["out"]
@@ -113,10 +115,17 @@ def called(
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
 
-def _is_part(out: Any) -> bool:
-    """Whether an output is a small part of the engine's memory, into which a result is copied."""
-    is_engines = type(out) in ARRAYS and out._host is None
-    return is_engines and size_of(out._layout.shape) <= largest()
+def _is_like_result(out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an output is a small part of the engine's memory, into which a result is copied that
+    likely has its dtype: else it would be computed for a second time, and warn twice. Products
+    want it as they lie."""
+    if type(out) not in ARRAYS or out._host is not None or size_of(out._layout.shape) > largest():
+        return False
+    first: Any = args[0] if args else None
+    if type(first) in (list, tuple):
+        return True
+    is_alike = type(first) in ARRAYS and first._code == out._code
+    return is_alike and len(args) < _DTYPE_PLACE and "dtype" not in kwargs
 
 
 def _is_beyond(first: Any, limit: int) -> bool:

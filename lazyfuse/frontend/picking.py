@@ -161,10 +161,10 @@ def _within(number: Any, count: int) -> bool:
 
 
 def _c_ordered(array: Any, shape: tuple[int, ...]) -> Any:
-    """A new array of this shape in C order."""
+    """A new array of this shape in C order; a scalar where that has no axes."""
     node = array._read()
     copy = Map(OPS["astype"], (node.dtype,), node.dtype, shape, c_strides(shape), (node,))
-    return new(copy, array._storage.device)
+    return (new if shape else new_scalar)(copy, array._storage.device)
 
 
 def nonzero(a: Any) -> tuple[Any, ...]:

@@ -37,6 +37,8 @@ class Rule(IntEnum):
     FEW = 7
     #: The first, which is written if it is small; the others are read.
     INTO = 8
+    #: The first two by position, or what they list; the result is as large as a few.
+    LISTED = 9
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -57,12 +59,13 @@ FUNCTIONS = _table(
     PAIR="dot vdot inner convolve correlate linalg.solve",
     TIMES="outer kron tensordot meshgrid repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
-    ANY="choose searchsorted interp array_equal array_equiv allclose append bincount delete "
+    ANY="searchsorted interp array_equal array_equiv allclose append bincount delete "
     "insert isin digitize cross pad select packbits unpackbits partition argpartition unique cov "
     "corrcoef einsum fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn",
     FEW="median quantile percentile nanmedian nanquantile nanpercentile",
     INTO="copyto putmask place put",
+    LISTED="choose",
 )
 #: Of methods.
 METHODS = _table(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,15 +80,22 @@ def places(
 
 def offset(kind: type, attribute: str) -> int:
     """At which byte objects of a class keep an attribute that is not in their dict."""
-    value = object()
-    makers: dict[type, Callable[[], Any]] = {
-        Watch: lambda: Watch(_storage()),
-        type(memory()): memory,
-    }
-    sample = makers.get(kind, lambda: _new(kind))()
+    value, sample = object(), _sample(kind)
     object.__setattr__(sample, attribute, value)
     words = (ctypes.c_uint64 * (kind.__basicsize__ // _WORD)).from_address(id(sample))
     return [*words].index(id(value)) * _WORD
+
+
+def _sample(kind: type) -> Any:
+    """An object whose attributes nobody reads, and which goes at once: nodes are looked for."""
+    if kind is Watch:
+        return Watch(_storage())
+    return memory() if kind is _memory_class() else _new(kind)
+
+
+@cache
+def _memory_class() -> type:
+    return type(memory())
 
 
 def objects(recording: Recording) -> dict[str, Any]:

@@ -19,7 +19,7 @@ define internal i64 @openings(i64 %rule, i64 %place, i64 %positional, ptr %names
 positioned:
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
     i64 RULE_PAIR, label %pair  i64 RULE_TIMES, label %pair  i64 RULE_ANY, label %any
-    i64 RULE_FEW, label %few ]
+    i64 RULE_FEW, label %few  i64 RULE_LISTED, label %listed ]
 few:
   %are_few = icmp sle i64 %positional, 3
   %is_alone = and i1 %is_first, %are_few
@@ -36,6 +36,10 @@ pair:
   %is_in_pair = and i1 %is_positional, %is_of_two
   %of_pair = select i1 %is_in_pair, i64 OPENS_OWN, i64 0
   ret i64 %of_pair
+listed:
+  %is_listed = and i1 %is_positional, %is_of_two
+  %of_listed = select i1 %is_listed, i64 OPENS_BOTH, i64 0
+  ret i64 %of_listed
 any:
   %is_early = and i1 %is_positional, %is_of_three
   %of_any = select i1 %is_early, i64 OPENS_BOTH, i64 0
