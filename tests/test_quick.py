@@ -537,3 +537,11 @@ def test_what_is_put_off_comes_first() -> None:
         assert (later + a).sum() == host.sum((host.arange(10.0) + 1) * 2 + host.arange(10.0))
         later += 1.0
         assert later.max() == 21.0
+
+
+def test_words_with_two_meanings_are_refused() -> None:
+    """An object of the table that has a word's name was silently another one's place."""
+    from lazyfuse.backends.cpu import methods_module
+
+    with pytest.raises(ValueError, match="two meanings in machine code: T_SLICE$"):
+        methods_module._words({"SLICE": -1}, {})
