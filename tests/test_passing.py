@@ -172,6 +172,68 @@ def test_dtypes_orders_and_shapes() -> None:
     oracle.check(program, a, b, a[0], a.astype("f4"), whole)
 
 
+def integers(a: Any, b: Any, c: Any) -> Any:
+    return (a * b + c - 1) * 3 + c
+
+
+def sums(a: Any, b: Any, c: Any) -> Any:
+    return 1.0 + (a * b + c - 1.5 + b) + np_number
+
+
+np_number = host.float64(0.25)
+
+
+@pytest.mark.skipif(frames.first_variable() < 0, reason="frames of this Python are not known")
+@pytest.mark.parametrize(
+    ("program", "dtype"),
+    [(sums, "c16"), (integers, "i8"), (integers, "i4"), (integers, "u8"), (integers, "i2")],
+)
+def test_other_memory_is_used_again(program: Callable[..., Any], dtype: str) -> None:
+    """That of integers and of complex numbers."""
+    assert is_within(most_arrays(program, *operands(dtype=dtype)), 1.0)
+
+
+@pytest.mark.parametrize("dtype", ("c16", "c8"))
+@pytest.mark.parametrize("program", (sums, chain, nested, on_the_right, not_in_place))
+def test_complex_values(program: Callable[..., Any], dtype: str) -> None:
+    """Products are no operands that are changed: NumPy rounds those otherwise."""
+    draw = host.random.default_rng(6)
+    arrays = [each + 1j * draw.random(SIZE) for each in operands()]
+    oracle.check(
+        lambda np, *given: program(*given), *(each.astype(dtype) for each in arrays),
+        ulp=4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ("i8", "i4", "i2", "i1", "u8", "u4", "u1", "b1"))
+def test_integers(dtype: str) -> None:
+    """They wrap around; with floats, in quotients, and with integers of other dtypes the result is
+    an array of its own."""
+    draw = host.random.default_rng(7)
+    a, b, c = (draw.integers(0, 120, SIZE).astype(dtype) for _ in range(3))
+
+    def program(np: Any, a: Any, b: Any, c: Any) -> Any:
+        return (
+            integers(a, b, c), a * b + 1.5, (a * b) / 3, (a + b) / c, 2 + a * b, 2 - a * b,
+            a * b + np.float64(2), (a * b).T + c[::-1], (a + b) + True, (a * b) // 2, a * b > 3,
+            (a + b) + np.int64(3), (a + b) * 1j, c + (a * b), c - (a * b),
+            (a + b) + a.astype("i8"),
+        )  # fmt: skip
+
+    host_errors = host.errstate(divide="ignore", invalid="ignore")
+    with host_errors:
+        if dtype == "b1":
+            oracle.check(lambda np, a, b, c: (a * b + c, (a + b) * c, (a + b) + True), a, b, c)
+        else:
+            oracle.check(program, a, b, c)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("u1", 300), ("i1", -129), ("u8", -1)])
+def test_numbers_that_do_not_fit(dtype: str, number: int) -> None:
+    """The operator raises what it does of arrays of their own."""
+    oracle.check(lambda np, a, b: (a * b) + number, *operands(2, dtype))
+
+
 # ---- what else holds an array
 
 

@@ -92,6 +92,7 @@ class Reuse:
         short = short[1:] if self._is_reflected else short
         self._commutes = short in COMMUTING
         is_any = self._commutes if self._is_reflected else short in REUSING
+        self._kinds = REUSING.get(short, "")
         self.changing = getattr(np.ndarray, f"__i{short}__") if is_any else None
 
     def passed(self, array: Any, other: Any, references: tuple[int, int], frame: FrameType) -> Any:
@@ -101,8 +102,9 @@ class Reuse:
         if self.changing is None or _ALONE not in references:
             return None
         own, others = (count == _ALONE for count in references)
-        is_own = own and _gives_alike(array, other)
-        if not is_own and not (others and self._commutes and _gives_alike(other, array)):
+        is_own = own and _gives_alike(array, other, self._kinds)
+        may_be_others = others and self._commutes
+        if not is_own and not (may_be_others and _gives_alike(other, array, self._kinds)):
             return None
         pair = (other, array) if self._is_reflected else (array, other)
         used, given = (array, other) if is_own else (other, array)
@@ -131,18 +133,20 @@ def _word_at(address: int) -> int:
     return ctypes.c_size_t.from_address(address).value
 
 
-def _gives_alike(array: Any, other: Any) -> bool:
-    """Whether the result has the dtype, the shape and the memory order of an array of floats,
-    which is computed memory of the engine, all of it, and lent to nobody."""
+def _gives_alike(array: Any, other: Any, kinds: str) -> bool:
+    """Whether the result has the dtype, of these kinds, the shape and the memory order of an array
+    which is computed memory of the engine, all of it, and lent to nobody. Half precision is the
+    kernels'."""
     if type(array) not in ARRAYS or array._host is not None:
         return False
     code, is_whole = array._code, array._owner is None and array._cast is None
-    if array._storage.node.buffer is None or not is_whole or code not in ("f4", "f8"):
+    if array._storage.node.buffer is None or not is_whole or code[0] not in kinds or code == "f2":
         return False
     if not array._storage.is_own:  # arrays of NumPy's may share the memory
         return False
     if type(other) not in ARRAYS:
-        return type(other) in (float, int) or (type(other) is np.float64 and code == "f8")
+        is_weak = type(other) is int or type(other) is float and code[0] in "fc"
+        return is_weak or type(other) is np.float64 and code in ("f8", "c16")
     if other._host is not None or other._cast is not None or other._code != code:
         return False
     own, theirs = array._layout, other._layout

@@ -112,9 +112,11 @@ LIGHT = 4
 #: How many bits of a hash say where that is counted; addresses are spread by 2**64 divided by the
 #: golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
 NOVEL_BITS, SPREAD = 12, 0x9E3779B97F4A7C15
-#: Operators whose result may take the memory of an operand that nobody else has; those of them
-#: whose operands may change places, so that it may be the second (`frontend/passing.py`).
-REUSING, COMMUTING = frozenset(("add", "sub", "mul", "truediv")), frozenset(("add", "mul"))
+#: Operators whose result may take the memory of an operand that nobody else has, with the kinds of
+#: dtypes that it keeps (NumPy rounds complex products otherwise in place); those of them whose
+#: operands may change places, so that it may be the second (`frontend/passing.py`).
+REUSING = {"add": "fciu", "sub": "fciu", "mul": "fiu", "truediv": "f"}
+COMMUTING = frozenset(("add", "mul"))
 #: Of longer lists the ends say whether there are arrays inside.
 LOOKED_AT = 32
 #: Copies that are fused with what reads them, which is worth more than a call from there on.

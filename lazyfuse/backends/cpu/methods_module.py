@@ -206,11 +206,12 @@ def _tables(
         {"MOST_ARGUMENTS": _MOST_ARGUMENTS, "MOST_OPERANDS": _MOST_MIXED, "MOST_AXES": _MOST_AXES,
          "QUICK_MOST": methods_loops_text.QUICK_MOST, "ROOMS": methods_room_text.ROOMS,
          "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
-         "LETTER_C": ord("c"), "LETTER_F": ord("f"), "WRITEABLE_FLAG": 0x400,
+         "LETTER_C": ord("c"), "LETTER_F": ord("f"),
+         "LETTER_I": ord("i"), "LETTER_U": ord("u"), "WRITEABLE_FLAG": 0x400,
          "ALIGNED_FLAG": 0x100, "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS},
         {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
          "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD},
-        _KINDS, WORDS, STATE, defer_text.ARRAY, defer_text.NOVELTY,
+        _KINDS, WORDS, STATE, methods_passing_text.KINDS, defer_text.ARRAY, defer_text.NOVELTY,
         methods_rules_text.OPENS, methods_adopt_text.FLAGS, methods_product_text.SIZES,
         methods_places_text.BOUNDS, methods_makers_text.BOUNDS, methods_numbers_text.BOUNDS,
         methods_plain_text.BOUNDS, methods_gathered_text.BOUNDS, methods_elements_text.BOUNDS,
@@ -280,8 +281,11 @@ def _arithmetic(name: str, function: str) -> list[str]:
     reflected = _record(f"r{name}", at_once, first="%other", second="%self")
     if name in REUSING:
         commutes = str(name in COMMUTING).lower()
+        kinds = methods_passing_text.kinds(REUSING[name])
         record, reflected = (
-            f"{call[:-1]}, ptr @{changes}, i1 {commutes})".replace("@large(", "@large_or_reused(")
+            f"{call[:-1]}, ptr @{changes}, i1 {commutes}, i64 {kinds})".replace(
+                "@large(", "@large_or_reused("
+            )
             for call in (record, reflected)
         )
     return [

@@ -5,6 +5,14 @@ from __future__ import annotations
 
 #: As `runtime/frames.py` has it.
 ADDRESS = ~3
+#: Kinds of dtypes that an operator keeps, besides those of floats.
+KINDS = {"KINDS_COMPLEX": 1, "KINDS_INTEGERS": 2}
+
+
+def kinds(letters: str) -> int:
+    """The number of kinds by NumPy's letters."""
+    return KINDS["KINDS_COMPLEX"] * ("c" in letters) | KINDS["KINDS_INTEGERS"] * ("i" in letters)
+
 
 PASSING = """
 ; whether an array has one reference
@@ -66,10 +74,10 @@ no:
   ret i1 false
 }
 
-; whether the result of an operator on floats has the dtype, the shape and the memory order of its
-; first operand, which is computed memory of the engine and all of it; `changed` asks whether it is
-; lent to nobody
-define internal i1 @gives_alike(ptr %first, ptr %second) {
+; whether the result of an operator has the dtype, of floats or of other kinds (`KINDS`), the shape
+; and the memory order of its first operand, which is computed memory of the engine and all of it;
+; `changed` asks whether it is lent to nobody
+define internal i1 @gives_alike(ptr %first, ptr %second, i64 %kinds) {
   %is_an_array = call i1 @is(ptr %first, i64 T_CLASS)
   br i1 %is_an_array, label %engines, label %no
 engines:
@@ -93,7 +101,16 @@ kind:
   %is_float = icmp eq i32 %letter, LETTER_F
   %is_wide = icmp ugt i64 %bytes, 2
   %is_known = and i1 %is_float, %is_wide
-  br i1 %is_known, label %other, label %no
+  %is_complex = icmp eq i32 %letter, LETTER_C
+  %is_signed = icmp eq i32 %letter, LETTER_I
+  %is_unsigned = icmp eq i32 %letter, LETTER_U
+  %is_integer = or i1 %is_signed, %is_unsigned
+  %of_complex = select i1 %is_complex, i64 KINDS_COMPLEX, i64 0
+  %wanted = select i1 %is_integer, i64 KINDS_INTEGERS, i64 %of_complex
+  %among = and i64 %kinds, %wanted
+  %is_among = icmp ne i64 %among, 0
+  %is_kept = or i1 %is_known, %is_among
+  br i1 %is_kept, label %other, label %no
 other:
   %is_ours = call i1 @is(ptr %second, i64 T_CLASS)
   br i1 %is_ours, label %array, label %number
@@ -101,10 +118,12 @@ number:
   %is_weak_float = call i1 @is(ptr %second, i64 T_FLOAT)
   %is_weak_int = call i1 @is(ptr %second, i64 T_INT)
   %is_strong = call i1 @is(ptr %second, i64 T_STRONG)
-  %is_eight = icmp eq i64 %bytes, 8
-  %is_same_kind = and i1 %is_strong, %is_eight
-  %is_weak = or i1 %is_weak_float, %is_weak_int
-  %fits = or i1 %is_weak, %is_same_kind
+  %double_bytes = select i1 %is_complex, i64 16, i64 8
+  %is_double = icmp eq i64 %bytes, %double_bytes
+  %is_same_kind = and i1 %is_strong, %is_double
+  %is_inexact = or i1 %is_weak_float, %is_same_kind
+  %fits_inexact = select i1 %is_integer, i1 false, i1 %is_inexact
+  %fits = or i1 %is_weak_int, %fits_inexact
   ret i1 %fits
 array:
   %is_large = call i1 @is_engines(ptr %second)
@@ -141,21 +160,21 @@ no:
   ret i1 false
 }
 
-; an operand of an operator of floats, changed to be the result, where the interpreter's stack has
-; the only reference to it and NumPy computes that at once: the first one, or the second where the
-; operands may change places (`commutes`). Null for others, and for an exception
-define internal ptr @reused(ptr %changing, i1 %commutes, ptr %first, ptr %second) {
+; an operand of an operator, changed to be the result, where the interpreter's stack has the only
+; reference to it and NumPy computes that at once: the first one, or the second where the operands
+; may change places (`commutes`). Null for others, and for an exception
+define internal ptr @reused(ptr %changing, i1 %commutes, i64 %kinds, ptr %first, ptr %second) {
   %first_is_alone = call i1 @has_one_reference(ptr %first)
   br i1 %first_is_alone, label %left, label %other
 left:
-  %is_like_first = call i1 @gives_alike(ptr %first, ptr %second)
+  %is_like_first = call i1 @gives_alike(ptr %first, ptr %second, i64 %kinds)
   br i1 %is_like_first, label %ask, label %other
 other:
   %second_is_alone = call i1 @has_one_reference(ptr %second)
   %can = and i1 %commutes, %second_is_alone
   br i1 %can, label %right, label %no
 right:
-  %is_like_second = call i1 @gives_alike(ptr %second, ptr %first)
+  %is_like_second = call i1 @gives_alike(ptr %second, ptr %first, i64 %kinds)
   br i1 %is_like_second, label %ask, label %no
 ask:
   %array = phi ptr [ %first, %left ], [ %second, %right ]
@@ -180,8 +199,10 @@ no:
 
 ; an operator of an array of the engine, as `large` does it
 define internal ptr @large_or_reused(i64 %recipes, i64 %method, ptr %first, ptr %second, ptr %self,
-                                     ptr %other, ptr %function, ptr %changing, i1 %commutes) {
-  %reused = call ptr @reused(ptr %changing, i1 %commutes, ptr %first, ptr %second)
+                                     ptr %other, ptr %function, ptr %changing, i1 %commutes,
+                                     i64 %kinds) {
+  %reused = call ptr
+    @reused(ptr %changing, i1 %commutes, i64 %kinds, ptr %first, ptr %second)
   %is_other = icmp eq ptr %reused, null
   br i1 %is_other, label %look, label %give
 give:

@@ -22,7 +22,7 @@ large:
   %is_easy = call i1 @is_easy_exponent(ptr %exponent)
   br i1 %is_easy, label %open, label %general
 open:
-  %reused = call ptr @reused(ptr @powered_in_place, i1 false, ptr %self, ptr %exponent)
+  %reused = call ptr @reused(ptr @powered_in_place, i1 false, i64 0, ptr %self, ptr %exponent)
   %is_reused = icmp ne ptr %reused, null
   br i1 %is_reused, label %give_reused, label %ask
 give_reused:
