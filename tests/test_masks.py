@@ -4,7 +4,9 @@ where it takes NumPy's place."""
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as host
@@ -20,6 +22,7 @@ from tests import oracle
 SIZES = (1, 7, 8, 9, 63, 64, 65, 200, 1000, 4097)
 DENSITIES = (0.0, 0.002, 0.1, 0.5, 0.95, 1.0)
 GUARD = 64
+NAN, INF = float("nan"), float("inf")
 
 
 @pytest.fixture(scope="module", params=["packed", "single"])
@@ -84,6 +87,20 @@ def test_elements_are_placed(code: Code, itemsize: int) -> None:
         expected = target.copy()
         expected[true] = values.view(f"V{itemsize}")
         call(code, f"lf_place_{itemsize}", target, mask, values, int(true.sum()), len(mask))
+        assert target.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+@pytest.mark.parametrize("itemsize", masks_text.TYPES)
+def test_elements_are_filled(code: Code, itemsize: int) -> None:
+    """Where the mask is true; the others, and what is beside them, stay."""
+    draw = host.random.default_rng(itemsize)
+    for mask in masks(draw):
+        memory, target = guarded(len(mask), itemsize)
+        target[:] = draw.integers(0, 256, len(mask) * itemsize, dtype="u1").view(f"V{itemsize}")
+        value = draw.integers(0, 256, itemsize, dtype="u1").view(f"V{itemsize}")
+        expected = target.copy()
+        expected[mask.view("u1") != 0] = value[0]
+        call(code, f"lf_fill_{itemsize}", target, mask, value, len(mask))
         assert target.tobytes() == expected.tobytes() and is_intact(memory)
 
 
@@ -191,6 +208,69 @@ def test_programs(name: str, dtype: str, calls: list[str]) -> None:
             assert other.dtype == one.dtype
             host.testing.assert_array_equal(lf.asnumpy(other), one)
     assert calls or oracle.ON_GPU or (dtype == "b1" and name == "doubled")
+
+
+NUMBERS: dict[str, tuple[Any, ...]] = {
+    "b1": (True, False, 1, 0.5, host.True_),
+    "u1": (0, 255, 256, -1, 2.5, True, host.float64(7.9), NAN),
+    "i2": (-(2**15), 2**15 - 1, 2**15, host.int16(3), 0.5),
+    "i4": (-1, 2**31 - 1, 2**31, 1e20, 3.7, host.int64(5), NAN, 1j),
+    "i8": (-1, 2**63 - 1, 2**63, 1e30, host.float64(3.7)),
+    "f2": (0.1, 70_000.0, 1e-9, -0.0, 2**70, NAN, -INF, 59_999),
+    "f4": (0.1, 1e39, 1e-50, -0.0, 2**60 + 1, NAN, INF, host.float64(0.1), host.float32(0.1)),
+    "f8": (0.1, 5e-324, -0.0, 2**63 + 1, 10**400, NAN, INF, host.float64(0.1), True, 1j),
+    "c8": (0.1, -0.0, NAN, 1j, 1e39, 3),
+    "c16": (0.1, -0.0, NAN, complex(NAN, 1), 2**70, host.float64(2)),
+}
+
+
+@pytest.mark.parametrize("listens", [False, True])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_numbers(dtype: str, listens: bool, calls: list[str]) -> None:
+    """Of all kinds: those that an array does not have are said so by NumPy."""
+    draw = host.random.default_rng(1)
+    values = (draw.random((90, 100)) * 2).astype(dtype)
+
+    def program(np: Any, a: Any, few: Any, many: Any, number: Any) -> Any:
+        np.asarray(a).sum(), few.sum(), many.sum()
+        said = []
+        for mask in (few, many, few & many, few[::-1]):
+            with warnings.catch_warnings(record=True) if listens else nullcontext() as caught:
+                if listens:
+                    warnings.simplefilter("always")
+                try:
+                    a[mask] = number
+                except (OverflowError, TypeError, ValueError) as error:
+                    said.append((type(error), str(error)))
+            said += [str(each.message) for each in caught or ()]
+        part = a[:, ::2]
+        part[few[:, ::2]] = a.dtype.type(1)
+        return a, said
+
+    for number in NUMBERS[dtype]:
+        masks_of = draw.random((90, 100)) < 0.05, draw.random((90, 100)) < 0.7
+        expected, told = program(host, values.copy(), *masks_of, number)
+        ours = [lf.array(each) for each in (values, *masks_of)]
+        lf.materialize(*ours)
+        with lf.options(cold_size=100_000):  # what is new is written at once
+            found, said = program(lf, *ours, number)
+        assert lf.asnumpy(found).tobytes() == expected.tobytes(), number
+        assert said == told or oracle.ON_GPU, number
+    is_kernels = listens or dtype == "f2"  # so are halves
+    assert is_kernels or "lf_fill_" + dtype[1:] in calls or oracle.ON_GPU
+
+
+def test_a_mask_that_is_filled(calls: list[str]) -> None:
+    """NumPy finds what it has written."""
+    for part in (slice(None), slice(None, -1)):
+        mask = host.random.default_rng(2).random(N) < 0.5
+        ours = lf.array(mask)
+        lf.materialize(ours)
+        with lf.options(cold_size=100_000):
+            for each in (ours, mask):
+                rest = each[1:] if part.stop else each
+                rest[each[part]] = False
+        host.testing.assert_array_equal(lf.asnumpy(ours), mask)
 
 
 def test_memory_that_is_shared(calls: list[str]) -> None:

@@ -3,6 +3,7 @@ faster than NumPy, else by NumPy."""
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from lazyfuse.runtime import session
 
 #: Elements from which a call of the backend, of 3 us, is less than it saves.
 _LEAST = 4096
+#: Numbers up to which all kinds of floats have them, but perhaps rounded.
+_LARGEST = 60_000
 
 
 def filtered(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -42,6 +45,27 @@ def place(target: np.ndarray, mask: np.ndarray, values: np.ndarray) -> None:
     are not chosen."""
     if not is_placed(target, mask, values):
         target[mask] = values
+
+
+def fill(target: np.ndarray, mask: np.ndarray, value: Any) -> None:
+    """target[mask] = value, for a number. Raises: what NumPy does."""
+    packs = _packs(target, mask) if mask.shape == target.shape else None
+    if packs is not None and _is_kept(value, target.dtype):
+        if not np.may_share_memory(target, mask):
+            if packs.fill(target, mask, np.array([value], target.dtype)):
+                return
+    target[mask] = value
+
+
+def _is_kept(value: Any, dtype: np.dtype) -> bool:
+    """Whether a number becomes an element without a word about it."""
+    kind = type(value)
+    if dtype.kind in "iu":
+        return kind is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return kind is bool
+    is_real = kind is float or kind is int or kind is np.float64
+    return is_real and (abs(value) <= _LARGEST or not isfinite(value))
 
 
 def is_placed(target: np.ndarray, mask: Any, values: Any) -> bool:

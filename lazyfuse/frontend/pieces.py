@@ -13,7 +13,7 @@ from lazyfuse.frontend.convert import to_array
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.keyed import UNKNOWN, can_pick, for_numpy, has_arrays, part_of
 from lazyfuse.frontend.keys import basic_layout
-from lazyfuse.frontend.masks import filtered, place
+from lazyfuse.frontend.masks import fill, filtered, place
 from lazyfuse.frontend.memory import (
     change,
     give_zeros,
@@ -261,7 +261,7 @@ def _are_chosen(array: Any, mask: Any, value: Any) -> bool:
     if not isinstance(where, np.ndarray) or not _settles(array):
         return False
     count(_SAVED)
-    return change(array, array._layout, np.ndarray.__setitem__, where, value)
+    return change(array, array._layout, fill, where, value)
 
 
 def _are_placed(array: Any, mask: Any, value: Any) -> bool:

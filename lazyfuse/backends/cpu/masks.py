@@ -2,6 +2,7 @@
 
     masks.pick(values, mask, out)        out[...] = values[mask]
     masks.place(target, mask, values)    target[mask] = values
+    masks.fill(target, mask, value)      target[mask] = value, an array of one element
     masks.list_true(mask, out)           out[...] = np.flatnonzero(mask)
 
 Arrays are C-contiguous and none shares memory with what is written; `values` and `mask` have as
@@ -52,6 +53,13 @@ class Masks:
         self._run(name, target, mask, values, count=values.size, size=mask.size)
         return True
 
+    def fill(self, target: np.ndarray, mask: np.ndarray, value: np.ndarray) -> bool:
+        """target[mask] = value."""
+        if target.itemsize not in TYPES or not self._is_there(mask.size):
+            return False
+        self._run(f"lf_fill_{target.itemsize}", target, mask, value, size=mask.size)
+        return True
+
     def list_true(self, mask: np.ndarray, out: np.ndarray) -> bool:
         """np.flatnonzero(mask) into `out`, which is of integers."""
         if out.itemsize not in PLACES or not self._is_there(mask.size):
@@ -59,9 +67,10 @@ class Masks:
         self._run(f"lf_list_{out.itemsize}", mask, out, count=out.size, size=mask.size)
         return True
 
-    def _run(self, name: str, *arrays: np.ndarray, count: int, size: int) -> None:
+    def _run(self, name: str, *arrays: np.ndarray, size: int, count: int | None = None) -> None:
         places = [array.__array_interface__["data"][0] for array in arrays]
-        self._functions[name](*places, count, size)
+        counts = (size,) if count is None else (count, size)
+        self._functions[name](*places, *counts)
 
     def _is_there(self, elements: int) -> bool:
         """Whether there is code, also for so many elements more."""

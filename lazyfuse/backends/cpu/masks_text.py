@@ -170,8 +170,66 @@ _PLACE = (
                         <{lanes} x i1> %are_true)
   store <{lanes} x {type}> %news, ptr %targets_at, align 1""",
 )
+#: Where a mask is true, one value: those of a vector by a masked store, which touches no others.
+_FILL = """
+define void @lf_fill_{bytes}(ptr %target, ptr %mask, ptr %value, i64 %size) {{
+entry:
+  %one = load {type}, ptr %value, align 1
+{vectors}
+rest:
+  %begin = phi i64 {first}
+  br label %next
+next:
+  %i = phi i64 [ %begin, %rest ], [ %i_after, %step ]
+  %is_inside = icmp slt i64 %i, %size
+  br i1 %is_inside, label %step, label %done
+step:
+  %flag_at = getelementptr i8, ptr %mask, i64 %i
+  %flag = load i8, ptr %flag_at
+  %is_true = icmp ne i8 %flag, 0
+  %target_at = getelementptr {type}, ptr %target, i64 %i
+  %old = load {type}, ptr %target_at, align 1
+  %new = select i1 %is_true, {type} %one, {type} %old
+  store {type} %new, ptr %target_at, align 1
+  %i_after = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+"""
+_FILL_VECTORS = """\
+  %all = {spread}
+  br label %again
+again:
+  %p = phi i64 [ 0, %entry ], [ %p_after, %fill ]
+  %p_after = add i64 %p, {elements}
+  %fits = icmp sle i64 %p_after, %size
+  br i1 %fits, label %fill, label %rest
+fill:
+  %flags_at = getelementptr i8, ptr %mask, i64 %p
+  %flags = load <{elements} x i8>, ptr %flags_at, align 1
+  %are_true = icmp ne <{elements} x i8> %flags, zeroinitializer
+{doubled}
+  %targets_at = getelementptr {type}, ptr %target, i64 %p
+  call void @llvm.masked.store.v{lanes}{lane}.p0(
+    <{lanes} x {lane}> %all, ptr %targets_at, i32 1, <{lanes} x i1> %{chosen})
+  br label %again"""
+_DOUBLED = """\
+  %are_doubled = shufflevector <4 x i1> %are_true, <4 x i1> poison, <8 x i32>
+    <i32 0, i32 0, i32 1, i32 1, i32 2, i32 2, i32 3, i32 3>"""
+_SPREAD = """
+define internal {kind} @spread_{bytes}({type} %one) alwaysinline {{
+  %first = insertelement <{elements} x {type}> poison, {type} %one, i32 0
+  %all = shufflevector <{elements} x {type}> %first, <{elements} x {type}> poison,
+                       <{elements} x i32> zeroinitializer
+  %lanes = bitcast <{elements} x {type}> %all to {kind}
+  ret {kind} %lanes
+}}
+"""
+_VECTOR_BYTES = 64
 #: How many arguments they take.
 FUNCTIONS: Mapping[str, int] = {
+    **{f"lf_fill_{size}": 4 for size in TYPES},
     **{f"lf_pick_{size}": 5 for size in TYPES},
     **{f"lf_place_{size}": 5 for size in TYPES},
     **{f"lf_list_{size}": 4 for size in PLACES},
@@ -191,7 +249,33 @@ def text(*, packs: bool) -> str:
             parts.append(f"declare i{lanes} @llvm.ctpop.i{lanes}(i{lanes})")
     for template, types in ((_PICK, TYPES), (_PLACE, TYPES), (_LIST, PLACES)):
         parts += [_function(template, size, packs=packs and size in LANES) for size in types]
+    for size in TYPES:
+        parts += _filling(size, packs=packs)
     return "\n".join(parts)
+
+
+def _filling(size: int, *, packs: bool) -> list[str]:
+    """`lf_fill`, and what it calls. Two lanes of a vector are one element of 16 bytes."""
+    words = {"bytes": size, "type": TYPES[size]}
+    if not packs:
+        return [_FILL.format(**words, vectors="  br label %rest", first="[ 0, %entry ]")]
+    elements, lane, lanes = (
+        _VECTOR_BYTES // size,
+        TYPES[min(size, 8)],
+        _VECTOR_BYTES // min(size, 8),
+    )
+    kind = f"<{lanes} x {lane}>"
+    vectors = _FILL_VECTORS.format(
+        **words, elements=elements, lane=lane, lanes=lanes,
+        spread=f"call {kind} @spread_{size}({TYPES[size]} %one)",
+        doubled=_DOUBLED if size > 8 else "", chosen="are_doubled" if size > 8 else "are_true",
+    )  # fmt: skip
+    store = f"llvm.masked.store.v{lanes}{lane}.p0"
+    return [
+        *([f"declare void @{store}({kind}, ptr, i32, <{lanes} x i1>)"] if size <= 8 else []),
+        _SPREAD.format(**words, kind=kind, elements=elements),
+        _FILL.format(**words, vectors=vectors, first="[ %p, %again ]"),
+    ]
 
 
 def _function(template: tuple[str, str, str], size: int, *, packs: bool) -> str:
