@@ -41,7 +41,8 @@ _STATE = (
     "WHOLE_GAP", "WHOLE_LEFT", "WHOLE", "IS_LEFT",
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
     "SEEN_CODE", "SEEN_DTYPE", "SEEN_BYTES",
-    "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LOOPS", "HEAT",
+    "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LINE_WHERE",
+    "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}
 #: After the places: of functions and sizes, which, and how many elements are left to them.

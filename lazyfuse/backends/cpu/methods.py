@@ -119,4 +119,4 @@ SLOTS: Mapping[str, str] = {
     "item": "item",
 }
 #: The functions of `rows_text.py`.
-ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill")
+ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill", "lf_line_where")

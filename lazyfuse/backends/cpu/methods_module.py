@@ -17,6 +17,7 @@ from lazyfuse.backends.cpu import (
     methods_kinds_text,
     methods_loops_text,
     methods_makers_text,
+    methods_masked_text,
     methods_novel_text,
     methods_numbers_text,
     methods_pairs_text,
@@ -207,7 +208,7 @@ def _tables(
          "QUICK_MOST": methods_loops_text.QUICK_MOST, "ROOMS": methods_room_text.ROOMS,
          "TUPLE_ITEMS": tuple.__basicsize__, "STACK_ADDRESS": methods_passing_text.ADDRESS,
          "LETTER_C": ord("c"), "LETTER_F": ord("f"),
-         "LETTER_I": ord("i"), "LETTER_U": ord("u"), "WRITEABLE_FLAG": 0x400,
+         "LETTER_B": ord("b"), "LETTER_I": ord("i"), "LETTER_U": ord("u"), "WRITEABLE_FLAG": 0x400,
          "ALIGNED_FLAG": 0x100, "WRITE_FLAGS": methods_quick_text.WRITE_FLAGS},
         {"NS_PER_THREAD": int(NS_PER_THREAD), "WAKE_NS": int(WAKE_NS),
          "UNIT_ELEMENTS": UNIT_ELEMENTS, "RANGES_PER_THREAD": RANGES_PER_THREAD},
@@ -238,7 +239,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_steps_text.STEPS, methods_room_text.ROOM, methods_makers_text.MAKERS,
         methods_numbers_text.NUMBERS, methods_plain_text.PLAIN, methods_passing_text.PASSING,
         methods_reshapes_text.RESHAPES, methods_remembered_text.REMEMBERED,
-        methods_copied_text.COPIED, methods_gathered_text.GATHERED,
+        methods_copied_text.COPIED, methods_gathered_text.GATHERED, methods_masked_text.MASKED,
     )  # fmt: skip
     text = expanded("".join(texts), words)
     made = {**dict.fromkeys(OPERATORS, methods_functions_text.OPERATOR),

@@ -196,7 +196,7 @@ kind_of_key:
   %is_basic_key = call i1 @is_basic(ptr %key)
   br i1 %is_basic_key, label %number, label %places
 places:
-  %are_set = call i32 @set_places(ptr %self, ptr %key, ptr %value, ptr null)
+  %are_set = call i32 @set_by_array(ptr %self, ptr %key, ptr %value)
   ret i32 %are_set
 number:
   %is_number_set = call i1 @set_number(ptr %self, ptr %key, ptr %value)
