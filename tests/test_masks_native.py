@@ -16,6 +16,7 @@ if not oracle.IS_ENGINE:
 
 from tests.python_calls import python_calls  # noqa: E402 - where there is an engine
 from tests.test_masks import (  # noqa: E402, F401 - again, in machine code
+    NAN,
     calls,
     test_a_mask_that_is_filled,
     test_arrays_that_lie_otherwise,
@@ -55,6 +56,69 @@ def test_python_is_not_asked(dtype: str, size: int) -> None:
             assert lf.asnumpy(x).tobytes() == expected.tobytes()
 
 
+SMALL_NUMBERS = (
+    1,
+    -0.0,
+    2**53 + 1,
+    2**63,
+    NAN,
+    0.5,
+    host.float64(0.1),
+    host.int64(7),
+    True,
+    1j,
+    "a",
+)
+
+
+@pytest.mark.parametrize("dtype", ("f8", "i8", "f4", "b1", "u1"))
+@pytest.mark.parametrize("shape", ((), (1,), (7,), (64,), (8, 16), (5, 13), (3, 0)))
+def test_small_arrays(shape: tuple[int, ...], dtype: str) -> None:
+    """Of all kinds of numbers, masks and orders: what NumPy says is said."""
+    draw = host.random.default_rng(3)
+    values = host.asarray(draw.random(shape) * 4).astype(dtype)
+    masks = [host.asarray(draw.random(shape) < density) for density in (0.0, 0.3, 1.0)]
+
+    def program(np: Any) -> Any:
+        found: list[Any] = []
+        for mask in masks:
+            for turn in (lambda a: a, lambda a: a.T, lambda a: a[..., ::-1] if a.ndim else a):
+                x, where = np.array(values), np.array(mask)
+                for key in (turn(where), mask, turn(where)[None], where.tolist()):
+                    try:
+                        turn(x)[key] = number
+                    except (IndexError, OverflowError, TypeError, ValueError) as error:
+                        found.append(type(error))
+                found.append(x)
+        return found
+
+    with lf.options(eager_size=1000):
+        for number in SMALL_NUMBERS:  # noqa: B007 - the program reads it
+            oracle.check(program)
+
+
+def test_small_memory_that_is_shared() -> None:
+    """A mask that lies in the array, and arrays that nobody may write."""
+
+    def program(np: Any) -> Any:
+        x = np.arange(80.0)
+        bits = x.view(bool) if np is host else np.asarray(host.zeros(640, bool))
+        mask = bits[8:88]
+        mask[:] = host.arange(80) % 3 == 0
+        y = np.arange(80)
+        y[np.array(mask)] = -1
+        flags = np.arange(80) % 2 == 0
+        flags[1:][flags[:-1]] = True
+        frozen = np.arange(5.0)
+        frozen.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            frozen[frozen > 2] = 1.0
+        return y, flags, frozen
+
+    with lf.options(eager_size=1000):
+        oracle.check(program)
+
+
 @pytest.mark.cpu("writes at once")
 def test_parts_are_written() -> None:
     """Of the same memory order: what is beside them stays."""
@@ -81,11 +145,16 @@ def test_no_reference_is_lost() -> None:
     x, mask = lf.asarray(host.arange(9000.0)) * 1.0, lf.asarray(host.arange(9000) % 3 == 0)
     frozen = lf.asarray(host.arange(9000.0)) * 1.0
     frozen.flags.writeable = False
+    small, few = lf.array(host.arange(90.0)), lf.array(host.arange(90) % 3 == 0)
     lf.materialize(x, mask, frozen)
 
     def run() -> None:
         x[mask] = 1.0
         x[mask] = host.float64(2.0)
+        small[few] = 1.0
+        small[few] = 2
+        with pytest.raises(TypeError):
+            small[few] = 1j
         with pytest.raises(TypeError):
             x[mask] = 1j
         with pytest.raises(ValueError, match="read-only"):
@@ -93,6 +162,17 @@ def test_no_reference_is_lost() -> None:
         with pytest.raises(IndexError):
             x[mask[:-1]] = 1.0
 
-    kept = (x, x._storage, x._storage.node, mask, mask._storage, mask._storage.node, x.dtype)
+    kept = (
+        small,
+        small._host,
+        few,
+        x,
+        x._storage,
+        x._storage.node,
+        mask,
+        mask._storage,
+        mask._storage.node,
+        x.dtype,
+    )
     with lf.options(eager_size=5000, cold_size=100_000):
         assert_nothing_is_lost(run, kept, known=20, rounds=20)

@@ -108,7 +108,13 @@ take_value:
   %no_value = icmp eq ptr %low_value, null
   br i1 %no_value, label %drop_key, label %set
 set:
-  %status = call i32 @PyObject_SetItem(ptr %host, ptr %low_key, ptr %low_value)
+  %is_masked = call i1 @set_small_where(ptr %host, ptr %low_key, ptr %low_value)
+  br i1 %is_masked, label %drop_all_three, label %by_numpy
+by_numpy:
+  %numpys_status = call i32 @PyObject_SetItem(ptr %host, ptr %low_key, ptr %low_value)
+  br label %drop_all_three
+drop_all_three:
+  %status = phi i32 [ 0, %set ], [ %numpys_status, %by_numpy ]
   call void @Py_DecRef(ptr %low_value)
   call void @Py_DecRef(ptr %low_key)
   call void @Py_DecRef(ptr %host)

@@ -201,6 +201,61 @@ no:
   ret i1 false
 }
 
+; the same of arrays of NumPy's, of doubles or of 64-bit integers
+define internal i1 @set_small_where(ptr %array, ptr %mask, ptr %value) {
+  %bits = alloca i64
+  %fill = get ptr @state[LINE_WHERE]
+  %is_early = icmp eq ptr %fill, null
+  br i1 %is_early, label %no, label %kind
+kind:
+  %is_an_array = call i1 @is(ptr %mask, i64 T_NDARRAY)
+  br i1 %is_an_array, label %dtypes, label %no
+dtypes:
+  %bool = get ptr @state[DTYPE_BOOL]
+  %their_dtype = get ptr %mask[DESCR]
+  %is_mask = icmp eq ptr %their_dtype, %bool
+  %double = get ptr @state[DTYPE_DOUBLE]
+  %long = get ptr @state[DTYPE_LONG]
+  %dtype = get ptr %array[DESCR]
+  %is_double = icmp eq ptr %dtype, %double
+  %is_long = icmp eq ptr %dtype, %long
+  %is_wide = or i1 %is_double, %is_long
+  %can = and i1 %is_mask, %is_wide
+  br i1 %can, label %order, label %no
+order:
+  %count = call i64 @elements(ptr %array)
+  %is_in_rows = call i1 @is_dense(ptr %array, i64 %count, i32 1)
+  %is_mask_in_rows = call i1 @is_dense(ptr %mask, i64 %count, i32 1)
+  %are_alike = call i1 @alike(ptr %array, ptr %mask)
+  %flags = get i32 %array[ARRAY_FLAGS]
+  %flag = and i32 %flags, WRITE_FLAGS
+  %is_open = icmp eq i32 %flag, WRITEABLE_FLAG
+  %are_in_rows = and i1 %is_in_rows, %is_mask_in_rows
+  %may = and i1 %are_alike, %is_open
+  %fits = and i1 %are_in_rows, %may
+  br i1 %fits, label %number, label %no
+number:
+  %number_kind = select i1 %is_double, i32 1, i32 2
+  %is_held = call i1 @encoded(i32 %number_kind, ptr %value, ptr %bits)
+  br i1 %is_held, label %apart, label %no
+apart:
+  %to = get ptr %array[DATA]
+  %flags_at = get ptr %mask[DATA]
+  %bytes = shl i64 %count, 3
+  %to_end = getelementptr i8, ptr %to, i64 %bytes
+  %flags_end = getelementptr i8, ptr %flags_at, i64 %count
+  %lies_behind = icmp uge ptr %flags_at, %to_end
+  %lies_before = icmp ule ptr %flags_end, %to
+  %are_apart = or i1 %lies_behind, %lies_before
+  br i1 %are_apart, label %write, label %no
+write:
+  %word = load i64, ptr %bits
+  call void %fill(ptr %to, ptr %flags_at, i64 %count, i64 8, i64 %word)
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; whether self[key] = value has been done for a mask or other positions: 1, 0, or -1 with an
 ; exception
 define internal i32 @set_by_array(ptr %self, ptr %key, ptr %value) {
