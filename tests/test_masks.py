@@ -13,7 +13,7 @@ import numpy as host
 import pytest
 
 import lazyfuse as lf
-from lazyfuse.backends.cpu import masks_text
+from lazyfuse.backends.cpu import masks_text, rows_text
 from lazyfuse.backends.cpu.compiler import Code, Compiler
 from lazyfuse.backends.cpu.masks import Masks
 from lazyfuse.runtime import session
@@ -22,6 +22,7 @@ from tests import oracle
 SIZES = (1, 7, 8, 9, 63, 64, 65, 200, 1000, 4097)
 DENSITIES = (0.0, 0.002, 0.1, 0.5, 0.95, 1.0)
 GUARD = 64
+LINES = ("lf_line_count", "lf_line_pick", "lf_line_where")
 NAN, INF = float("nan"), float("inf")
 
 
@@ -111,6 +112,40 @@ def test_places_are_listed(code: Code, itemsize: int) -> None:
         memory, out = guarded(len(expected), itemsize)
         call(code, f"lf_list_{itemsize}", mask, out, len(expected), len(mask))
         assert out.tobytes() == expected.tobytes() and is_intact(memory)
+
+
+@pytest.fixture(scope="module")
+def lines() -> Code:
+    """The functions of `masked_lines_text.py`, in the module that they are part of."""
+    compiler = Compiler(level=2)
+    return compiler.link(compiler.compile(rows_text.text()), LINES)
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_lines(lines: Code, itemsize: int) -> None:
+    """What is picked, counted and written by machine code of methods; nothing beside it is
+    touched, also where a mask has changed since it was counted."""
+    draw = host.random.default_rng(itemsize)
+    counter = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    for mask in masks(draw):
+        true, size = mask.view("u1") != 0, len(mask)
+        count = counter(lines.address("lf_line_count"))(mask.ctypes.data, size)
+        assert count == int(true.sum())
+        values = draw.integers(0, 256, size * itemsize, dtype="u1").view(f"V{itemsize}")
+        for total in (count, count // 2, count + 5):
+            memory, out = guarded(total, itemsize)
+            call(lines, "lf_line_pick", out, values, mask, size, itemsize, total)
+            assert is_intact(memory)
+            if total >= count:
+                assert out[:count].tobytes() == values[true].tobytes()
+        memory, target = guarded(size, itemsize)
+        target[:] = values
+        number = draw.integers(0, 256, 8, dtype="u1")
+        expected = values.copy()
+        expected[true] = number[:itemsize].view(f"V{itemsize}")[0]
+        word = int(number.view("i8")[0])
+        call(lines, "lf_line_where", target, mask, size, itemsize, word)
+        assert target.tobytes() == expected.tobytes() and is_intact(memory)
 
 
 def test_counts_that_are_wrong(code: Code) -> None:

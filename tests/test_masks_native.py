@@ -97,6 +97,37 @@ def test_small_arrays(shape: tuple[int, ...], dtype: str) -> None:
             oracle.check(program)
 
 
+@pytest.mark.parametrize("dtype", ("f8", "f4", "f2", "i8", "i4", "u2", "i1", "b1", "c8", "c16"))
+@pytest.mark.parametrize(
+    "shape", ((), (1,), (63,), (64,), (65,), (1000,), (8, 16), (5, 40), (3, 0))
+)
+def test_small_arrays_are_picked_from(shape: tuple[int, ...], dtype: str) -> None:
+    """In C order and others, parts, and by masks that do not fit."""
+    draw = host.random.default_rng(4)
+    values = host.asarray(draw.random(shape) * 4).astype(dtype)
+    masks = [host.asarray(draw.random(shape) < density) for density in (0.0, 0.05, 0.5, 0.98, 1.0)]
+
+    def program(np: Any) -> Any:
+        found: list[Any] = []
+        for mask in masks:
+            x, where = np.array(values), np.array(mask)
+            turned = (x[..., ::-1], where[..., ::-1]) if x.ndim else (x, where)
+            for a, m in ((x, where), (x.T, where.T), turned, (x, mask), (x, ~where)):
+                part = a[m]
+                found += [part, part.flags.owndata, part.flags.writeable]
+                part += 1  # a copy
+            found.append(x)
+            for wrong in (where[None], where[..., :-1] if where.ndim else where[None, None]):
+                try:
+                    found.append(x[wrong])
+                except IndexError as error:
+                    found.append(str(error))
+        return found
+
+    with lf.options(eager_size=2000):
+        oracle.check(program)
+
+
 def test_small_memory_that_is_shared() -> None:
     """A mask that lies in the array, and arrays that nobody may write."""
 
@@ -151,6 +182,7 @@ def test_no_reference_is_lost() -> None:
     def run() -> None:
         x[mask] = 1.0
         x[mask] = host.float64(2.0)
+        small[few], small[~few], few[few]
         small[few] = 1.0
         small[few] = 2
         with pytest.raises(TypeError):

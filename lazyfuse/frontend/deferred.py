@@ -47,7 +47,8 @@ SMALLEST, HOT = 1_000, 1_000_000
 #: spent so many nanoseconds.
 PATIENCE, COLD = 60, -400_000_000
 #: Words of the state for the entries of `backends/cpu/rows_text.py`.
-_ROWS = ("ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LINE_WHERE")
+_ROWS = ("ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LINE_WHERE", "LINE_COUNT",
+         "LINE_PICK")  # fmt: skip
 #: Words of the state for dtypes of NumPy's.
 _DTYPES = {
     "DOUBLE": "f8", "SINGLE": "f4", "BOOL": "?", "LONG": "i8", "BYTE": "i1", "UNSIGNED_BYTE": "u1",

@@ -42,6 +42,7 @@ _STATE = (
     "SIZE_OPTIONS", "EAGER_SIZE", "COLD_SIZE", "HELPERS", "ASK_SIZE", "HIRE", "HIRED", "LAUNCH",
     "SEEN_CODE", "SEEN_DTYPE", "SEEN_BYTES",
     "FLAG_MASK", "ASK_FLAGS", "ROWS", "ROWS_COPY", "LINE_COPY", "LINE_FILL", "LINE_WHERE",
+    "LINE_COUNT", "LINE_PICK",
     "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}

@@ -119,4 +119,5 @@ SLOTS: Mapping[str, str] = {
     "item": "item",
 }
 #: The functions of `rows_text.py`.
-ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill", "lf_line_where")
+ROWS = ("lf_rows", "lf_rows_copy", "lf_line_copy", "lf_line_fill", "lf_line_where",
+        "lf_line_count", "lf_line_pick")  # fmt: skip

@@ -50,6 +50,16 @@ GATHERED = (
 ; the elements of an array of ours of one axis at the positions of another one, as a small array;
 ; null where they are not at hand, not few, or not of such kinds, and for an exception
 define internal ptr @gathered_quickly(ptr %self, ptr %key) {
+  %picked = call ptr @picked_where(ptr %self, ptr %key)
+  %is_no_mask = icmp eq ptr %picked, null
+  br i1 %is_no_mask, label %ask, label %give
+give:
+  ret ptr %picked
+ask:
+  %mask_error = call ptr @PyErr_Occurred()
+  %has_raised = icmp ne ptr %mask_error, null
+  br i1 %has_raised, label %no, label %class
+class:
   %own = alloca [4 x i64]
   %places = alloca [4 x i64]
   %is_ours = call i1 @is(ptr %key, i64 T_CLASS)

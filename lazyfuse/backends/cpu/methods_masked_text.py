@@ -1,83 +1,6 @@
-"""x[mask] = number, as LLVM text.
-
-    lf_line_where(to, mask, count, bytes, word)    the bits of a number where a mask is true
-
-That is part of `rows_text.py`, which is optimized: by masked stores, where a processor has them.
-"""
+"""x[mask] = number and x[mask], as LLVM text; the loops are those of `masked_lines_text.py`."""
 
 from __future__ import annotations
-
-#: Sixty-four at a time, which are passed over where none is true; a processor without masked
-#: stores has a branch for each.
-_WHERE = """
-declare void @llvm.masked.store.v64i{bits}.p0(<64 x i{bits}>, ptr, i32, <64 x i1>)
-define internal void @where_{bits}(ptr %to, ptr %mask, i64 %count, i{bits} %word) {{
-  %first = insertelement <64 x i{bits}> poison, i{bits} %word, i32 0
-  %all = shufflevector <64 x i{bits}> %first, <64 x i{bits}> poison, <64 x i32> zeroinitializer
-  %many = and i64 %count, -64
-  br label %block
-block:
-  %b = phi i64 [ 0, %0 ], [ %b_after, %flags ], [ %b_after, %store ]
-  %are_over = icmp eq i64 %b, %many
-  br i1 %are_over, label %next, label %flags
-flags:
-  %b_after = add i64 %b, 64
-  %flags_at = getelementptr i8, ptr %mask, i64 %b
-  %bytes = load <64 x i8>, ptr %flags_at, align 1
-  %are_true = icmp ne <64 x i8> %bytes, zeroinitializer
-  %bits = bitcast <64 x i1> %are_true to i64
-  %are_none = icmp eq i64 %bits, 0
-  br i1 %are_none, label %block, label %store
-store:
-  %block_at = getelementptr i{bits}, ptr %to, i64 %b
-  call void @llvm.masked.store.v64i{bits}.p0(<64 x i{bits}> %all, ptr %block_at, i32 1,
-                                             <64 x i1> %are_true)
-  br label %block
-next:
-  %i = phi i64 [ %b, %block ], [ %after, %go_on ]
-  %is_over = icmp eq i64 %i, %count
-  br i1 %is_over, label %done, label %look
-look:
-  %flag_at = getelementptr i8, ptr %mask, i64 %i
-  %flag = load i8, ptr %flag_at, align 1
-  %is_true = icmp ne i8 %flag, 0
-  br i1 %is_true, label %write, label %go_on
-write:
-  %at = getelementptr i{bits}, ptr %to, i64 %i
-  store i{bits} %word, ptr %at, align 1
-  br label %go_on
-go_on:
-  %after = add i64 %i, 1
-  br label %next
-done:
-  ret void
-}}
-"""
-_SIZES = (8, 16, 32, 64)
-#: Of the module that is optimized.
-LOOPS = (
-    "".join(_WHERE.format(bits=bits) for bits in _SIZES)
-    + """
-define void @lf_line_where(ptr %to, ptr %mask, i64 %count, i64 %bytes, i64 %word) {
-  %word_8 = trunc i64 %word to i8
-  %word_16 = trunc i64 %word to i16
-  %word_32 = trunc i64 %word to i32
-  switch i64 %bytes, label %by_64 [ i64 1, label %by_8  i64 2, label %by_16  i64 4, label %by_32 ]
-by_8:
-  call void @where_8(ptr %to, ptr %mask, i64 %count, i8 %word_8)
-  ret void
-by_16:
-  call void @where_16(ptr %to, ptr %mask, i64 %count, i16 %word_16)
-  ret void
-by_32:
-  call void @where_32(ptr %to, ptr %mask, i64 %count, i32 %word_32)
-  ret void
-by_64:
-  call void @where_64(ptr %to, ptr %mask, i64 %count, i64 %word)
-  ret void
-}
-"""
-)
 
 MASKED = """
 ; how many elements a layout has that lie in C order, one beside the other; -1 for others
@@ -254,6 +177,71 @@ write:
   ret i1 true
 no:
   ret i1 false
+}
+
+; the elements of a small array of ours that a mask of its shape picks, both in C order, as a small
+; array; null for others, and for an exception
+define internal ptr @picked_where(ptr %self, ptr %key) {
+  %total_at = alloca i64
+  %pick = get ptr @state[LINE_PICK]
+  %is_early = icmp eq ptr %pick, null
+  br i1 %is_early, label %no, label %classes
+classes:
+  %is_ours = call i1 @is(ptr %key, i64 T_CLASS)
+  br i1 %is_ours, label %hosts, label %no
+hosts:
+  %host = call ptr @part(ptr %self, i64 T_HOST)
+  %mask = call ptr @part(ptr %key, i64 T_HOST)
+  %is_away = icmp eq ptr %host, null
+  %is_mask_away = icmp eq ptr %mask, null
+  %are_away = or i1 %is_away, %is_mask_away
+  br i1 %are_away, label %no, label %kind
+kind:
+  %bool = get ptr @state[DTYPE_BOOL]
+  %their_dtype = get ptr %mask[DESCR]
+  %is_mask = icmp eq ptr %their_dtype, %bool
+  br i1 %is_mask, label %order, label %no
+order:
+  %dtype = get ptr %host[DESCR]
+  %bytes = get i64 %dtype[ELEMENT_SIZE]
+  %is_word = icmp ule i64 %bytes, 8
+  %is_known = call i1 @has_known_dtype(ptr %host)
+  %count = call i64 @elements(ptr %host)
+  %is_in_rows = call i1 @is_dense(ptr %host, i64 %count, i32 1)
+  %is_mask_in_rows = call i1 @is_dense(ptr %mask, i64 %count, i32 1)
+  %are_alike = call i1 @alike(ptr %host, ptr %mask)
+  %is_fine = and i1 %is_word, %is_known
+  %are_in_rows = and i1 %is_in_rows, %is_mask_in_rows
+  %can = and i1 %is_fine, %are_alike
+  %fits = and i1 %can, %are_in_rows
+  br i1 %fits, label %options, label %no
+options:
+  %eager = call i64 @eager_size()
+  %are_any = icmp sgt i64 %eager, 0
+  %is_plain = call i1 @is_nothing_recorded()
+  %may = and i1 %are_any, %is_plain
+  br i1 %may, label %make, label %no
+make:
+  %counter = get ptr @state[LINE_COUNT]
+  %flags = get ptr %mask[DATA]
+  %total = call i64 %counter(ptr %flags, i64 %count)
+  store i64 %total, ptr %total_at
+  %arrays = call ptr @object(i64 T_NDARRAY)
+  %maker = call ptr @object(i64 T_NEW_ARRAY)
+  call void @Py_IncRef(ptr %dtype)
+  %made = call ptr %maker(ptr %arrays, ptr %dtype, i32 1, ptr %total_at, ptr null, ptr null,
+                          i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %no, label %run
+run:
+  %to = get ptr %made[DATA]
+  %from = get ptr %host[DATA]
+  call void %pick(ptr %to, ptr %from, ptr %flags, i64 %count, i64 %bytes, i64 %total)
+  %none = call ptr @none()
+  %result = call ptr @wrapped(ptr %made, ptr %none)
+  ret ptr %result
+no:
+  ret ptr null
 }
 
 ; whether self[key] = value has been done for a mask or other positions: 1, 0, or -1 with an

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.backends.cpu import computing_text, methods_folds_text, methods_masked_text
+from lazyfuse.backends.cpu import computing_text, masked_lines_text, methods_folds_text
 from lazyfuse.backends.cpu.methods_lines_text import LOOPS
 from lazyfuse.backends.cpu.methods_loops_text import (
     QUICK_MOST,
@@ -51,7 +51,7 @@ WORDS: Mapping[str, int] = {
 def text() -> str:
     """The module."""
     elements = "".join(loops(name) for name in ROWS) + choices() + methods_folds_text.loops()
-    lines = LOOPS + methods_masked_text.LOOPS
+    lines = LOOPS + masked_lines_text.LOOPS
     source = f"{declarations()}\n{elements}{computing_text.table()}{_TEXT}{lines}"
     return expanded(source, {**WORDS, "QUICK_MOST": QUICK_MOST})
 
