@@ -94,7 +94,7 @@ def test_an_interrupt_as_who_waits_begins() -> None:
 BEHIND_A_START = """
 def ending_first(function, args):
     start(lambda signs: signs.pop() and function.__self__.begins(), args)
-    time.sleep(0.01)
+    time.sleep(0.2)
     raise KeyboardInterrupt
 
 _thread.start_new_thread, calls = ending_first, []

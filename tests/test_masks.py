@@ -16,6 +16,7 @@ import lazyfuse as lf
 from lazyfuse.backends.cpu import masks_text, rows_text
 from lazyfuse.backends.cpu.compiler import Code, Compiler
 from lazyfuse.backends.cpu.masks import Masks
+from lazyfuse.frontend.masks import fill
 from lazyfuse.runtime import session
 from tests import oracle
 
@@ -293,17 +294,16 @@ def test_numbers(dtype: str, listens: bool, calls: list[str]) -> None:
         assert said == told or oracle.ON_GPU, number
 
 
-def write_numbers(a: Any, mask: Any) -> None:
-    a[mask] = 1.5
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("dtype", ["b1", "i2", "f4", "f8", "c16"])
 def test_numbers_are_written_by_vectors(dtype: str, calls: list[str]) -> None:
-    a, mask = lf.zeros((90, 100), dtype), lf.array(host.arange(9000).reshape(90, 100) % 3 == 0)
-    lf.materialize(a, mask)
-    with lf.options(cold_size=100_000):
-        write_numbers(a, mask)
-    assert "lf_fill_" + dtype[1:] in calls or oracle.ON_GPU
+    """Where neither machine code of methods nor NumPy does it."""
+    target, mask = host.zeros((90, 100), dtype), host.arange(9000).reshape(90, 100) % 3 == 0
+    expected, number = target.copy(), target.dtype.type(1).item()
+    if dtype == "c16":
+        number = 1.5
+    expected[mask] = number
+    fill(target, mask, number)
+    assert calls == ["lf_fill_" + dtype[1:]] and target.tobytes() == expected.tobytes()
 
 
 def test_a_mask_that_is_filled(calls: list[str]) -> None:

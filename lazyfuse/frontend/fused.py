@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
+from threading import get_ident
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -24,10 +25,9 @@ from lazyfuse import config
 from lazyfuse.frontend import registry
 from lazyfuse.frontend.captured import captured
 from lazyfuse.frontend.containers import Spread, Structure, taken_apart
-from lazyfuse.frontend.convert import source
-from lazyfuse.frontend.handle import Handle, handle
-from lazyfuse.frontend.identity import asks_who
-from lazyfuse.frontend.native_methods import native_sample
+from lazyfuse.frontend.fused_entry import can_enter
+from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.identity import asks_which, asks_who
 from lazyfuse.frontend.places import ANY, Family, Path, numbers_in, replaced, seen_arguments
 from lazyfuse.frontend.recording import (
     Recording,
@@ -42,7 +42,6 @@ from lazyfuse.frontend.replaying import replay
 from lazyfuse.frontend.signature import Reads, array_mark, plain_mark
 from lazyfuse.frontend.tracing import Arguments, AskedError, recorded
 from lazyfuse.interrupts import is_interrupt
-from lazyfuse.ir.storage import Storage
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import engine, replay_code
 from lazyfuse.runtime import replay as machine
@@ -86,6 +85,7 @@ class Fused(Itself):
         """`instead` is called where the function would be for a result, not to record it."""
         update_wrapper(self, function)
         self._function: Any = function
+        self._whole: Any = function  # not what takes it apart
         self._instead = function if instead is None else instead
         self._signatures = signatures
         self._reads = Reads(function)
@@ -93,6 +93,7 @@ class Fused(Itself):
         self._families: dict[Any, Family] = {}
         self._asks_who: bool | None = None  # not known so far
         self._in_vain = self._replayed = self._recorded = 0
+        self._recorders: set[int] = set()  # the threads that record it now
         self._machine = machine.Entries()
         self._entries = self._machine.head
         self._reason = ""
@@ -242,6 +243,7 @@ class Fused(Itself):
             spread = Spread(self._function, structure, self._instead)
             inner = self._spreads[structure] = Fused(spread, left, spread.skip)
             inner._reads, inner._asks_who = self._reads, asks_who(self._function)
+            inner._whole = self._whole
         self._last = inner
         return inner
 
@@ -261,8 +263,28 @@ class Fused(Itself):
         return Key(signature, family.key(numbers))
 
     def _record(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function on copies of its arguments, and keep how to replay it."""
+        """Keep how to replay a call, and call the function. It is recorded once where it calls
+        itself: else each of its levels would be called as often as all those before together."""
+        thread = get_ident()
+        if thread not in self._recorders:
+            try:
+                self._recorders.add(thread)
+                if not self._is_learned(key, args, kwargs):
+                    result = self._instead(*args, **kwargs)
+                    self._known[key] = _UNFIT  # it raises nothing but when it is recorded
+                    return result
+            finally:
+                self._recorders.discard(thread)
+        return self._instead(*args, **kwargs)
+
+    def _is_learned(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Call the function on copies of its arguments, and keep how to replay it, if it can be;
+        whether it raises nothing."""
         given = (*args, *kwargs.values())
+        arrays = sum(isinstance(value, Handle | np.ndarray) for value in given)
+        if asks_which(self._whole, arrays):
+            self._known[key], self._reason = _UNFIT, "it asks which array is which"
+            return True
         marks = zip(numbers_in(given), key.numbers, strict=True)
         varying = [path for path, mark in marks if mark is None]
         seen = seen_arguments(given, varying)  # before the function changes it
@@ -277,28 +299,26 @@ class Fused(Itself):
         except AskedError as asked:
             self._families[key.signature].fix(asked.places)
             self._reason = "it wants to know a number that differs from call to call"
-            return self._instead(*args, **kwargs)
+            return True
         except UnfitError as unfit:
             found, self._reason = _UNFIT, str(unfit)
         except Exception as error:  # the function raises it, or engine's copies do
             if is_interrupt(error):
                 raise
             self._reason = f"it raises {type(error).__name__}: {error}"
-            result = self._instead(*args, **kwargs)
-            self._known[key] = _UNFIT  # it raises nothing but when it is recorded
-            return result
+            return False
         self._known[key] = found
-        if _can_enter(self):
+        if can_enter(self):
             call = machine.Call(len(args), tuple(kwargs), config.current(), [*seen, *reads])
             self._machine.add(key, call, run)
             if isinstance(run, Run) and call.may_be_pending:
                 self._machine.add(key, call, self._replayer(found, bool(kwargs)))
-        return self._instead(*args, **kwargs)
+        return True
 
     def _fastest(self, found: Recording, given: Sequence[Any], names: bool) -> Any:
         """What replays a recording on arguments like these: a kernel that machine code runs, or
         else Python. Raises: UnfitError when the function takes less."""
-        run = kernel_run(found, given, config.current().threads) if _can_enter(self) else None
+        run = kernel_run(found, given, config.current().threads) if can_enter(self) else None
         if run is not None:
             return run
         if is_faster_unfused(found.known):
@@ -317,12 +337,7 @@ class Fused(Itself):
             self._replayed += 1
             return arrays[0] if is_only else rebuilt(whole, arrays)
 
-        return _by_name(replayed) if names else replayed
-
-
-def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is given arguments by name, too, in the order in which it takes them."""
-    return lambda *args, **kwargs: function(*args, *kwargs.values())
+        return (lambda *args, **kwargs: replayed(*args, *kwargs.values())) if names else replayed
 
 
 def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) -> Any:
@@ -350,10 +365,13 @@ def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) ->
     So it does where the function's code looks at types or identities (`type(dt)`, `dt is x`).
     bools, strings and NumPy's other scalars always do.
 
-    A function that asks for values, writes into arrays that it is given or reads, reads arrays in
-    other objects or draws random numbers of `numpy.random` is called each time; `Fused.reason`
-    says so. So are calls on long lists, and on views of large arrays. The second call with a
-    signature records it; of a few thousand elements on the CPU the sixteenth, to compile for.
+    A function that asks for values, writes into arrays that were there before (given, read, or in
+    other objects), changes the shape or flags of one, asks which is which (`a is b`, `x.base`),
+    reads arrays in other objects or draws random numbers of `numpy.random` is called each time;
+    `Fused.reason` says so. So are calls on long lists, and on views of large arrays. What the
+    functions that it calls read, and attributes of classes and modules, count as unchanging. The
+    second call with a signature records it; of a few thousand elements on the CPU the sixteenth,
+    to compile for.
     """
     if function is None:
         return lambda given: Fused(given, signatures)
@@ -378,23 +396,3 @@ def _most_elements(given: Sequence[Any]) -> int:
         if size > most:
             most = size
     return most
-
-
-def _can_enter(fused: Fused) -> bool:
-    """Whether calls of fused functions are machine code, from now on at the latest."""
-    if not config.current().native or config.current().float_errors == "check":
-        return False
-    if replay_code.is_installed():
-        return True
-    sample = native_sample()
-    storage = Storage(source(np.empty(1), "cpu"), "cpu")
-    node, large = storage.node, handle(Handle._concrete, storage)
-    parts = {
-        "HOST": (sample.wrapper, sample.array), "OWNER": (sample.wrapper, sample.owner),
-        "STORAGE": (large, storage), "LAYOUT": (large, large._layout), "NODE": (storage, node),
-        "DEVICE": (storage, storage.device), "THREAD": (storage, storage._thread),
-        "IS_SHARED": (storage, False), "FORM": (node, node.formed()),
-        "BUFFER": (node, node.buffer), "ENTRIES": (fused, fused._entries),
-    }  # fmt: skip
-    objects = {"CLASS": Handle._concrete, "MARKER": plain_mark}
-    return replay_code.install(Fused, parts, objects, Fused.__call__.__doc__ or "")

@@ -18,6 +18,9 @@ _MOST = 64
 #: Code that is known: NumPy's, and ours.
 _KNOWN = ("numpy", "lazyfuse")
 _IDENTITIES = frozenset(("type", "id"))
+#: Functions and attributes that tell copies of arrays from them.
+_WHOSE = frozenset(("id", "shares_memory", "may_share_memory"))
+_ATTRIBUTES = frozenset(("base", "owndata", "writeable"))
 
 
 def asks_who(function: Callable[..., Any]) -> bool:
@@ -27,6 +30,24 @@ def asks_who(function: Callable[..., Any]) -> bool:
         for each in functions_from(function)
         for code in codes_in(each.__code__)
     )
+
+
+def asks_which(function: Callable[..., Any], arrays: int) -> bool:
+    """Whether a function, or one that it names, may treat copies of so many arrays otherwise than
+    them: it asks which is which, or whose their memory is."""
+    return any(
+        _WHOSE.intersection(code.co_names) or _reads(code) or arrays > 1 and _compares(code)
+        for each in functions_from(function)
+        for code in codes_in(each.__code__)
+    )
+
+
+def _reads(code: CodeType) -> bool:
+    """Whether a code reads an attribute that says whose memory is."""
+    if _ATTRIBUTES.isdisjoint(code.co_names):
+        return False
+    found = (each for each in dis.get_instructions(code) if each.opname == "LOAD_ATTR")
+    return any(each.argval in _ATTRIBUTES for each in found)
 
 
 def functions_from(function: Callable[..., Any]) -> Iterator[FunctionType]:

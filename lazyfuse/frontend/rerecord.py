@@ -23,6 +23,7 @@ from lazyfuse.ir.mapkind import MapKind
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.ir.origin import Origin
 from lazyfuse.ir.storage import LENT, Storage, remember, untrack
+from lazyfuse.ir.witness import WITNESSES, note
 from lazyfuse.runtime import session
 from lazyfuse.runtime.budget import is_over_budget
 from lazyfuse.runtime.caller import OURS, is_users, user_frame
@@ -68,7 +69,8 @@ def ask_again() -> None:
 
 
 def use(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Take functions of machine code for `recorded` and `written`: they do the same."""
+    """Take functions of machine code for `recorded` and `written`: they do the same, but know
+    nothing while a function is recorded for `fuse`, which has a witness (`ir/witness.py`)."""
     globals().update(functions)
 
 
@@ -288,6 +290,8 @@ def _stored(node: Node, device: str, thread: int) -> Storage:
     untrack(storage)
     storage.node, storage.device = node, device
     storage._thread, storage._is_shared = thread, False
+    if WITNESSES:
+        note(storage)
     node.handle = _ref(storage)
     if node.depth > 1:
         remember(node)

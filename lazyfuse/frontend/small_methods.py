@@ -50,6 +50,7 @@ from lazyfuse.frontend.windows import (
     reach,
     window,
 )
+from lazyfuse.ir.witness import WITNESSES, check
 from lazyfuse.ops.rules import METHODS, Rule, middling
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
@@ -151,6 +152,8 @@ def in_place(name: str, special: str, engine: Method) -> Method:
         if host is None:
             is_done = exact and changed(plain, self, other)
             return self if is_done else engine(self, other)
+        if WITNESSES:
+            check(None)
         theirs = _host_of(other) if exact else None
         if theirs is None:
             return engine(self, other)
@@ -208,6 +211,8 @@ def method(name: str, engine: Method) -> Method:
         if is_short and not args and not kwargs:
             rerecord.count()
             return _value(heard(plain, host))
+        if writes and WITNESSES:
+            check(None)
         given = lowered(args, kwargs, host.size)
         rerecord.count(2)
         if given is not None:
@@ -255,6 +260,8 @@ def set_item(engine: Method) -> Method:
         if host is None or not is_basic(key):
             (engine if host is None else general)(self, key, value)
             return
+        if WITNESSES:
+            check(None)
         kind = type(value)
         if kind is Handle._concrete:
             theirs = value._host

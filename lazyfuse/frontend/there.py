@@ -16,6 +16,7 @@ from lazyfuse.ir.form import Form
 from lazyfuse.ir.node import Source
 from lazyfuse.ir.orphans import Watch, gone
 from lazyfuse.ir.storage import Storage, untrack
+from lazyfuse.ir.witness import WITNESSES, note
 from lazyfuse.runtime import engine, session
 from lazyfuse.runtime.queued import quick
 from lazyfuse.runtime.single import Single
@@ -107,6 +108,8 @@ def maker(device: str, form: Form, *, is_scalar: bool) -> Callable[[Any], Any]:
         storage.device = device
         storage._thread = get_ident()
         storage._is_shared = False
+        if WITNESSES:
+            note(storage)
         node.handle = watch = Watch(storage, gone)
         watch.node = ref(node)
         made: Any = _new(kind)

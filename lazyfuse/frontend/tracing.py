@@ -19,6 +19,7 @@ from lazyfuse.frontend.varying import Stopped, Tape, Varying, known
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.node import Const, Node, Source
 from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.witness import WITNESSES, OutsideError, Witness
 from lazyfuse.runtime import engine, session, under_way
 
 
@@ -98,23 +99,49 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     """What a function does with copies of what it is given. Raises: UnfitError, and what it
     raises."""
     values = [_copied(value) for value in given]
-    nodes = [value._storage.node if isinstance(value, Handle) else None for value in values]
+    states = [_state(value) for value in values]
     before, state = engine.asked(), _random_state()
-    own, recordings = object(), under_way.recordings
+    witness = Witness()
+    witness.made.update(id(value._storage) for value in values if isinstance(value, Handle))
     try:
-        recordings[own] = get_ident()
-        result = arguments.call(function, values)
-    finally:
-        recordings.pop(own, None)
+        result = _witnessed(witness, lambda: arguments.call(function, values))
+    except OutsideError:
+        pass
+    if witness.has_refused:
+        _put_back(state)
+        raise UnfitError("it writes into arrays that are no arguments")
     if pickle.dumps(_random_state()) != pickle.dumps(state):
         _put_back(state)  # the call that gives the result draws them
         raise UnfitError("it draws random numbers")
     if engine.asked() != before:
         raise UnfitError("it asks for values while it runs")
-    if any(node is not None and node is not value._storage.node
-           for value, node in zip(values, nodes, strict=True)):  # fmt: skip
-        raise UnfitError("it writes into its arguments")
-    return Traced(nodes, result)
+    if [_state(value) for value in values] != states:
+        raise UnfitError("it writes into its arguments, or changes their shape or flags")
+    return Traced([None if each is None else each[0] for each in states], result)
+
+
+def _witnessed(witness: Witness, call: Callable[[], Any]) -> Any:
+    """The result of a call during which this thread records. Raises: OutsideError, and what it
+    raises."""
+    own, recordings, thread = object(), under_way.recordings, get_ident()
+    outer = WITNESSES.get(thread)
+    try:
+        recordings[own] = thread
+        WITNESSES[thread] = witness
+        return call()
+    finally:
+        if outer is None:
+            WITNESSES.pop(thread, None)
+        else:
+            WITNESSES[thread] = outer
+        recordings.pop(own, None)
+
+
+def _state(value: Any) -> tuple[Any, ...] | None:
+    """What an array is: its version, its layout, and whether it may be written."""
+    if not isinstance(value, Handle):
+        return None
+    return value._storage.node, value._layout, value._writeable, value._cast
 
 
 def _random_state() -> Any:

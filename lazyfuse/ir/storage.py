@@ -31,6 +31,7 @@ from weakref import getweakrefcount
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
 from lazyfuse.ir.orphans import orphaned, watched
+from lazyfuse.ir.witness import WITNESSES, check, note
 
 #: For those that are made without `Storage`, before anything else is done with them.
 untrack = ctypes.pythonapi.PyObject_GC_UnTrack
@@ -78,6 +79,8 @@ class Storage:
                 raise MemoryError from error
             raise RecursionError("maximum recursion depth exceeded") from error
         node.handle = weakref.ref(self) if node.buffer is None else watched(self, node)
+        if WITNESSES:
+            note(self)
 
     def current(self) -> Node:
         """The current version, to record on it."""
@@ -138,7 +141,9 @@ class Storage:
         return not self._is_shared and self._thread == get_ident()
 
     def replace(self, node: Node) -> None:
-        """Make `node` the current version."""
+        """Make `node` the current version. Raises: OutsideError."""
+        if WITNESSES:
+            check(self)
         old = self.node
         assert (node.shape, node.dtype, node.strides) == (old.shape, old.dtype, old.strides)
         node.form = old.form
@@ -166,7 +171,10 @@ class Storage:
     def change(self) -> None:
         """A change in place begins: the memory is a new version. Asked with the lock of a flush.
         Whoever has taken the old one since it was asked whether anybody has it, as a thread may
-        that runs at the same time, sees this change, but no further one: those go elsewhere."""
+        that runs at the same time, sees this change, but no further one: those go elsewhere.
+        Raises: OutsideError."""
+        if WITNESSES:
+            check(self)
         if self._is_unknown(_holders(self)):
             return
         old = self.node

@@ -65,7 +65,9 @@ done:
 define ptr @lf_set_item(ptr %self, ptr %args, i64 %count, ptr %names) {
   %is_pair = icmp eq i64 %count, 2
   %has_no_words = icmp eq ptr %names, null
-  %is_plain = and i1 %is_pair, %has_no_words
+  %is_free = call i1 @is_nothing_recorded()
+  %is_usual = and i1 %is_pair, %has_no_words
+  %is_plain = and i1 %is_usual, %is_free
   br i1 %is_plain, label %quick, label %slow
 quick:
   %quick_key = get ptr %args[0]

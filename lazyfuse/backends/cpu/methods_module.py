@@ -257,7 +257,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
             rule=ways.rule_of(name),
             recall=ways.recall_of(name),
             quick=ways.put_off("@quick_matmul(ptr %self, ptr %other)") if name == "matmul" else "",
-            defer=ways.before(name, _plain(name)),
+            defer=ways.before(name, _plain(name), _method(name)),
         )
         for name, template in made.items()
     ]
@@ -299,8 +299,14 @@ def _arithmetic(name: str, function: str) -> list[str]:
         _binary(f"i{name}", f"@{changes_late}(ptr %host, ptr %operand)", of_operators.SAME,
                 f"@large_write({_places(f'i{name}')}, ptr %self, ptr %other, ptr @{changes}, "
                 f"{within})", _deferred(name, function="defer_in_place"),
-                _quick(name, function="quick_i"), any_shape="true"),
+                _witnessed(f"i{name}") + _quick(name, function="quick_i"), any_shape="true"),
     ]  # fmt: skip
+
+
+def _witnessed(name: str) -> str:
+    """What leaves a write to Python while a function is recorded."""
+    call = "(ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)"
+    return of_operators.WITNESSED.format(method=_method(name), call=call)
 
 
 def _binary(

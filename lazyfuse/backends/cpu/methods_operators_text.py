@@ -20,6 +20,16 @@ at_once:
   ret ptr %quick
 not_at_once:"""
 
+#: What leaves a write to Python while a function is recorded, which may only write its own arrays.
+WITNESSED = """
+  %is_free = call i1 @is_nothing_recorded()
+  br i1 %is_free, label %unwitnessed, label %witnessed
+witnessed:
+  %method = call ptr @object(i64 {method})
+  %by_python = call ptr {call}
+  ret ptr %by_python
+unwitnessed:"""
+
 OPERAND = """
 ; the array of an operand, a small one of NumPy's, or a number itself; null for others
 define internal ptr @operand(ptr %other, ptr %host, i1 %any_shape) {{

@@ -9,10 +9,20 @@ from lazyfuse.backends.cpu.defer import CODES
 from lazyfuse.ops.rules import METHODS as RULES
 from lazyfuse.ops.rules import Rule, in_one, middling
 
+#: Of the methods in machine code, those that write into their array.
+_WRITING = frozenset("fill sort partition".split())
 
-def before(name: str, plain: int) -> str:
-    """What a method tries first; `plain`: where NumPy's own is."""
-    return reshaped(name) + folded(name) + deferred_method(name) + of_memory(name, plain)
+
+def before(name: str, plain: int, method: int) -> str:
+    """What a method tries first; `plain`: where NumPy's own is, `method`: where Python's is."""
+    usual = reshaped(name) + folded(name) + deferred_method(name) + of_memory(name, plain)
+    return (_witnessed(method) if public_name(name) in _WRITING else "") + usual
+
+
+def _witnessed(method: int) -> str:
+    """What leaves a write to Python while a function is recorded."""
+    call = "@general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)"
+    return of_operators.WITNESSED.format(method=method, call=call)
 
 
 def recall_of(name: str) -> str:

@@ -150,11 +150,13 @@ drop:
   ret ptr null
 }}
 
-; the same without collections
+; the same without collections; not while a function is recorded, which has a witness
 define internal ptr @made(ptr %known, ptr %operands, i64 %count, ptr %extra) {{
   %scalars = alloca [{most_operands} x ptr]
-  %many = icmp ugt i64 %count, {most_operands}
-  br i1 %many, label %no, label %marks
+  %are_few = icmp ule i64 %count, {most_operands}
+  %is_free = call i1 @is_nothing_recorded()
+  %may = and i1 %are_few, %is_free
+  br i1 %may, label %marks, label %no
 marks:
   %key = call ptr @key(ptr %operands, i64 %count, ptr %extra, i64 0)
   %no_key = icmp eq ptr %key, null
@@ -260,7 +262,9 @@ define internal i32 @replaced(ptr %known, ptr %operands, i64 %count, ptr %extra)
   %target = load ptr, ptr %operands
   %is_array = call i1 @is(ptr %target, i64 {class_})
   %few = icmp ule i64 %count, {most_operands}
-  %may = and i1 %is_array, %few
+  %is_known_form = and i1 %is_array, %few
+  %is_free = call i1 @is_nothing_recorded()
+  %may = and i1 %is_known_form, %is_free
   br i1 %may, label %look, label %no
 look:
   %none = call ptr @none()

@@ -1,0 +1,224 @@
+"""Fused functions that change what is not theirs, or ask what it is: they are called each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as host
+import pytest
+
+from tests import oracle
+
+if not oracle.IS_ENGINE:
+    pytest.skip("NumPy in lazyfuse's place fuses nothing", allow_module_level=True)
+
+lf = oracle.lf
+SIZES = (200, 5000, 40_000)
+CALLS = 40
+
+
+class Kept:
+    """What other objects hold."""
+
+    total: Any = None
+
+
+module = ModuleType("module")
+
+
+def add(x: Any) -> None:
+    module.total[...] += x  # type: ignore[attr-defined]  # it is there then
+
+
+def in_a_module(x: Any) -> Any:
+    module.total += x  # type: ignore[attr-defined]  # likewise
+    return x * 2
+
+
+def in_a_class(x: Any) -> Any:
+    Kept.total += x
+    return x * 2
+
+
+def by_a_helper(x: Any) -> Any:
+    add(x)
+    return x * 2
+
+
+def an_element(x: Any) -> Any:
+    Kept.total[0] += 1
+    return x * 2
+
+
+def a_number(x: Any) -> Any:
+    Kept.total += 1.0
+    return x * 2
+
+
+def a_part(x: Any) -> Any:
+    Kept.total[:10] += 1
+    return x * 2
+
+
+def filled(x: Any) -> Any:
+    Kept.total.fill(float(Kept.total[0]) + 1)
+    return x * 2
+
+
+def an_output(x: Any) -> Any:
+    lf.add(Kept.total, x, out=Kept.total)
+    return x * 2
+
+
+def copied(x: Any) -> Any:
+    lf.copyto(Kept.total, Kept.total + x)
+    return x * 2
+
+
+def and_an_error(x: Any) -> Any:
+    try:
+        Kept.total += x
+        return x * lf.zeros(3)
+    except Exception:
+        return x * 2
+
+
+def and_whatever_comes(x: Any) -> Any:
+    try:
+        Kept.total += x
+    except BaseException:
+        return x
+    return x * 2
+
+
+WRITING = (
+    in_a_module, in_a_class, by_a_helper, an_element, a_number, a_part, filled, an_output, copied,
+    and_an_error, and_whatever_comes,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("function", WRITING, ids=lambda function: function.__name__)
+def test_each_write_is_done_once(function: Callable[[Any], Any], size: int) -> None:
+    """Writes into arrays that no argument is were lost in replays, or done twice when it was
+    recorded."""
+    Kept.total, fused = lf.zeros(size), lf.fuse(function)
+    module.total = lf.zeros(size)  # type: ignore[attr-defined]  # it gets it
+    x = lf.ones(size)
+    for _ in range(CALLS):
+        found = fused(x)
+    total = module.total if function in (in_a_module, by_a_helper) else Kept.total
+    assert float(total[0]) == CALLS and float(found[0]) == 2.0
+    assert fused.replays == 0
+    if size > 4096:
+        assert "writes" in fused.reason or "asks" in fused.reason
+
+
+def test_own_arrays_are_written() -> None:
+    """What a function makes itself it may write."""
+
+    @lf.fuse
+    def step(x: Any) -> Any:
+        y, z = lf.zeros_like(x), x * 2
+        y[1:] = x[:-1]
+        y[0] = 3.0
+        z += y
+        z[::2] *= 0.5
+        lf.add(z, x, out=z)
+        return y, z
+
+    expected = step.__wrapped__
+    x = lf.asarray(host.linspace(0.0, 1.0, 40_000))
+    for _ in range(4):
+        for found, wanted in zip(step(x), expected(x), strict=True):
+            assert lf.asnumpy(found).tobytes() == lf.asnumpy(wanted).tobytes()
+    assert step.replays == 2, step.reason
+
+
+def reshaped(x: Any) -> Any:
+    x.shape = (2, -1)
+    return x * 2
+
+
+def frozen(x: Any) -> Any:
+    x.flags.writeable = False
+    return x * 2
+
+
+def locked(x: Any) -> Any:
+    x.setflags(write=False)
+    return x * 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("function", [reshaped, frozen, locked])
+def test_arguments_are_changed(function: Callable[[Any], Any], size: int) -> None:
+    """Their shape and flags, too, which was lost in replays."""
+    fused = lf.fuse(function)
+    for _ in range(CALLS):
+        x = lf.ones(size)
+        fused(x)
+    assert x.shape == (2, size // 2) if function is reshaped else not x.flags.writeable
+    assert fused.replays == 0
+
+
+def is_itself(a: Any, b: Any) -> Any:
+    return a + b if a is b else a - b
+
+
+def by_identity(a: Any, b: Any) -> Any:
+    return a + b if id(a) == id(b) else a - b
+
+
+def by_memory(a: Any, b: Any) -> Any:
+    return a + b if lf.shares_memory(a, b) else a - b
+
+
+def by_base(a: Any, b: Any) -> Any:
+    return a + b if a.base is None else a - b
+
+
+def by_flags(a: Any, b: Any) -> Any:
+    return a + b if b.flags.writeable else a - b
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("function", [is_itself, by_identity, by_memory, by_base, by_flags])
+def test_who_an_argument_is(function: Callable[[Any, Any], Any], size: int) -> None:
+    """A recording sees copies, each its own."""
+    fused = lf.fuse(function)
+    x, y = lf.asarray(host.linspace(0.0, 1.0, size)), lf.asarray(host.linspace(1.0, 2.0, size))
+    frozen_y = y.copy()
+    frozen_y.flags.writeable = False
+    given = [(x, y), (x, x), (x, x[:]), (x[:], y), (x, frozen_y), ([x][0], x)]
+    for a, b in given * CALLS:
+        found, wanted = fused(a, b), function(a, b)
+        assert lf.asnumpy(found).tobytes() == lf.asnumpy(wanted).tobytes()
+
+
+def test_what_calls_itself() -> None:
+    """It is recorded at one level: each called all below it twice, so that an endless recursion
+    took for ever."""
+
+    @lf.fuse
+    def endless(x: Any) -> Any:
+        return endless(x)
+
+    calls = []
+
+    @lf.fuse
+    def deep(x: Any, path: tuple[int, ...] = ()) -> Any:
+        calls.append(path)
+        if len(path) > 6:
+            raise ValueError("deep enough")
+        return deep(x, (*path, 1))
+
+    x = lf.ones(5000)
+    for _ in range(3):
+        with pytest.raises(RecursionError):
+            endless(x)
+        with pytest.raises(ValueError, match="deep enough"):
+            deep(x)
+    assert len(calls) < 100
