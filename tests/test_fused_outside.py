@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +17,13 @@ if not oracle.IS_ENGINE:
 lf = oracle.lf
 SIZES = (200, 5000, 40_000)
 CALLS = 40
+
+
+@pytest.fixture(autouse=True, params=[0, 30_000])
+def sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small arrays are the engine's, or NumPy's own, as users have them."""
+    with lf.options(eager_size=request.param, cold_size=400_000):
+        yield
 
 
 class Kept:
@@ -135,6 +142,63 @@ def test_own_arrays_are_written() -> None:
         for found, wanted in zip(step(x), expected(x), strict=True):
             assert lf.asnumpy(found).tobytes() == lf.asnumpy(wanted).tobytes()
     assert step.replays == 2, step.reason
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "ones": lambda: lf.ones(3) / 3,
+    "array": lambda: lf.array([0.2, 0.3, 0.5]),
+    "copied": lambda: lf.array([0.2, 0.3, 0.5]).copy(),
+    "of NumPy's": lambda: lf.asarray(host.hanning(5)[1:4].copy()),
+    "arange": lambda: lf.arange(3) * 0.5,
+    "view": lambda: lf.zeros(6)[::2] + 0.25,
+}
+
+
+@pytest.mark.parametrize("size", [5000, 40_000])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_own_small_arrays_are_written(maker: str, size: int) -> None:
+    """Weights, windows and stencils, which are NumPy's own."""
+
+    @lf.fuse
+    def smoothed(x: Any) -> Any:
+        k = MAKERS[maker]()
+        k[1] = 0.5
+        k /= k.sum()
+        k[:2] *= 2.0
+        k.sort()
+        k[k > 0.9] = 0.9
+        return float(k[0]) * x[:-2] + float(k[1]) * x[1:-1] + float(k[2]) * x[2:]
+
+    x = lf.asarray(host.linspace(0.0, 1.0, size))
+    expected = lf.asnumpy(smoothed.__wrapped__(x))
+    for _ in range(CALLS):
+        assert lf.asnumpy(smoothed(x)).tobytes() == expected.tobytes()
+    assert "writes" not in smoothed.reason
+
+
+class Settings:
+    """Attributes with names that arrays have, too."""
+
+    base = 2.0
+    id = 3.0
+
+
+def by_settings(x: Any, y: Any) -> Any:
+    return x * Settings.base + y * Settings.id
+
+
+def by_a_flag(x: Any, y: Any, flag: bool = True) -> Any:
+    found = x * y if flag is True else x
+    return x if found is NotImplemented else found
+
+
+@pytest.mark.parametrize("function", [by_settings, by_a_flag])
+def test_what_is_not_asked_of_arrays(function: Callable[[Any, Any], Any]) -> None:
+    fused, x = lf.fuse(function), lf.ones(40_000)
+    for _ in range(4):
+        found = fused(x, x * 2.0)
+    assert lf.asnumpy(found).tobytes() == lf.asnumpy(function(x, x * 2.0)).tobytes()
+    assert fused.replays == 2, fused.reason
 
 
 def reshaped(x: Any) -> Any:

@@ -19,7 +19,7 @@ from lazyfuse.ir.node import Map, Node, Opaque, Update, View
 from lazyfuse.ir.order import c_strides, copy_strides
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ir.storage import Storage
-from lazyfuse.ir.witness import WITNESSES, check
+from lazyfuse.ir.witness import WITNESSES, check, keep
 from lazyfuse.ops.shapes import Shape, size_of
 from lazyfuse.ops.table import OPS
 from lazyfuse.ops.types import code
@@ -164,7 +164,10 @@ class Handle:
         """Raises: ValueError, about `what`, of a read-only array; TypeError of a scalar;
         OutsideError of one that a recording has not made."""
         if WITNESSES:
-            check(self._storage if self._host is None else None)
+            if self._host is None:
+                check(self._storage)
+            else:
+                keep(self._host)
         if self._is_scalar:
             raise TypeError(
                 f"'numpy.{np.dtype(self._code).name}' object does not support item assignment"

@@ -36,18 +36,28 @@ def asks_which(function: Callable[..., Any], arrays: int) -> bool:
     """Whether a function, or one that it names, may treat copies of so many arrays otherwise than
     them: it asks which is which, or whose their memory is."""
     return any(
-        _WHOSE.intersection(code.co_names) or _reads(code) or arrays > 1 and _compares(code)
+        _asks(code) or arrays > 1 and _compares(code)
         for each in functions_from(function)
         for code in codes_in(each.__code__)
     )
 
 
-def _reads(code: CodeType) -> bool:
-    """Whether a code reads an attribute that says whose memory is."""
-    if _ATTRIBUTES.isdisjoint(code.co_names):
+def _asks(code: CodeType) -> bool:
+    """Whether a code calls a function that tells arrays apart, or reads an attribute of a variable
+    that says whose memory is; not one of modules, classes and instances."""
+    if (_WHOSE | _ATTRIBUTES).isdisjoint(code.co_names):
         return False
-    found = (each for each in dis.get_instructions(code) if each.opname == "LOAD_ATTR")
-    return any(each.argval in _ATTRIBUTES for each in found)
+    before: dis.Instruction | None = None
+    for each in dis.get_instructions(code):
+        name, is_attribute = each.argval, each.opname in ("LOAD_ATTR", "LOAD_METHOD")
+        if name in _WHOSE and (name != "id" or not is_attribute) and name in code.co_names:
+            return True
+        if is_attribute and name in _ATTRIBUTES:
+            of = None if before is None else before
+            if of is not None and of.opname != "LOAD_GLOBAL" and of.argval != "self":
+                return True
+        before = each
+    return False
 
 
 def functions_from(function: Callable[..., Any]) -> Iterator[FunctionType]:
@@ -85,12 +95,19 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from codes_in(constant)
 
 
+def _is_constant(instruction: dis.Instruction) -> bool:
+    """Whether an instruction loads what no number and no array is."""
+    if instruction.opname == "LOAD_CONST":
+        return instruction.argval is None or instruction.argval in (True, False, ...)
+    return instruction.opname == "LOAD_GLOBAL" and "NotImplemented" in str(instruction.argval)
+
+
 def _compares(code: CodeType) -> bool:
-    """Whether a code has an `is` with anything but None."""
+    """Whether a code has an `is` with anything but None and the like."""
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IS_OP":
-            if before is None or before.opname != "LOAD_CONST" or before.argval is not None:
+            if before is None or not _is_constant(before):
                 return True
         before = instruction
     return False

@@ -50,7 +50,7 @@ from lazyfuse.frontend.windows import (
     reach,
     window,
 )
-from lazyfuse.ir.witness import WITNESSES, check
+from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.rules import METHODS, Rule, middling
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
@@ -153,7 +153,7 @@ def in_place(name: str, special: str, engine: Method) -> Method:
             is_done = exact and changed(plain, self, other)
             return self if is_done else engine(self, other)
         if WITNESSES:
-            check(None)
+            keep(host)
         theirs = _host_of(other) if exact else None
         if theirs is None:
             return engine(self, other)
@@ -212,7 +212,7 @@ def method(name: str, engine: Method) -> Method:
             rerecord.count()
             return _value(heard(plain, host))
         if writes and WITNESSES:
-            check(None)
+            keep(host)
         given = lowered(args, kwargs, host.size)
         rerecord.count(2)
         if given is not None:
@@ -261,7 +261,7 @@ def set_item(engine: Method) -> Method:
             (engine if host is None else general)(self, key, value)
             return
         if WITNESSES:
-            check(None)
+            keep(host)
         kind = type(value)
         if kind is Handle._concrete:
             theirs = value._host

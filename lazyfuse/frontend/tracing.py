@@ -107,7 +107,10 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
         result = _witnessed(witness, lambda: arguments.call(function, values))
     except OutsideError:
         pass
-    if witness.has_refused:
+    except BaseException:
+        witness.restore()
+        raise
+    if witness.restore() or witness.has_refused:
         _put_back(state)
         raise UnfitError("it writes into arrays that are no arguments")
     if pickle.dumps(_random_state()) != pickle.dumps(state):

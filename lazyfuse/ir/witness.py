@@ -1,9 +1,19 @@
 """Arrays that a thread makes while it records a function for `fuse`: it may write no others, since
-nothing is written when the function is replayed."""
+nothing is written when the function is replayed.
+
+Memory of the engine is known by its identity when it is made, and a write into any other is
+refused before it is done. Small arrays are NumPy's own, and made in a hundred places: those that
+are written are kept with what was in them, and what somebody still has when the function has ended
+was there before, or is there from now on. It gets its values back.
+"""
 
 from __future__ import annotations
 
+from sys import getrefcount
 from threading import get_ident
+from typing import Any
+
+import numpy as np
 
 
 class OutsideError(BaseException):
@@ -12,12 +22,40 @@ class OutsideError(BaseException):
 
 
 class Witness:
-    """What one recording has made, and whether it was refused to write something else."""
+    """What one recording has made; whether it was refused to write something else; and the small
+    arrays that it has written, by their identities, each with its values before."""
 
     def __init__(self) -> None:
         self.made: set[int] = set()
         self.has_refused = False
+        self.written: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
+    def restore(self) -> bool:
+        """Give small arrays that somebody else has their values back; whether there are any."""
+        is_any = False
+        for array, before in self.written.values():
+            if getrefcount(array) > _ALONE[0]:
+                is_any = True
+                if array.flags.writeable:
+                    array[...] = before
+        self.written.clear()
+        return is_any
+
+
+#: How many references `restore` sees of an array that nobody else has.
+_ALONE = [1 << 30]
+
+
+def _of_nobody() -> int:
+    """That number."""
+    probe, found = Witness(), 0
+    probe.written[0] = (np.empty(1), np.empty(1))
+    for array, _ in probe.written.values():
+        found = getrefcount(array)
+    return found
+
+
+_ALONE[0] = _of_nobody()
 
 #: The recordings under way, by their threads.
 WITNESSES: dict[int, Witness] = {}
@@ -36,3 +74,14 @@ def check(storage: object) -> None:
     if witness is not None and id(storage) not in witness.made:
         witness.has_refused = True
         raise OutsideError
+
+
+def keep(array: Any) -> None:
+    """A small array is to be written: its values are kept, once."""
+    witness = WITNESSES.get(get_ident())
+    if witness is None:
+        return
+    while type(array.base) is np.ndarray:
+        array = array.base
+    if id(array) not in witness.written:
+        witness.written[id(array)] = (array, array.copy())
