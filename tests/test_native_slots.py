@@ -344,14 +344,14 @@ else:
 for _ in range(2):
     for _ in range(4):
         assert lf.add(x, 1.0)[3] == fused(x)[3] == 4.0 and lf.sum(x, axis=0) == 6.0
-        assert frontend._can_enter(fused)
+        assert frontend.can_enter(fused)
     gc.collect()
     assert native_methods.make_native(lf.LazyArray)
 print("done")
 """
 BEGUN = {
     "methods": "native_methods.make_native(lf.LazyArray)",
-    "fused functions": "frontend._can_enter(fused)",
+    "fused functions": "frontend.can_enter(fused)",
 }
 
 
