@@ -52,9 +52,8 @@ def _asks(code: CodeType) -> bool:
         name, is_attribute = each.argval, each.opname in ("LOAD_ATTR", "LOAD_METHOD")
         if name in _WHOSE and (name != "id" or not is_attribute) and name in code.co_names:
             return True
-        if is_attribute and name in _ATTRIBUTES:
-            of = None if before is None else before
-            if of is not None and of.opname != "LOAD_GLOBAL" and of.argval != "self":
+        if is_attribute and name in _ATTRIBUTES and before is not None:
+            if before.opname != "LOAD_GLOBAL" and before.argval != "self":
                 return True
         before = each
     return False
