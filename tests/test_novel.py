@@ -17,7 +17,13 @@ if not oracle.IS_ENGINE:
     pytest.skip("NumPy in lazyfuse's place has no engine", allow_module_level=True)
 
 from lazyfuse.frontend import novel  # noqa: E402 - when there is an engine
-from lazyfuse.ops.rules import ENOUGH, NOVEL_BITS  # noqa: E402 - likewise
+from lazyfuse.ops.rules import (  # noqa: E402 - likewise
+    ASKED_SOON,
+    ASKED_TIMES,
+    ENOUGH,
+    NOVEL_BITS,
+    NOVEL_WORDS,
+)
 from lazyfuse.runtime import met  # noqa: E402 - likewise
 from lazyfuse.runtime.trace import trace  # noqa: E402 - likewise
 from tests.test_namespace import test_calls  # noqa: E402, F401 - again, on such arrays
@@ -163,6 +169,26 @@ def test_what_comes_often_is_recorded() -> None:
     assert is_at_hand(x * 2.0)  # another function
 
 
+@pytest.mark.parametrize("count", (4, ASKED_SOON, ASKED_SOON + 1))
+def test_what_is_asked_for_soon_counts_more(count: int) -> None:
+    """A function is called again and again where values are asked for after a few operations; a
+    loop goes on."""
+    x = made(VALUES["line"])
+
+    def often(x: Any) -> Any:
+        for _ in range(count - 1):
+            x + 1.0
+        return x * 2.0
+
+    done = 0
+    host.asarray(x)  # what was before is another series
+    while is_at_hand(last := often(x)) and done <= ENOUGH:
+        done += count * x.size
+        host.asarray(last)
+    times = ASKED_TIMES if count <= ASKED_SOON else 1
+    assert abs(done - ENOUGH // times) <= 3 * count * x.size
+
+
 def test_what_was_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that has recorded in vain computes all of its lines at once, also those that have
     recorded nothing then, for a while that is longer than at first: of what it reads, too."""
@@ -194,10 +220,11 @@ def test_new_sizes_do_not_make_functions_new() -> None:
             x[:length] + 1.0
 
     table = novel._table
+    pair = 2 * NOVEL_WORDS
     own = table.place(id(often.__code__), x.size)[0] - table.first
     for function in range(1, 40):  # others that have computed enough
         place = table.place(function << 8, x.size)
-        if (place[0] - table.first) // 4 != own // 4:  # else both places of `often` are taken
+        if (place[0] - table.first) // pair != own // pair:  # else both of `often` are taken
             table.note(place, 0)
     while is_at_hand(often(x)):
         pass
@@ -222,7 +249,7 @@ def test_what_is_left_when_machine_code_comes(monkeypatch: pytest.MonkeyPatch) -
     table = novel._Table()
     table.note(table.place(1, 50_000), -5)
     monkeypatch.setattr(novel, "_table", table)
-    novel.share([0] * (3 + (2 << NOVEL_BITS)), 3)
+    novel.share([0] * (3 + novel.WORDS), 3)
     assert table.left(table.place(1, 50_000)) == -5
 
 
@@ -256,7 +283,8 @@ def test_all_is_counted_once(source: str) -> None:
     def counted() -> int:
         assert is_at_hand(eval(code, globals(), {"np": lf, **ours}))
         table = novel._table
-        return sum(table.words[table.first + 1 : table.first + (2 << NOVEL_BITS) : 2])
+        last = table.first + (NOVEL_WORDS << NOVEL_BITS)
+        return sum(table.words[table.first + 1 : last : NOVEL_WORDS])
 
     for _ in range(10):  # machine code knows the kernel then
         counted()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from lazyfuse.frontend import novel
 from lazyfuse.frontend.handle import Handle, handle, new
 from lazyfuse.frontend.lending import lend
 from lazyfuse.frontend.memory import in_place, look
@@ -161,6 +162,7 @@ def _host_view(self: Any) -> np.ndarray:
         snapshot = _copied(self._host)  # this memory is written in place
         snapshot.flags.writeable = False
         return snapshot
+    novel.asked()
     device = self._storage.device
     with session.flush_lock:  # before the memory is marked no run may reuse it
         lent = None if 0 in self._layout.shape else self._lent()

@@ -17,6 +17,7 @@ from weakref import ref
 
 import numpy as np
 
+from lazyfuse.frontend import novel
 from lazyfuse.frontend.convert import BORROWED
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.memory import compute_now
@@ -82,6 +83,7 @@ def lend(array: Handle) -> np.ndarray | None:
         return None
     if under_way.recordings:
         return None
+    novel.asked()
     with session.flush_lock:
         compute_now(storage)
         loan = _loans[id(storage)]() if storage.is_lent else None

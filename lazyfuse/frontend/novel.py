@@ -4,10 +4,11 @@ A plan and a kernel cost milliseconds, a recorded run of what has no plan yet so
 microseconds: what runs once or twice on less than some hundred thousand elements, or each time on
 others, NumPy has done by then. So an operation on arrays that are at hand is computed at once, as
 on small ones (`windows.py`), until its function has computed as much of arrays of that size as
-takes the time of planning. From then on all that it does with such arrays is recorded, so that a
-loop records all of its body at once, not one more line each time. Where that turns out to be in
-vain, since what is recorded is another structure each time and no plan follows from another, or
-takes longer than NumPy (`runtime/payoff.py`), the function computes at once for a while again.
+takes the time of planning; sooner where values are asked for after few operations. From then on
+all that it does with such arrays is recorded, so that a loop records all of its body at once, not
+one more line each time. Where that turns out to be in vain, since what is recorded is another
+structure each time and no plan follows from another, or takes longer than NumPy
+(`runtime/payoff.py`), the function computes at once for a while again.
 
 Machine code asks for itself, of the same table (`backends/cpu/methods_novel_text.py`).
 """
@@ -17,7 +18,16 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence
 
 from lazyfuse import config
-from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
+from lazyfuse.ops.rules import (
+    ASKED_SOON,
+    ASKED_TIMES,
+    ASKED_WORDS,
+    ENOUGH,
+    LIGHT,
+    NOVEL_BITS,
+    NOVEL_WORDS,
+    SPREAD,
+)
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.caller import is_users, user_frame
 
@@ -25,23 +35,27 @@ from lazyfuse.runtime.caller import is_users, user_frame
 #: second attempt takes a hundredth of the time of these.
 _AGAIN = 2
 _WORD = 1 << 64
+#: Words of the table.
+WORDS = (NOVEL_WORDS << NOVEL_BITS) + ASKED_WORDS
 
 
 class _Table:
     """Of functions and sizes by a hash: what is kept there, and how many elements the function is
-    yet to compute at once, negative. Each has two places, and takes that of one with nothing left
-    to compute at once only where both are: a loop of ever new sizes does not make others new."""
+    yet to compute at once, negative; since which series of operations, and how many those were
+    when it began. Each has two places, and takes that of one with nothing left to compute at once
+    only where both are: a loop of ever new sizes does not make others new. Behind them, which
+    series this is, and the lengths of it and of the last one: values are asked for in between."""
 
     def __init__(self) -> None:
-        self.words: MutableSequence[int] = [0] * (2 << NOVEL_BITS)
+        self.words: MutableSequence[int] = [0] * WORDS
         self.first = 0
 
     def place(self, code: int, size: int) -> tuple[int, int]:
         """The word of what is kept of a function and a size, and what says that it is that."""
         key = ((code * SPREAD + size) * SPREAD) % _WORD
         signed = key - _WORD if key >= _WORD >> 1 else key
-        entry = key >> 64 - NOVEL_BITS
-        own, other, words = self.first + 2 * entry, self.first + 2 * (entry ^ 1), self.words
+        entry, words = key >> 64 - NOVEL_BITS, self.words
+        own, other = (self.first + NOVEL_WORDS * each for each in (entry, entry ^ 1))
         if words[own] == signed:
             return own, signed
         is_taken = words[own] != 0 and words[own + 1] >= 0
@@ -53,12 +67,44 @@ class _Table:
         return self.words[word + 1] if self.words[word] == key else -ENOUGH
 
     def note(self, place: tuple[int, int], left: int) -> None:
+        """Put down how many are left."""
         word, key = place
+        if self.words[word] != key:
+            self._begin(word, left)
         self.words[word], self.words[word + 1] = key, left
 
+    def count(self, place: tuple[int, int], work: int) -> bool:
+        """Count an operation on so many elements; whether it is computed at once."""
+        left, word = self.left(place), place[0]
+        if left >= 0:
+            return False
+        self.note(place, left)
+        series = self._series()
+        if self.words[word + 2] != self.words[series]:
+            is_next = self.words[word + 2] + 1 == self.words[series]
+            if is_next and self.words[series + 2] <= ASKED_SOON:
+                left += max(left - self.words[word + 3], 0) * (ASKED_TIMES - 1)
+            self._begin(word, left)
+        self.words[word + 1] = left + work
+        self.words[series + 1] += 1
+        return True
+
+    def asked(self) -> None:
+        """Values are asked for: another series of operations begins, if there were any."""
+        series = self._series()
+        if self.words[series + 1]:
+            self.words[series + 2], self.words[series + 1] = self.words[series + 1], 0
+            self.words[series] += 1
+
     def clear(self) -> None:
-        length = 2 << NOVEL_BITS
-        self.words[self.first : self.first + length] = [0] * length
+        self.words[self.first : self.first + WORDS] = [0] * WORDS
+
+    def _begin(self, word: int, left: int) -> None:
+        """Remember how many were left when the series began."""
+        self.words[word + 2], self.words[word + 3] = self.words[self._series()], left
+
+    def _series(self) -> int:
+        return self.first + (NOVEL_WORDS << NOVEL_BITS)
 
 
 _table = _Table()
@@ -72,10 +118,15 @@ def forget() -> None:
 session.on_clear(forget)
 
 
+def asked() -> None:
+    """Values of the engine's arrays are asked for."""
+    _table.asked()
+
+
 def share(words: MutableSequence[int], first: int) -> None:
     """Keep the table where machine code has it, from a word on."""
-    last = _table.first + (2 << NOVEL_BITS)
-    words[first : first + (2 << NOVEL_BITS)] = _table.words[_table.first : last]
+    last = _table.first + WORDS
+    words[first : first + WORDS] = _table.words[_table.first : last]
     _table.words, _table.first = words, first
 
 
@@ -93,11 +144,7 @@ def is_novel(size: int, work: int) -> bool:
     if frame is None:
         return False
     is_users(frame.f_globals)  # known from now on, to machine code
-    place = _table.place(id(frame.f_code), size)
-    left = _table.left(place)
-    if left < 0:
-        _table.note(place, left + work)
-    return left < 0
+    return _table.count(_table.place(id(frame.f_code), size), work)
 
 
 def _was_in_vain(where: Iterable[tuple[int, int]], times: int) -> None:

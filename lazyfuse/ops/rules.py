@@ -109,9 +109,14 @@ ENOUGH = 1 << 28
 #: arrays of 8 bytes have (60 KB): NumPy takes 2 us for as many masks or uint8, and a kernel is not
 #: launched in less.
 LIGHT = 4
-#: How many bits of a hash say where that is counted; addresses are spread by 2**64 divided by the
-#: golden ratio. Source: Knuth, The Art of Computer Programming 3, 6.4.
-NOVEL_BITS, SPREAD = 12, 0x9E3779B97F4A7C15
+#: What a function computes at once counts so many times where values are asked for after at most
+#: so many operations: it is called again and again, and each call is one plan. Loops go on without
+#: asking; their chains are planned and compiled piece by piece, which takes longer.
+ASKED_TIMES, ASKED_SOON = 4, 256
+#: How many bits of a hash say where that is counted, in so many words each, with as many behind
+#: them for what is asked for; addresses are spread by 2**64 divided by the golden ratio. Source:
+#: Knuth, The Art of Computer Programming 3, 6.4.
+NOVEL_BITS, NOVEL_WORDS, ASKED_WORDS, SPREAD = 12, 4, 3, 0x9E3779B97F4A7C15
 #: Operators whose result may take the memory of an operand that nobody else has, with the kinds of
 #: dtypes that it keeps (NumPy rounds complex products otherwise in place); those of them whose
 #: operands may change places, so that it may be the second (`frontend/passing.py`).

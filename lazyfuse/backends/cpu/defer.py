@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lazyfuse.ops.rules import NOVEL_BITS
+from lazyfuse.ops.rules import ASKED_WORDS, NOVEL_BITS, NOVEL_WORDS
 
 #: The most operations and operands on the tape, and places whose heat is counted.
 MOST_ROWS, MOST_LEAVES, PLACES = 192, 64, 4096
@@ -46,9 +46,13 @@ _STATE = (
     "LOOPS", "HEAT",
 )  # fmt: skip
 STATE = {name: number for number, name in enumerate(_STATE)}
-#: After the places: of functions and sizes, which, and how many elements are left to them.
+#: After the places: of functions and sizes, which, and how many elements are left to them; of the
+#: series of operations after which values are asked for, which this is, its length, and the length
+#: of the last one.
 STATE["NOVEL"] = STATE["HEAT"] + PLACES
-STATE_SIZE = STATE["NOVEL"] + (2 << NOVEL_BITS)
+STATE["SERIES"] = STATE["NOVEL"] + (NOVEL_WORDS << NOVEL_BITS)
+STATE["SERIES_LENGTH"], STATE["LAST_LENGTH"] = STATE["SERIES"] + 1, STATE["SERIES"] + 2
+STATE_SIZE = STATE["SERIES"] + ASKED_WORDS
 #: The last bits of a code: what the operands are and the result; and the next, the number of
 #: operands less one.
 TO_FLOATS, TO_BOOLS, OF_BOOLS, CHOICE = range(4)

@@ -66,7 +66,15 @@ from lazyfuse.backends.cpu.defer_when_text import WHEN
 from lazyfuse.backends.cpu.defer_whole_text import WHOLE
 from lazyfuse.backends.cpu.defer_writes_text import WRITES
 from lazyfuse.backends.cpu.short_forms import expanded, numbered
-from lazyfuse.ops.rules import ENOUGH, LIGHT, NOVEL_BITS, SPREAD
+from lazyfuse.ops.rules import (
+    ASKED_SOON,
+    ASKED_TIMES,
+    ENOUGH,
+    LIGHT,
+    NOVEL_BITS,
+    NOVEL_WORDS,
+    SPREAD,
+)
 
 #: Rows of a tape that is settled where a loop begins again.
 LONG = 96
@@ -92,7 +100,8 @@ _INDEX = numbered("INDEX_OBJECT", "INDEX_NUMBER", "INDEX_STAMP", "INDEX_WORDS")
 #: Entries are a power of two, many more than there is on the tape.
 _INDEX_BITS = 10
 NOVELTY = {
-    "NOVEL_SHIFT": 64 - NOVEL_BITS, "GOLDEN": SPREAD, "ENOUGH": ENOUGH, "LIGHT": LIGHT
+    "NOVEL_SHIFT": 64 - NOVEL_BITS, "NOVEL_WORDS": NOVEL_WORDS, "GOLDEN": SPREAD,
+    "ENOUGH": ENOUGH, "LIGHT": LIGHT, "ASKED_SOON": ASKED_SOON, "ASKED_MORE": ASKED_TIMES - 1,
 }  # fmt: skip
 #: A leaf: an array or a number; NumPy's array, null for a number; its kind; and the place where a
 #: view was made, as long as nothing on the tape reads it (0: it is none).

@@ -116,8 +116,7 @@ find:
   %is_early = icmp slt i64 %left, 0
   br i1 %is_early, label %count, label %no
 count:
-  %still_left = add i64 %left, %work
-  call void @note_left(i64 %key, i64 %still_left)
+  call void @count_work(i64 %key, i64 %left, i64 %work)
   br label %yes
 yes:
   ret i1 true
@@ -157,13 +156,14 @@ define internal i64 @novel_key(i64 %address, i64 %size) {
   ret i64 %key
 }
 
-; the word of the state where that is: the key, and the elements after it. One of two: not that of
+; the word of the state where that is: the key, the elements after it, and of which series they are
+; counted. One of two: not that of
 ; one with nothing left to compute at once, where the other is not such
 define internal i64 @novel_word(i64 %key) {
   %entry = lshr i64 %key, NOVEL_SHIFT
   %entry_beside = xor i64 %entry, 1
-  %words = mul i64 %entry, 2
-  %words_beside = mul i64 %entry_beside, 2
+  %words = mul i64 %entry, NOVEL_WORDS
+  %words_beside = mul i64 %entry_beside, NOVEL_WORDS
   %own = add i64 %words, NOVEL
   %other = add i64 %words_beside, NOVEL
   %own_key = get i64 @state[%own]
@@ -197,11 +197,47 @@ define internal i64 @left_of(i64 %key) {
   ret i64 %left
 }
 
-define internal void @note_left(i64 %key, i64 %left) {
+; count an operation on so many elements, before which so many are left; what was done in the last
+; series of operations counts more where that was short
+define internal void @count_work(i64 %key, i64 %left, i64 %work) {
   %word = call i64 @novel_word(i64 %key)
   %left_at = add i64 %word, 1
+  %series_at = add i64 %word, 2
+  %begun_at = add i64 %word, 3
+  %series = get i64 @state[SERIES]
+  %known = get i64 @state[%word]
+  %is_known = icmp eq i64 %known, %key
+  br i1 %is_known, label %look, label %begin
+look:
+  %own_series = get i64 @state[%series_at]
+  %is_same = icmp eq i64 %own_series, %series
+  br i1 %is_same, label %count, label %gain
+gain:
+  %following = add i64 %own_series, 1
+  %is_next = icmp eq i64 %following, %series
+  %last = get i64 @state[LAST_LENGTH]
+  %is_short = icmp sle i64 %last, ASKED_SOON
+  %is_soon = and i1 %is_next, %is_short
+  %begun = get i64 @state[%begun_at]
+  %done = sub i64 %left, %begun
+  %done_then = call i64 @llvm.smax.i64(i64 %done, i64 0)
+  %times = mul i64 %done_then, ASKED_MORE
+  %gained = select i1 %is_soon, i64 %times, i64 0
+  br label %begin
+begin:
+  %more = phi i64 [ 0, %0 ], [ %gained, %gain ]
+  %left_then = add i64 %left, %more
   put i64 %key, @state[%word]
-  put i64 %left, @state[%left_at]
+  put i64 %series, @state[%series_at]
+  put i64 %left_then, @state[%begun_at]
+  br label %count
+count:
+  %left_now = phi i64 [ %left, %look ], [ %left_then, %begin ]
+  %still_left = add i64 %left_now, %work
+  put i64 %still_left, @state[%left_at]
+  %length = get i64 @state[SERIES_LENGTH]
+  %longer = add i64 %length, 1
+  put i64 %longer, @state[SERIES_LENGTH]
   ret void
 }
 
