@@ -141,6 +141,28 @@ def test_methods_of_rows_are_called_in_machine_code(method: str) -> None:
         assert host.array_equal(call(part), call(values[key]))
 
 
+@pytest.mark.cpu("parts of memory that are NumPy's")
+@pytest.mark.parametrize("dtype", ("c8", "c16"))
+def test_absolute_values_of_complex_rows(dtype: str) -> None:
+    """`abs(z[3])` took 18 times NumPy's time, in Python; `np.abs(z[3])` did not."""
+    line = host.linspace(0.5, 2.5, 160_000)
+    values = (line + 1j * line[::-1]).astype(dtype).reshape(400, 400)
+    values[3, :3] = complex("inf"), complex(0.0, float("nan")), 0.0
+    matrix = lf.array(values) * 1.0
+    lf.materialize(matrix)
+    rows = matrix[3], matrix[3:5, 2:90], matrix[3:4], matrix[:, 3]
+    for row in rows:
+        for _ in range(20):
+            abs(row)
+        names = python_calls(lambda: abs(row))  # noqa: B023 - called at once
+        assert names == ["empty_like"]  # how NumPy asks whom it is like
+        host.testing.assert_array_equal(abs(row), lf.abs(row.copy()))
+    host.testing.assert_allclose(abs(rows[1]), abs(values[3:5, 2:90]), rtol=3e-7)
+    host.testing.assert_array_equal(abs(matrix.real[3]), lf.abs(matrix.real[3].copy()))
+    with host.errstate(all="raise"), pytest.raises(FloatingPointError):
+        abs(matrix[:2] * host.finfo(values.real.dtype).max)
+
+
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,

@@ -289,3 +289,22 @@ def test_plans_may_take_longer_until_machine_code_runs_them() -> None:
         lf.materialize(y)
         allowed = [account.allowed for account in payoff._accounts.values()]
         assert allowed == ([payoff._UNTIL_READY_NS] if turn else []), turn
+
+
+def test_plans_that_follow_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of parts that lie elsewhere each time come once: machine code runs none of them."""
+    monkeypatch.setattr(payoff, "thread_time_ns", lambda: 0)  # nothing is given up
+    monkeypatch.setattr(payoff, "_RECORDED_NS", 0)
+    x = lf.asarray(host.arange(400.0).reshape(20, 20))
+    followed = 0
+    for row in range(1, 18):
+        with lf.options(eager_size=0):
+            y = x[row : row + 2] * 2.0 + x[row - 1, None]
+        before = sum(account.allowed for account in payoff._accounts.values())
+        lf.reset_stats()
+        with lf.options(check=False):
+            lf.materialize(y)
+        after = sum(account.allowed for account in payoff._accounts.values())
+        assert after - before == payoff._UNTIL_READY_NS * lf.stats().plans_built
+        followed += lf.stats().plans_alike
+    assert followed >= 8

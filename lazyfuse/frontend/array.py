@@ -44,7 +44,7 @@ from lazyfuse.frontend import (
 from lazyfuse.frontend.beside import unless_same
 from lazyfuse.frontend.derived import Derived, Overriding, attribute
 from lazyfuse.frontend.flags import Flags, setflags
-from lazyfuse.frontend.flat import FlatIterator, set_flat
+from lazyfuse.frontend.flat import flat_of, set_flat
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.buffer_slot import give_buffers
@@ -233,7 +233,7 @@ class ArrayInterface(Handle):
     round = shortcuts.remembered(methods.round_method)
     real = property(recasting.real, recasting.set_real)
     imag = property(recasting.imag, recasting.set_imag)
-    flat = property(FlatIterator, set_flat)
+    flat = property(flat_of, set_flat)
 
     sum = shortcuts.remembered(reductions.sum_method)
     prod = shortcuts.remembered(reductions.prod_method)

@@ -16,7 +16,9 @@ from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.small import are_numbers
 from lazyfuse.frontend.walking import Walk, itself, pieces
+from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.numpy_version import NUMPY
+from lazyfuse.ops.shapes import Shape
 from lazyfuse.runtime.caller import call_as_user
 
 
@@ -28,27 +30,16 @@ class FlatIterator(chain[Any]):
     """
 
     __slots__ = ("_walk", "base")
-    _AXES = 32  # as many as NumPy's flatiter takes
     base: Any
     _walk: Any
 
     def __new__(cls, array: Any) -> Any:
-        host = array._host
-        if host is None and array.ndim > cls._AXES:
-            raise RuntimeError(
-                f"this function only supports up to {cls._AXES} dimensions but the array has "
-                f"{array.ndim}."
-            )
-        walk: Any = Walk() if host is None else host.flat
-        parts = _pieces(array, walk) if host is None else (walk,)
-        made: Any = cls.from_iterable(parts)
-        made.base, made._walk = array, walk
-        return made
+        return flat_of(array)
 
     @property
     def index(self) -> int:
         """The position of the next element."""
-        return int(self._walk.index)
+        return int(self._walk[0].index) if self._walk else 0
 
     @property
     def coords(self) -> tuple[int, ...]:
@@ -77,11 +68,13 @@ class FlatIterator(chain[Any]):
 
     def __getitem__(self, key: Any) -> Any:
         array = self.base
-        if array._host is not None and type(key) in _INTEGERS:
-            return array._host.flat[key]
-        place = _place(array, key)
-        if place is not None:
-            return array[place]
+        host = array._host
+        if type(key) is int or type(key) in _INTEGERS:
+            if host is not None:
+                return host.flat[key]
+            place = _place(array._layout.shape, key)
+            if place is not None:
+                return array[place]
         if type(key) is tuple and not key and NUMPY < (2, 4):
             return self.base
         found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
@@ -89,7 +82,10 @@ class FlatIterator(chain[Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         array = self.base
-        array._check_writeable("underlying array")
+        if _is_set(array._host, key, value):
+            return
+        if array._writeable is not True or WITNESSES:
+            array._check_writeable("underlying array")
         if type(key) is tuple and not key:  # before NumPy 2.4 its own ends the process
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         if put_number(array, key, value):
@@ -161,19 +157,71 @@ class FlatIterator(chain[Any]):
 _INTEGERS = frozenset((int, np.int64, np.int32))
 
 
-def _pieces(array: Any, walk: Walk) -> Iterator[Iterator[Any]]:
-    """The elements of an array of the engine, which is looked at when they are asked for: most
-    iterators are made to read or write one."""
-    yield from pieces(itself(array), walk)
+#: The axes that NumPy's flatiter takes.
+_AXES = 32
+_over = FlatIterator.from_iterable
+
+
+def flat_of(array: Any) -> Any:
+    """The iterator of an array. Most are made to read or write one element, so nothing is looked
+    at before elements are asked for. Raises: RuntimeError."""
+    host = array._host
+    if host is not None:
+        walk = host.flat
+        made: Any = _over((walk,))
+        made.base, made._walk = array, [walk]
+        return made
+    axes = len(array._layout.shape)
+    if axes > _AXES:
+        raise RuntimeError(
+            f"this function only supports up to {_AXES} dimensions but the array has {axes}."
+        )
+    begun: list[Walk] = []
+    made = _over(map(_pieces, ((array, begun),)))
+    made.base, made._walk = array, begun
+    return made
+
+
+def _pieces(asked: tuple[Any, list[Walk]]) -> Iterator[Any]:
+    """The elements of an array of the engine; the list gets the walk through them."""
+    array, begun = asked
+    walk = Walk()
+    begun.append(walk)
+    return chain.from_iterable(pieces(itself(array), walk))
+
+
+def _is_set(host: Any, key: Any, value: Any) -> bool:
+    """Whether a number has been written into a small array, which holds it as it is."""
+    if host is None or type(key) is not int or (type(value), host.dtype.char) not in _AS_IT_IS:
+        return False
+    if WITNESSES:
+        keep(host)
+    host.flat[key] = value
+    return True
 
 
 def put_number(array: Any, key: Any, value: Any) -> bool:
-    """Whether a number has been written at a position of an array in C order; NumPy looks at
-    others."""
-    place = _place(array, key) if _is_held(value, array._code) else None
-    if place is not None:
+    """Whether a number has been written at a position of an array in C order that may be written;
+    NumPy looks at others."""
+    if type(key) not in _INTEGERS:
+        return False
+    host = array._host
+    code = array._storage.node.dtype if host is None and array._cast is None else array._code
+    if (type(value), code) not in _ALWAYS_HELD and not _is_held(value, code):
+        return False
+    place = _place(array._layout.shape if host is None else host.shape, key)
+    if place is None:
+        return False
+    if host is None:
         array[place] = value
-    return place is not None
+    else:
+        host[place] = value
+    return True
+
+
+#: Types of numbers, and dtypes that hold all of these; the same by NumPy's letters.
+_ALWAYS_HELD = frozenset(((float, "f8"), (bool, "b1"), (np.float64, "f8"), (np.bool, "b1")))
+_AS_IT_IS = frozenset((kind, np.dtype(code).char) for kind, code in _ALWAYS_HELD)
 
 
 def _is_held(value: Any, dtype: str) -> bool:
@@ -187,11 +235,11 @@ def _is_held(value: Any, dtype: str) -> bool:
     return type(value) in (bool, int) and low <= value <= high
 
 
-def _place(array: Any, key: Any) -> tuple[int, ...] | None:
+def _place(shape: Shape, key: Any) -> tuple[int, ...] | None:
     """The index of the element at a position in C order; None where it is none of the array's."""
-    if type(key) not in _INTEGERS:
-        return None
-    shape = array._layout.shape if array._host is None else array._host.shape
+    if len(shape) == 2 and key >= 0 and shape[1]:
+        place: tuple[int, int] = divmod(key, shape[1])
+        return place if place[0] < shape[0] else None
     size = math.prod(shape)
     if not -size <= key < size:
         return None

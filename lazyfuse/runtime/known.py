@@ -30,7 +30,7 @@ class Known:
     for ever where `is_unfit`. repeats: what runs on a GPU instead of the executor (`repeats.py`),
     None for nothing; before that is known, the number of runs. queued: what replays it there
     (`queued.py`), empty for nothing, None before that is known. numpys_ns: the least that NumPy
-    takes, None before that is asked.
+    takes, None before that is asked. follows: from the plans of others of its shape class.
     """
 
     plan: Plan
@@ -43,6 +43,7 @@ class Known:
     repeats: Any = 0
     queued: Any = None
     numpys_ns: float | None = None
+    follows: bool = False
 
 
 def known_plan(pending: Trace, options: Options, device: str) -> Known | None:
@@ -116,7 +117,7 @@ class _Relatives:
         if plan is None or first is None:
             return None
         events.add(plans_alike=1)
-        return Known(plan, first.leaves, first.constants, first.device)
+        return Known(plan, first.leaves, first.constants, first.device, follows=True)
 
     def is_second(self, structure: object) -> bool:
         """Whether a structure has been asked for before."""

@@ -89,7 +89,7 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         yield
         return
     account = _checked(id(first[0]), pending)
-    if known.numpys_ns is None:
+    if known.numpys_ns is None and not known.follows:
         account.allowed += _UNTIL_READY_NS
     least, kernels, start = _numpys_ns(pending, known), events.new_kernels(), _begun[0]
     yield

@@ -135,6 +135,7 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
                 defer=_deferred(name, second="null"),
                 quick=_quick(name, second="%self"),
                 is_other="call i1 @is_complex(ptr %host)" if name == "abs" else "or i1 0, 0",
+                may_be_other="call i1 @are_complex(ptr %self)" if name == "abs" else "or i1 0, 0",
                 other_way="@modulus(ptr %self)" if name == "abs" else "@nothing()",
             )
         )  # fmt: skip

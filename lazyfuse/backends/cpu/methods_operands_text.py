@@ -151,7 +151,9 @@ look:
   %is_whole = call i1 @is_dense(ptr %host, i64 %most, i32 DENSE_ORDERS)
   %is_single = icmp eq i32 %number, 11
   %is_double = icmp eq i32 %number, 12
-  %is_float = or i1 %is_single, %is_double
+  %is_real = or i1 %is_single, %is_double
+  %is_complex = call i1 @is_complex(ptr %host)
+  %is_float = or i1 %is_real, %is_complex
   %may_multiply = and i1 %is_long, %converts
   %may_convert = and i1 %may_multiply, %has_axes
   %is_simple = or i1 %is_line, %is_whole

@@ -131,6 +131,18 @@ define ptr @lf_{name}(ptr %self, ptr %nothing) {{{quick}{defer}
   %large = icmp eq ptr %host, null
   br i1 %large, label %engine, label %small
 engine:
+  %may_be_other = {may_be_other}
+  br i1 %may_be_other, label %others, label %record
+others:
+  %direct = call ptr {other_way}
+  %is_direct = icmp ne ptr %direct, null
+  %direct_error = call ptr @PyErr_Occurred()
+  %has_failed = icmp ne ptr %direct_error, null
+  %is_direct_over = or i1 %is_direct, %has_failed
+  br i1 %is_direct_over, label %give_direct, label %record
+give_direct:
+  ret ptr %direct
+record:
   %recorded = call ptr {record}
   ret ptr %recorded
 small:

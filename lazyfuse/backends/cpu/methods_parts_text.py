@@ -90,6 +90,15 @@ no:
   ret i1 false
 }
 
+; whether an array of the engine is of complex numbers, as its memory is
+define internal i1 @are_complex(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  %are_reals = call i1 @are_reals(ptr %array)
+  %are_others = xor i1 %are_reals, true
+  %are = and i1 %is_uncast, %are_others
+  ret i1 %are
+}
+
 ; NumPy's dtype of a code of the engine; null for those that are not known. The last one is
 ; remembered, with a reference, so that no other object gets its address
 define internal ptr @dtype_of(ptr %code) {
