@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as host
@@ -18,10 +19,10 @@ KEYS = (0, 7, 59, 60, -1, -60, -61, host.int64(8), host.int32(61), True, 2.0, sl
 DTYPES = ("f8", "f4", "i8", "u1", "?", "c16", ">f8")
 
 
-def outcome(np: Any, call: Any) -> Any:
+def outcome(call: Callable[..., Any], *args: Any) -> Any:
     """What a call gives, or what it raises."""
     try:
-        return call(np)
+        return call(*args)
     except Exception as error:
         return type(error).__name__, str(error)
 
@@ -31,8 +32,8 @@ def written(key: Any, value: Any, order: str, dtype: str) -> oracle.Program:
 
     def program(np: Any, m: Any) -> Any:
         x = np.array(m, dtype=dtype, order=order)
-        found = outcome(np, lambda np: x.flat.__setitem__(key, value))
-        return found, x, outcome(np, lambda np: x.flat[key])
+        found = outcome(x.flat.__setitem__, key, value)
+        return found, x, outcome(x.flat.__getitem__, key)
 
     return program
 
@@ -58,8 +59,8 @@ def test_each_shape(shape: tuple[int, ...], eager_size: int) -> None:
     def program(np: Any, m: Any) -> Any:
         x = np.zeros(shape) if 0 in shape else np.array(m.ravel()[: max(host.prod(shape), 1)])
         x = x.reshape(shape) * 1.0
-        found = [outcome(np, lambda np: x.flat.__setitem__(key, 1.5)) for key in KEYS[:9]]
-        return found, [outcome(np, lambda np: x.flat[key]) for key in KEYS[:9]], x
+        found = [outcome(x.flat.__setitem__, key, 1.5) for key in KEYS[:9]]
+        return found, [outcome(x.flat.__getitem__, key) for key in KEYS[:9]], x
 
     with oracle.options(eager_size=eager_size):
         oracle.check(program, GRID)
@@ -75,7 +76,7 @@ def test_what_may_not_be_written(eager_size: int) -> None:
         for number, view in enumerate(views):
             view.flat[number + 1] = -1.0 - number
         x.flags.writeable = False
-        return x, views, outcome(np, lambda np: x.flat.__setitem__(3, 1.0))
+        return x, views, outcome(x.flat.__setitem__, 3, 1.0)
 
     with oracle.options(eager_size=eager_size):
         oracle.check(program, GRID)
