@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyfuse import config
+from lazyfuse.ir.recast import FLOAT_OF, Cast
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.processors import default_threads
 from lazyfuse.runtime import (
@@ -244,6 +245,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "GET_ITEM": np.ndarray.__getitem__,
         "CPU": sys.intern("cpu"), "RECORDINGS": sample.recordings,
         "DTYPES": {code: np.dtype(code) for code in DTYPES},
+        "CASTS_OF_PARTS": {code: Cast(floats) for code, floats in FLOAT_OF.items()},
         "BOOL": bool, "RENEW": sample.storage.change,
         "WRITE_OUT": sample.write_out,
         "COMPUTE_MASK": sample.compute_mask, "FILTERED": sample.filtered,

@@ -284,8 +284,7 @@ define internal i1 @is_quiet(ptr %self, ptr %given) {
   %is_array = call i1 @is(ptr %given, i64 T_NDARRAY)
   br i1 %is_array, label %yes, label %number
 number:
-  %node = call ptr @memory(ptr %self)
-  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %code = call ptr @code_shown(ptr %self)
   %kind = call i32 @number_kind(ptr %code)
   %is_held = call i1 @encoded(i32 %kind, ptr %given, ptr %bits)
   ret i1 %is_held

@@ -6,9 +6,12 @@ delete it.
 
 from __future__ import annotations
 
-#: Attributes, and those of them that are views.
-PARTS = ("shape", "ndim", "size", "dtype", "T")
-VIEWS = frozenset(("T",))
+from lazyfuse.backends.cpu.methods_complex_text import ONLY_COMPLEX
+
+#: Attributes; those of them that are views; and those that are so of complex numbers alone.
+PARTS = ("shape", "ndim", "size", "dtype", "T", "real", "imag")
+VIEWS = frozenset(("T", "real", "imag"))
+OF_COMPLEX = frozenset(("real", "imag"))
 
 HEAD = """
 declare ptr @PyObject_GenericGetAttr(ptr, ptr)
@@ -276,7 +279,7 @@ define ptr @lf_get_{name}(ptr %self, ptr %given) {{
   %is_away = icmp eq ptr %host, null
   br i1 %is_away, label %engine, label %small
 small:
-  %word = call ptr @tuple_item(ptr %given, i64 0)
+{first}  %word = call ptr @tuple_item(ptr %given, i64 0)
   call void @Py_IncRef(ptr %host)
   %value = call ptr @PyObject_GenericGetAttr(ptr %host, ptr %word)
   call void @Py_DecRef(ptr %host)
@@ -311,5 +314,9 @@ def parts(host: int, owner: int) -> str:
     """The functions of all attributes; where wrappers keep their array and its owner."""
     view = VIEW.format(owner=owner)
     return "".join(
-        PART.format(name=name, host=host, done=view if name in VIEWS else SAME) for name in PARTS
-    )
+        PART.format(
+            name=name, host=host, done=view if name in VIEWS else SAME,
+            first=ONLY_COMPLEX.format(name=name) if name in OF_COMPLEX else "",
+        )
+        for name in PARTS
+    )  # fmt: skip

@@ -18,7 +18,18 @@ no:
   ret ptr null
 }
 
-; the same, as whatever it is read
+; the same of memory that may be written
+define internal ptr @writable_memory(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %look, label %no
+look:
+  %buffer = call ptr @memory_to_write(ptr %array)
+  ret ptr %buffer
+no:
+  ret ptr null
+}
+
+; memory that is read as whatever the array says
 define internal ptr @shown_memory(ptr %array) {
   %none = call ptr @none()
   %host_address = call ptr @host_at(ptr %array)

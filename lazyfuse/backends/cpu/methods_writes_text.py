@@ -82,7 +82,7 @@ restore:
 
 ; the memory of an array of the engine, with a reference, where it may be written: null where
 ; nobody may, or somebody else needs what is there now
-define internal ptr @writable_memory(ptr %array) {
+define internal ptr @memory_to_write(ptr %array) {
   %true = call ptr @object(i64 T_TRUE)
   %writeable = call ptr @get(ptr %array, i64 HANDLE_WRITEABLE)
   %may = icmp eq ptr %writeable, %true
@@ -101,7 +101,7 @@ readers:
   %is_unread = icmp eq i64 %count, 0
   br i1 %is_unread, label %memory, label %no
 memory:
-  %buffer = call ptr @settled_memory(ptr %array)
+  %buffer = call ptr @shown_memory(ptr %array)
   %is_away = icmp eq ptr %buffer, null
   br i1 %is_away, label %no, label %look
 look:
@@ -123,7 +123,7 @@ define internal ptr @writable(ptr %array, i64 %most) {
   %is_engines = call i1 @is_engines(ptr %array)
   br i1 %is_engines, label %memory, label %no
 memory:
-  %buffer = call ptr @writable_memory(ptr %array)
+  %buffer = call ptr @memory_to_write(ptr %array)
   %is_away = icmp eq ptr %buffer, null
   br i1 %is_away, label %no, label %make
 make:
