@@ -55,9 +55,10 @@ class _Table:
         key = ((code * SPREAD + size) * SPREAD) % _WORD
         signed = key - _WORD if key >= _WORD >> 1 else key
         entry, words = key >> 64 - NOVEL_BITS, self.words
-        own, other = (self.first + NOVEL_WORDS * each for each in (entry, entry ^ 1))
+        own = self.first + NOVEL_WORDS * entry
         if words[own] == signed:
             return own, signed
+        other = self.first + NOVEL_WORDS * (entry ^ 1)
         is_taken = words[own] != 0 and words[own + 1] >= 0
         return (other if is_taken or words[other] == signed else own), signed
 
@@ -75,18 +76,19 @@ class _Table:
 
     def count(self, place: tuple[int, int], work: int) -> bool:
         """Count an operation on so many elements; whether it is computed at once."""
-        left, word = self.left(place), place[0]
+        left, (word, key) = self.left(place), place
         if left >= 0:
             return False
-        self.note(place, left)
-        series = self._series()
-        if self.words[word + 2] != self.words[series]:
-            is_next = self.words[word + 2] + 1 == self.words[series]
-            if is_next and self.words[series + 2] <= ASKED_SOON:
-                left += max(left - self.words[word + 3], 0) * (ASKED_TIMES - 1)
+        words, series = self.words, self._series()
+        if words[word] != key:
+            self.note(place, left)
+        elif words[word + 2] != words[series]:
+            is_next = words[word + 2] + 1 == words[series]
+            if is_next and words[series + 2] <= ASKED_SOON:
+                left += max(left - words[word + 3], 0) * (ASKED_TIMES - 1)
             self._begin(word, left)
-        self.words[word + 1] = left + work
-        self.words[series + 1] += 1
+        words[word + 1] = left + work
+        words[series + 1] += 1
         return True
 
     def asked(self) -> None:
