@@ -52,6 +52,12 @@ def two(a: Any, b: Any) -> tuple[Any, Any]:
     return common * 2.0 - a, common / b
 
 
+def apart(a: Any, b: Any) -> tuple[Any, Any]:
+    """The same, of which the second takes more than the part that both have."""
+    common = lf.exp(-a * b) * lf.sin(a) + b
+    return common * 2.0 - a, lf.cos(common)
+
+
 def pending(array: Any) -> list[Any]:
     """The operations under an array that are not computed."""
     return [node for node in Graph([array._storage.node]).nodes if not is_leaf(node)]
@@ -59,15 +65,86 @@ def pending(array: Any) -> list[Any]:
 
 def test_the_second_finds_what_the_first_has_computed() -> None:
     a, b = inputs()
+    wanted = [host.array(found) for found in lf.materialize(*apart(a, b))]
+    for _ in range(6):
+        first, second = apart(a, b)
+        host.testing.assert_array_equal(host.array(first), wanted[0])
+        assert [node.op.name for node in pending(second)] == ["cos"]
+        host.testing.assert_array_equal(host.array(second), wanted[1])
+        first, second = apart(a, b)
+        host.testing.assert_array_equal(host.array(second), wanted[1])
+        host.testing.assert_array_equal(host.array(first), wanted[0])
+
+
+def test_the_second_is_computed_along() -> None:
+    """Where it takes no more than the part that both have."""
+    a, b = inputs()
     wanted = [host.array(found) for found in lf.materialize(*two(a, b))]
     for _ in range(6):
+        for order in (0, 1), (1, 0):
+            results = two(a, b)
+            lf.reset_stats()
+            for place in order:
+                host.testing.assert_array_equal(host.array(results[place]), wanted[place])
+                assert not pending(results[1 - place])
+            assert lf.stats().kernels_launched + lf.stats().cold_runs == 1
+
+
+def test_what_is_made_of_the_second() -> None:
+    """It is no part of what is shared, and finds the second there."""
+    a, b = inputs()
+    for _ in range(4):
         first, second = two(a, b)
-        host.testing.assert_array_equal(host.array(first), wanted[0])
-        assert not any(node.is_costly for node in pending(second)) and len(pending(second)) == 1
-        host.testing.assert_array_equal(host.array(second), wanted[1])
-        first, second = two(a, b)
-        host.testing.assert_array_equal(host.array(second), wanted[1])
-        host.testing.assert_array_equal(host.array(first), wanted[0])
+        third = second * 3.0
+        plain = host.array(lf.exp(-a * b) * lf.sin(a) + b)
+        host.array(first)
+        assert not pending(second) and [node.op.name for node in pending(third)] == ["multiply"]
+        host.testing.assert_array_equal(host.array(third), plain / host.array(b) * 3.0)
+
+
+def test_others_that_are_not_computed_along() -> None:
+    """Of other shapes, of other threads, with sums and picks on the way, or where a reader is not
+    known: the part is stored."""
+    a, b = inputs()
+    makers = {
+        "shape": lambda common: common[None] + host.ones((2, 1)),
+        "sum": lambda common: common - common.sum(),
+        "picks": lambda common: common[::-1][lf.arange(N)] * 2.0,
+        "dear": lambda common: lf.log(common),
+    }
+    for name, make in makers.items():
+        for _ in range(3):
+            common = lf.exp(a) * b
+            plain = host.array(lf.exp(a) * b)
+            first, second = common * 2.0, make(common)
+            del common
+            host.testing.assert_array_equal(host.array(first), plain * 2.0)
+            assert pending(second), name
+            found, wanted = host.array(second), host.array(make(lf.array(plain)))
+            host.testing.assert_array_equal(found, wanted)
+    found: list[Any] = []
+    common = lf.exp(a) * b
+    thread = threading.Thread(target=lambda part: found.append(part * 3.0), args=(common,))
+    thread.start()
+    thread.join()
+    first = common * 2.0
+    del common
+    host.array(first)
+    assert pending(found[0])
+
+
+def test_errors_are_told_for_each() -> None:
+    """What the second meets is told at its line, whether it is computed along or not."""
+    a, b = inputs()
+    zero = lf.array(host.zeros(N))
+    for _ in range(4):
+        with pytest.warns(RuntimeWarning, match="divide by zero") as told:
+            common = lf.exp(a) * b
+            first, second = common * 2.0, common / zero
+            del common
+            host.array(first)
+            assert host.isinf(host.array(second)).all()
+        assert len(told) == 1 and told[0].filename == __file__
 
 
 def test_several_that_share() -> None:
@@ -88,10 +165,10 @@ def test_what_the_others_read_is_stored_once() -> None:
     a, b = inputs()
     low = lf.exp(a)
     high = low + b
-    one, other = low * high, low - high
+    one, other = low * high, lf.cos(low - high)
     del low, high
     host.array(one)
-    assert [node.op.name for node in pending(other)] == ["add", "subtract"]
+    assert [node.op.name for node in pending(other)] == ["add", "subtract", "cos"]
 
 
 def test_cheap_operations_are_computed_again() -> None:
@@ -260,7 +337,7 @@ def test_little_work_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_goes_with_who_reads_it() -> None:
     a, b = inputs()
-    first, second = two(a, b)
+    first, second = apart(a, b)
     host.array(first)
     there = [src for node in pending(second) for src in node.srcs if src.buffer is not None]
     kept = [node for node in there if node is not a._storage.node and node is not b._storage.node]

@@ -17,6 +17,7 @@ from lazyfuse.ir.graph import Graph, is_leaf
 from lazyfuse.ir.node import Fill, Node, View
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import session
+from lazyfuse.runtime.siblings import siblings
 
 #: Elements times costly operations below from which a value that others read is stored: a second
 #: result costs 20 us, a function some nanosecond an element. Measured with exp, exp and sin, and
@@ -39,26 +40,28 @@ _stored: dict[object, list[int]] = {}
 
 
 def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[Node]) -> list[Node]:
-    """The operations of a trace that are stored for others; `nodes` and `structure` as a walk
+    """The operations of a trace that are stored for others, or these others where they are known
+    and computed along (`siblings.py`); `nodes` and `structure` as a walk
     gives them, `held` is stored anyway, as the outputs are. Nobody else may have a list of the
     nodes: that counts as a reader."""
     inside = _inside.get(structure)
     if inside is None:
         inside = _known(_inside, structure, _candidates(nodes, structure))
-    read = []
+    read: dict[int, int] = {}
     for place, own in inside:
         more = getrefcount(nodes[place]) - own - _ALONE
         if more > 0 and more > nodes[place].is_held:
-            read.append(place)
+            read[place] = more - nodes[place].is_held
     if not read:
         return []
     if held:
-        return [nodes[place] for place in _chosen(nodes, structure, read, held)]
+        return [nodes[place] for place in _chosen(nodes, structure, [*read], held)]
     key = structure, *read
     places = _stored.get(key)
     if places is None:
-        places = _known(_stored, key, _chosen(nodes, structure, read, ()))
-    return [nodes[place] for place in places]
+        places = _known(_stored, key, _chosen(nodes, structure, [*read], ()))
+    chosen = {nodes[place]: read[place] for place in places}
+    return siblings(nodes, chosen) or list(chosen) if chosen else []
 
 
 def forget() -> None:
