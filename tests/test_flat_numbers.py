@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -96,3 +98,25 @@ def test_where_it_is(eager_size: int) -> None:
 
     with oracle.options(eager_size=eager_size):
         oracle.check(program, GRID)
+
+
+def test_it_cannot_be_pickled() -> None:
+    """Nor copied."""
+
+    def program(np: Any, m: Any) -> Any:
+        steps = (m * 2.0).flat
+        before = outcome(pickle.dumps, steps), outcome(copy.copy, steps)
+        next(steps)
+        return before, outcome(pickle.dumps, steps)
+
+    oracle.check(program, GRID)
+    oracle.check(program, host.ones((400, 200)))
+
+
+def test_positions_of_numpys_integers() -> None:
+    """Of an array that has more elements than they can say."""
+
+    def program(np: Any, m: Any) -> Any:
+        return np.broadcast_to(m, (len(m), 2**31 + 5)).flat[host.int32(5)]
+
+    oracle.check(program, host.arange(40_000.0)[:, None])

@@ -286,3 +286,81 @@ def test_what_calls_itself() -> None:
         with pytest.raises(ValueError, match="deep enough"):
             deep(x)
     assert len(calls) < 100
+
+
+def _arrays() -> None:
+    Kept.log, Kept.one, Kept.zero, Kept.square = lf.zeros(5), lf.ones(5), lf.zeros(5), lf.eye(5)
+    Kept.numpys, Kept.draw = host.zeros(5), host.random.default_rng(0)
+
+
+#: Writes into small arrays that somebody has, by functions that see no argument of the function.
+WRITERS: dict[str, Callable[[], Any]] = {
+    "add": lambda: lf.add(Kept.log, Kept.one, out=Kept.log),
+    "a number": lambda: lf.add(Kept.log, 1.0, out=Kept.log),
+    "NumPy's add": lambda: host.add(Kept.log, Kept.one, out=Kept.log),
+    "where": lambda: lf.add(Kept.log, 1.0, out=Kept.log, where=Kept.one > 0),
+    "exp": lambda: lf.exp(Kept.log * 0.1, out=Kept.log),
+    "positional": lambda: lf.add(Kept.log, Kept.one, Kept.log),
+    "put": lambda: lf.put(Kept.log, [0, 1], Kept.log[0] + 1),
+    "method put": lambda: Kept.log.put([0, 1], Kept.log[0] + 1),
+    "copyto": lambda: lf.copyto(Kept.log, Kept.log + 1),
+    "copyto where": lambda: lf.copyto(Kept.log, Kept.log + 1, where=Kept.one > 0),
+    "putmask": lambda: lf.putmask(Kept.log, Kept.one > 0, Kept.log + 1),
+    "place": lambda: lf.place(Kept.log, Kept.one > 0, Kept.log + 1),
+    "diagonal": lambda: lf.fill_diagonal(Kept.square, float(Kept.square[0, 0]) + 1),
+    "along": lambda: lf.put_along_axis(Kept.log, lf.array([0]), float(Kept.log[0]) + 1, 0),
+    "at": lambda: lf.add.at(Kept.log, [0, 0], 1.0),
+    "sum": lambda: lf.sum(Kept.square + Kept.log, axis=0, out=Kept.log),
+    "method": lambda: (Kept.square + Kept.log).sum(axis=0, out=Kept.log),
+    "clip": lambda: (Kept.log + 1).clip(0, 100, out=Kept.log),
+    "cumsum": lambda: lf.cumsum(Kept.log * 0.1 + 1, out=Kept.log),
+    "take": lambda: lf.take(Kept.log + 1, [0, 1, 2, 3, 4], out=Kept.log),
+    "joined": lambda: lf.concatenate([Kept.log[:2] + 1, Kept.log[2:] + 1], out=Kept.log),
+    "dot": lambda: lf.dot(Kept.square, Kept.log + 1, out=Kept.log),
+    "matmul": lambda: lf.matmul(Kept.square, Kept.log + 1, out=Kept.log),
+    "NumPy's array": lambda: lf.add(Kept.numpys, Kept.one, out=Kept.numpys),
+    "its operator": lambda: Kept.numpys.__iadd__(Kept.one),
+    "flat": lambda: Kept.log.flat.__setitem__(0, float(Kept.log[0]) + 1),
+    "shuffle": lambda: Kept.draw.shuffle(Kept.log),
+    "a view": lambda: lf.add(Kept.log[1:], 1.0, out=Kept.log[1:]),
+}
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_write_by_a_function_is_done_once(name: str, size: int) -> None:
+    """Those into arrays of the engine, too, and of NumPy's beside one of ours."""
+
+    def outside(x: Any) -> Any:
+        WRITERS[name]()
+        return x * 2
+
+    found = []
+    for function in (outside, lf.fuse(outside)):
+        _arrays()
+        x = lf.ones(size)
+        for _ in range(6):
+            result = function(x)
+        assert float(result[0]) == 2.0
+        found.append([host.asarray(each).tolist() for each in (Kept.log, Kept.square)])
+        found[-1].append(Kept.numpys.tolist())
+    assert found[0] == found[1]
+    assert function.replays == 0  # type: ignore[attr-defined]  # the last one is fused
+
+
+def test_what_functions_only_read_is_no_reason() -> None:
+    """Constants of a module that NumPy's functions are given are as they were."""
+
+    @lf.fuse
+    def step(x: Any) -> Any:
+        weights = lf.cumsum(Kept.one) + lf.add(Kept.log, Kept.one) + Kept.square.sum(axis=0)
+        own = lf.zeros(5)
+        lf.add(own, 1.0, out=own)
+        return x * float(lf.sort(weights + own)[0])
+
+    x = lf.ones(40_000)
+    with lf.options(eager_size=30_000):
+        _arrays()
+        for _ in range(4):
+            found = step(x)
+    assert float(found[0]) == 4.0 and step.replays == 2, step.reason

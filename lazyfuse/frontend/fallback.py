@@ -32,6 +32,7 @@ from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS, are_numbers, lift
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
+from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.table import DTYPES
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import engine, library
@@ -163,6 +164,8 @@ def write(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     at hand."""
     first: Any = args[0] if args else None
     is_small = isinstance(first, Handle) and first._host is not None
+    if is_small and WITNESSES:
+        keep(first._host)
     if (is_small or type(first) is list) and _ATOMS.issuperset(map(type, args[1:])) and not kwargs:
         return call_as_user(function, first._host if is_small else first, *args[1:])
     return run(function, *args, **kwargs)
@@ -185,6 +188,9 @@ def _run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     if name in _WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value, numpys) for key, value in options.items()}
+    if WITNESSES:
+        for array in _arrays((options.get("out"), *lowered)):
+            keep(array, is_written=False)
     result = called(function, lowered, given)
     for handle, array in written.values():
         if array.flags.writeable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -65,6 +65,9 @@ class FlatIterator(chain[Any]):
 
     def __len__(self) -> int:
         return int(self.base.size)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise TypeError("cannot pickle 'numpy.flatiter' object")
 
     def __getitem__(self, key: Any) -> Any:
         array = self.base
@@ -214,8 +217,10 @@ def put_number(array: Any, key: Any, value: Any) -> bool:
         return False
     if host is None:
         array[place] = value
-    else:
-        host[place] = value
+        return True
+    if WITNESSES:
+        keep(host)
+    host[place] = value
     return True
 
 
@@ -237,7 +242,7 @@ def _is_held(value: Any, dtype: str) -> bool:
 
 def _place(shape: Shape, key: Any) -> tuple[int, ...] | None:
     """The index of the element at a position in C order; None where it is none of the array's."""
-    if len(shape) == 2 and key >= 0 and shape[1]:
+    if type(key) is int and len(shape) == 2 and key >= 0 and shape[1]:
         place: tuple[int, int] = divmod(key, shape[1])
         return place if place[0] < shape[0] else None
     size = math.prod(shape)

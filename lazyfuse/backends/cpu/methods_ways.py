@@ -16,13 +16,13 @@ _WRITING = frozenset("fill sort partition".split())
 def before(name: str, plain: int, method: int) -> str:
     """What a method tries first; `plain`: where NumPy's own is, `method`: where Python's is."""
     usual = reshaped(name) + folded(name) + deferred_method(name) + of_memory(name, plain)
-    return (_witnessed(method) if public_name(name) in _WRITING else "") + usual
+    return (witnessed(method) if public_name(name) in _WRITING else "") + usual
 
 
-def _witnessed(method: int) -> str:
-    """What leaves a write to Python while a function is recorded."""
-    call = "@general(ptr %method, ptr %self, ptr %args, i64 %count, ptr %names)"
-    return of_operators.WITNESSED.format(method=method, call=call)
+def witnessed(method: int, call: str = "@general(ptr %seeing, ") -> str:
+    """What leaves a call to Python while a function is recorded: it may write."""
+    given = "ptr %self, ptr %args, i64 %count, ptr %names)"
+    return of_operators.WITNESSED.format(method=method, call=call + given)
 
 
 def recall_of(name: str) -> str:
