@@ -169,6 +169,21 @@ def test_what_comes_often_is_recorded() -> None:
     assert is_at_hand(x * 2.0)  # another function
 
 
+@pytest.mark.parametrize("dtype", (">i4", "U8", "g", object, "i4"))
+def test_conversions_are_made_once(dtype: Any) -> None:
+    """Also to dtypes that only NumPy has: they were made, and warned of, twice."""
+    values = host.where(host.arange(5_000) == 3, host.nan, 1.5)
+    x = made(values)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = x.astype(dtype)
+    assert len(told) == (host.dtype(dtype).kind == "i")
+    with host.errstate(all="ignore"):
+        wanted = values.astype(dtype)
+    assert host.asarray(found).dtype == wanted.dtype
+    assert repr(host.asarray(found).tolist()) == repr(wanted.tolist())
+
+
 @pytest.mark.parametrize("count", (4, ASKED_SOON, ASKED_SOON + 1))
 def test_what_is_asked_for_soon_counts_more(count: int) -> None:
     """A function is called again and again where values are asked for after a few operations; a

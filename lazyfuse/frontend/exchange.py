@@ -108,10 +108,9 @@ def data(self: Any) -> memoryview:
 
 
 def ctypes(self: Any) -> Any:
-    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`, as long as somebody
-    has what this is; nobody may write through an address alone, but for that of a small array.
-    That of an array on a GPU is an address in a copy on the host, which stays until the array is
-    written or gone."""
+    """As ndarray's, of the finished values. Aliasing: as `numpy.asarray(x)`, as long as there is
+    an array with this memory: an address says nothing of who has it. That of an array on a GPU is
+    one in a copy on the host, which stays until the array is written or gone."""
     return _in_place(self).ctypes
 
 
@@ -175,13 +174,15 @@ def _in_place(self: Any) -> np.ndarray:
     if self._host is None and self._storage.device != "cpu":
         return _host_copy(self)
     alias = numpys_for(_getframe(2), self)
-    if self._host is not None and id(self) not in _addressed:
-        _addressed[id(self)] = alias  # with which nothing is put off that reads the memory
-        finalize(self, _addressed.pop, id(self)).atexit = False
+    holder: Any = self._storage if self._host is None else self
+    if id(holder) not in _addressed:
+        _addressed[id(holder)] = alias  # with which nothing is put off that reads the memory
+        finalize(holder, _addressed.pop, id(holder)).atexit = False
     return alias
 
 
-#: Views of small arrays whose addresses were given away, by the identity of the array.
+#: Arrays of NumPy's in memory whose address was given away, by the identity of the small array, or
+#: of the storage: as long as that is there the memory is lent, and stays where it is.
 _addressed: dict[int, np.ndarray] = {}
 
 

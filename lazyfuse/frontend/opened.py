@@ -110,7 +110,8 @@ def called(
     found = call_as_user(plain, *given, **named)
     if small.is_output(found, args[1:]):
         return found
-    if not _is_new(found, [id(root(each)) for each in opened.windows]):
+    memory = [id(root(each)) for each in opened.windows]
+    if not _is_new(found, memory) and not _is_converted(plain, found, memory):
         return LARGE
     return small.answer(small.lift(found, opened.arrays), kwargs)
 
@@ -163,6 +164,12 @@ def _factor(value: Any) -> float:
     if type(value) in (list, tuple):
         return math.prod(map(_factor, value))
     return max(int(value), 1) if isinstance(value, int | np.integer) else 1
+
+
+def _is_converted(plain: Method, found: Any, memory: Sequence[int]) -> bool:
+    """Whether a result is numbers as strings, objects and the like, in memory of its own: to make
+    these a second time would take as long again, and warn again."""
+    return plain is np.ndarray.astype and id(root(found)) not in memory
 
 
 def _is_new(found: Any, memory: Sequence[int]) -> bool:
