@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lazyfuse.frontend import fallback, others, shortcuts, small
+from lazyfuse.frontend import fallback, others, registry, shortcuts, small
 from lazyfuse.frontend.elementwise import apply, multiple
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.opened import called
@@ -99,13 +99,15 @@ _PYTHONS = {
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:
     """== and !=: operands that cannot be compared are unequal everywhere, as in NumPy."""
-    special = "__eq__" if name == "equal" else "__ne__"
+    special, same = ("__eq__", "zeros_like") if name == "equal" else ("__ne__", "ones_like")
 
     def method(self: Any, other: Any) -> Any:
         if has_own_idea(other):
             return override(OPS[name].ufunc, (self, other), other)
         if other is None or isinstance(other, str):
-            return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
+            if not self._layout.shape:  # of which NumPy gives a number
+                return fallback.call(OPS[name].ufunc, self, np.asarray(other, object))
+            return registry.NATIVE[same](self, bool)
         try:
             return apply(name, (self, other))
         except np._core._exceptions._UFuncNoLoopError:  # type: ignore[attr-defined]  # private
