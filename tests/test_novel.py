@@ -184,8 +184,9 @@ def test_conversions_are_made_once(dtype: Any) -> None:
     assert repr(host.asarray(found).tolist()) == repr(wanted.tolist())
 
 
+@pytest.mark.parametrize("ask", (host.asarray, lf.materialize, lambda x: x.materialize(), str))
 @pytest.mark.parametrize("count", (4, ASKED_SOON, ASKED_SOON + 1))
-def test_what_is_asked_for_soon_counts_more(count: int) -> None:
+def test_what_is_asked_for_soon_counts_more(count: int, ask: Callable[[Any], object]) -> None:
     """A function is called again and again where values are asked for after a few operations; a
     loop goes on."""
     x = made(VALUES["line"])
@@ -199,7 +200,7 @@ def test_what_is_asked_for_soon_counts_more(count: int) -> None:
     host.asarray(x)  # what was before is another series
     while is_at_hand(last := often(x)) and done <= ENOUGH:
         done += count * x.size
-        host.asarray(last)
+        ask(last)
     times = ASKED_TIMES if count <= ASKED_SOON else 1
     assert abs(done - ENOUGH // times) <= 3 * count * x.size
 

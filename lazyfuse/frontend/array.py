@@ -46,6 +46,7 @@ from lazyfuse.frontend.derived import Derived, Overriding, attribute
 from lazyfuse.frontend.flags import Flags, setflags
 from lazyfuse.frontend.flat import flat_of, set_flat
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.novel import asked
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime.buffer_slot import give_buffers
 
@@ -125,6 +126,7 @@ class ArrayInterface(Handle):
 
     def materialize(self) -> ArrayInterface:
         """Compute the array if it is pending, and return it."""
+        asked()
         self._flush()
         return self
 

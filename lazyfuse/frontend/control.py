@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from lazyfuse.frontend.handle import Handle
+from lazyfuse.frontend.novel import asked
 from lazyfuse.runtime import engine, session
 
 
@@ -16,6 +17,7 @@ def materialize(*arrays: Any) -> Any:
     argument, or a tuple of them. Raises: MemoryError when there is no memory; the arrays stay
     pending then.
     """
+    asked()
     if len(arrays) == 1 and isinstance(arrays[0], Handle):
         if arrays[0]._host is None:  # a small array has been computed at once
             arrays[0]._flush()
