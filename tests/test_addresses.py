@@ -65,6 +65,17 @@ def interface(np: Any, x: Any) -> Any:
     return total, x
 
 
+def after_one_to_read(np: Any, x: Any) -> Any:
+    part = x.view()
+    part.flags.writeable = False
+    part.ctypes.data  # noqa: B018 - it is asked for
+    address = x.ctypes.data
+    doubled = x * 2.0
+    fill(address, 40)
+    x += 1.0
+    return doubled, x, x.ctypes.data == address
+
+
 def by_pointer(np: Any, x: Any) -> Any:
     pointer = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
     x *= 3.0
@@ -77,7 +88,7 @@ def by_pointer(np: Any, x: Any) -> Any:
 @pytest.mark.parametrize("eager_size", (0, 1000))
 @pytest.mark.parametrize(
     "use",
-    (as_ctypes, stays, pending, of_a_row, interface, by_pointer),
+    (as_ctypes, stays, pending, of_a_row, interface, after_one_to_read, by_pointer),
     ids=lambda use: use.__name__,
 )
 def test_addresses(use: Any, eager_size: int, size: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -364,3 +366,108 @@ def test_what_functions_only_read_is_no_reason() -> None:
         for _ in range(4):
             found = step(x)
     assert float(found[0]) == 4.0 and step.replays == 2, step.reason
+
+
+def test_caches_stay_filled() -> None:
+    """Arrays that the function makes itself and keeps have their values, however they are made."""
+
+    def by_function(n: int) -> Any:
+        found = lf.zeros(n)
+        lf.cumsum(lf.ones(n), out=found)
+        return found
+
+    def by_operator(n: int) -> Any:
+        found = lf.ones(n)
+        found *= 3.0
+        found[0] = 1.0
+        return found
+
+    def by_put(n: int) -> Any:
+        found = lf.zeros(n)
+        lf.put(found, [0, n - 1], 1.0)
+        return found
+
+    for make in (by_function, by_operator, by_put):
+        windows = functools.lru_cache(make)
+
+        @lf.fuse
+        def weighted(x: Any, n: int) -> Any:
+            if Kept.total is None or len(Kept.total) != n:
+                Kept.total = make(n)  # noqa: B023 - called at once
+            return x * Kept.total * windows(n)  # noqa: B023
+
+        Kept.total = None
+        for n in (3, 4, 3, 4, 3, 3, 3):
+            found = weighted(lf.ones((5000, n)), n)
+            wanted = host.asarray(make(n)) ** 2
+            host.testing.assert_array_equal(host.asarray(found)[7], wanted)
+
+
+def test_writes_of_other_threads_stay() -> None:
+    """And what a function only reads is not touched."""
+    with lf.options(eager_size=30_000):
+        _arrays()
+        begun, done = threading.Event(), threading.Event()
+
+        @lf.fuse
+        def step(x: Any) -> Any:
+            lf.sort(Kept.log)
+            begun.set()
+            done.wait(10)
+            return x * 2
+
+        def write() -> None:
+            begun.wait(10)
+            Kept.log[0] = 99.0
+            done.set()
+
+        x = lf.ones(5000)
+        step(x)
+        begun.clear()
+        done.clear()
+        thread = threading.Thread(target=write)
+        thread.start()
+        step(x)
+        thread.join()
+        assert float(Kept.log[0]) == 99.0
+
+
+def test_overlapping_arrays_are_undone() -> None:
+    """The last write first; and one that is read-only again."""
+    with lf.options(eager_size=30_000):
+        Kept.total = lf.zeros(6)
+        part = lf.lib.stride_tricks.as_strided(Kept.total, (3,), (8,))
+
+        @lf.fuse
+        def step(x: Any) -> Any:
+            Kept.total.flags.writeable = True
+            lf.add(Kept.total, 1, out=Kept.total)
+            lf.add(part, 1, out=part)
+            Kept.total.flags.writeable = False
+            return x * 2
+
+        for _ in range(4):
+            step(lf.ones(5000))
+        assert Kept.total.tolist() == [8.0] * 3 + [4.0] * 3
+
+
+REPLAYED: dict[str, Callable[[Any], Any]] = {
+    "eye": lambda x: x * float(lf.eye(3)[0, 0]),
+    "linspace": lambda x: x + float(lf.linspace(0.0, 1.0, 5)[-1]),
+    "list": lambda x: x * float(lf.sum([1.0, 2.0])),
+    "dot": lambda x: x * float(lf.dot([1.0, 2.0], [3.0, 4.0])),
+    "numpys": lambda x: x * float(lf.take(host.arange(4.0), [2])[0]),
+    "inverse": lambda x: x * float(lf.linalg.inv(lf.eye(3))[0, 0]),
+    "interpolated": lambda x: x * float(lf.interp(0.5, [0.0, 1.0], [1.0, 3.0])),
+}
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_small_numbers_are_no_reason(name: str) -> None:
+    with lf.options(eager_size=30_000):
+        fused = lf.fuse(lambda x: REPLAYED[name](x))
+        x = lf.ones(40_000)
+        for _ in range(5):
+            found = fused(x)
+        assert fused.replays == 3, fused.reason
+        host.testing.assert_array_equal(host.asarray(found), host.asarray(REPLAYED[name](x)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -145,6 +146,21 @@ def test_errors_are_told_for_each() -> None:
             host.array(first)
             assert host.isinf(host.array(second)).all()
         assert len(told) == 1 and told[0].filename == __file__
+
+
+def test_warnings_that_are_errors() -> None:
+    """Each is raised where its own result is asked for."""
+    a, b = inputs()
+    zero = lf.array(host.zeros(N))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        common = lf.exp(a) * lf.sin(b)
+        first, second = common / zero, common / (zero * 1.0)
+        del common
+        warnings.simplefilter("error")
+        for result in (first, second):
+            with pytest.raises(RuntimeWarning, match="divide by zero"):
+                host.array(result)
 
 
 def test_several_that_share() -> None:

@@ -175,9 +175,11 @@ def _in_place(self: Any) -> np.ndarray:
         return _host_copy(self)
     alias = numpys_for(_getframe(2), self)
     holder: Any = self._storage if self._host is None else self
-    if id(holder) not in _addressed:
-        _addressed[id(holder)] = alias  # with which nothing is put off that reads the memory
+    known = _addressed.get(id(holder))
+    if known is None:
         finalize(holder, _addressed.pop, id(holder)).atexit = False
+    if known is None or alias.flags.writeable and not known.flags.writeable:
+        _addressed[id(holder)] = alias  # with which nothing is put off that reads the memory
     return alias
 
 

@@ -30,6 +30,8 @@ from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone, is_writeable, may_be_kept
 from lazyfuse.frontend.rehost import PUBLIC
 from lazyfuse.frontend.small import SCALARS, are_numbers, lift
+from lazyfuse.frontend.witnessed import WRITES_FIRST
+from lazyfuse.frontend.witnessed import written as written_by
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.recast import Cast
 from lazyfuse.ir.witness import WITNESSES, keep
@@ -42,19 +44,6 @@ KNOWN = frozenset(DTYPES)
 
 #: NumPy's function, which asks no operand of a class of its own.
 _may_overlap: Any = np.may_share_memory._implementation  # type: ignore[attr-defined]
-
-#: Functions that write into their first argument, and what it is called; "" for methods.
-_WRITES_FIRST = {
-    "put": "a",
-    "place": "arr",
-    "putmask": "a",
-    "copyto": "dst",
-    "fill_diagonal": "a",
-    "put_along_axis": "arr",
-    "sort": "",
-    "partition": "",
-    "shuffle": "x",
-}
 
 #: Where leave to overwrite the first argument stands among those by position.
 _OVERWRITES = {"nanmedian": 3, "nanquantile": 4, "nanpercentile": 4}
@@ -176,21 +165,19 @@ def _run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     name = _name(function)
     written: dict[int, tuple[Handle, np.ndarray]] = {}
     options = dict(kwargs)
-    if not args and _WRITES_FIRST.get(name) in options:
-        args = (options.pop(_WRITES_FIRST[name]),)
-    if name in _WRITES_FIRST and args and isinstance(args[0], Handle):
+    if not args and WRITES_FIRST.get(name) in options:
+        args = (options.pop(WRITES_FIRST[name]),)
+    if name in WRITES_FIRST and args and isinstance(args[0], Handle):
         args = (_writable(args[0], written), *args[1:])
     args = named_outputs.by_name(function, _kept(name, args, options), options)
     if options.get("out") is not None:
         options["out"] = _writable_tree(options["out"], written)
     numpys: Callable[..., Any] = around if name in _AROUND else handed(args)
     lowered = [lower(arg, numpys) for arg in args]
-    if name in _WRITES_FIRST and args and type(args[0]) is list:
+    if name in WRITES_FIRST and args and type(args[0]) is list:
         lowered[0] = args[0]  # the user's own list, which a shuffle reorders
     given = {key: lower(value, numpys) for key, value in options.items()}
-    if WITNESSES:
-        for array in _arrays((options.get("out"), *lowered)):
-            keep(array, is_written=False)
+    written_by(function, lowered, given)
     result = called(function, lowered, given)
     for handle, array in written.values():
         if array.flags.writeable:
@@ -230,7 +217,7 @@ def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
 
 def writes_first(function: Callable[..., Any]) -> bool:
     """Whether a function writes into its first argument."""
-    return _name(function) in _WRITES_FIRST
+    return _name(function) in WRITES_FIRST
 
 
 def _name(function: Callable[..., Any]) -> str:

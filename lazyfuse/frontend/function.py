@@ -26,6 +26,7 @@ from lazyfuse.frontend.of_numpys import with_numpys
 from lazyfuse.frontend.references import may_be_kept
 from lazyfuse.frontend.shortcuts import is_pending
 from lazyfuse.frontend.windows import is_new
+from lazyfuse.frontend.witnessed import written
 from lazyfuse.ops.rules import FUNCTIONS, MADE, Middling, Rule, in_one, middling, of_own
 from lazyfuse.runtime.caller import call_as_user
 
@@ -119,6 +120,7 @@ class Function(registry.AtOnce):
         if given is None or self._makes_large(args, kwargs):
             return self._engine(*args, **kwargs)
         rerecord.count(5)
+        written(self._exact, args, kwargs)
         found = call_as_user(self._exact, *given.args, **given.kwargs)
         if may_be_kept((*args, *kwargs.values()) if kwargs else args):
             found = _copied(found)

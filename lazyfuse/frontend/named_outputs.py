@@ -20,7 +20,7 @@ def by_name(
     `options`. Whoever gives too many, or one twice, is told so by the function."""
     if len(args) < 2:
         return args
-    names = _from_output(function)
+    names = from_output(function)
     if names is None:
         return args
     place, behind = names
@@ -32,7 +32,7 @@ def by_name(
 
 
 @lru_cache(maxsize=512)
-def _from_output(function: Callable[..., Any]) -> tuple[int, tuple[str, ...]] | None:
+def from_output(function: Callable[..., Any]) -> tuple[int, tuple[str, ...]] | None:
     """Where `out` stands, and the names from there on; None where it does not, and where a
     function does not say."""
     if isinstance(function, np.ufunc):  # which have theirs behind all operands

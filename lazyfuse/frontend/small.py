@@ -24,12 +24,12 @@ from lazyfuse.frontend.array_likes import MET, is_memory, is_short
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.frontend.references import is_base_alone, is_writeable, root
+from lazyfuse.frontend.witnessed import written
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import Storage
-from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import DTYPES, OPS
@@ -209,17 +209,13 @@ def lowered(args: Sequence[Any], kwargs: Mapping[str, Any], least: int = 0) -> L
         return None
     lowering = Lowering(allowed)
     try:
-        found = Lowered(
+        return Lowered(
             [lowering.lower(arg) for arg in args],
             {key: lowering.lower(value) for key, value in kwargs.items()},
             lowering.arrays,
         )
     except Large:
         return None
-    if WITNESSES:
-        for array in lowering.arrays:
-            keep(array._host if isinstance(array, Handle) else array, is_written=False)
-    return found
 
 
 #: Keywords that NumPy does not know, or that give the call to others, or an operand's memory to
@@ -375,6 +371,7 @@ def ufunc(plain: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     is_product = getattr(plain, "signature", None) is not None
     if len(arrays) > 1 and not is_product and not fits(*arrays):
         return LARGE
+    written(plain, args, kwargs)
     found = call_as_user(plain, *given.args, **given.kwargs)
     return answer(lift(found), _outputs(plain, args, kwargs))
 
@@ -390,5 +387,6 @@ def at_once(plain: Method, args: Sequence[Any], kwargs: Mapping[str, Any], least
     given = lowered(args, kwargs, least)
     if given is None:
         return LARGE
+    written(plain, args, kwargs)
     found = call_as_user(plain, *given.args, **given.kwargs)
     return found if is_output(found, args[1:]) else answer(lift(found, given.arrays), kwargs)

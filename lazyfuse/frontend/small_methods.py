@@ -50,6 +50,7 @@ from lazyfuse.frontend.windows import (
     reach,
     window,
 )
+from lazyfuse.frontend.witnessed import written
 from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.rules import METHODS, Rule, middling
 from lazyfuse.runtime.caller import call_as_user
@@ -216,6 +217,7 @@ def method(name: str, engine: Method) -> Method:
         given = lowered(args, kwargs, host.size)
         rerecord.count(2)
         if given is not None:
+            written(plain, (self, *args), kwargs)
             found = run(plain, host, *given.args, **given.kwargs)
             if is_output(found, args):
                 return found

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyfuse.collecting import uncollected
+from lazyfuse.frontend import witnessed
 from lazyfuse.frontend.convert import quiet_scalar, source
 from lazyfuse.frontend.handle import Handle, handle
 from lazyfuse.frontend.places import Path, replaced
@@ -102,15 +104,16 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     states = [_state(value) for value in values]
     before, state = engine.asked(), _random_state()
     witness = Witness()
+    witnessed.begin()
     witness.made.update(id(value._storage) for value in values if isinstance(value, Handle))
     try:
-        result = _witnessed(witness, lambda: arguments.call(function, values))
+        result = uncollected(_witnessed, witness, lambda: arguments.call(function, values))
     except OutsideError:
         pass
     except BaseException:
-        witness.restore()
+        _restore(witness)
         raise
-    if witness.restore() or witness.has_refused:
+    if _restore(witness) or witness.has_refused:
         _put_back(state)
         raise UnfitError("it writes into arrays that are no arguments")
     if pickle.dumps(_random_state()) != pickle.dumps(state):
@@ -138,6 +141,11 @@ def _witnessed(witness: Witness, call: Callable[[], Any]) -> Any:
         else:
             WITNESSES[thread] = outer
         recordings.pop(own, None)
+
+
+def _restore(witness: Witness) -> bool:
+    """Undo writes into small arrays; whether somebody else has some that were written."""
+    return bool(witness.written) and witness.restore(witnessed.made())
 
 
 def _state(value: Any) -> tuple[Any, ...] | None:

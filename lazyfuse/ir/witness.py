@@ -4,12 +4,13 @@ nothing is written when the function is replayed.
 Memory of the engine is known by its identity when it is made, and a write into any other is
 refused before it is done. Small arrays are NumPy's own, and made in a hundred places: those that
 are written are kept with what was in them, and what somebody still has when the function has ended
-was there before, or is there from now on. It gets its values back. So do those that a function of
-NumPy's was given, which may have written them, where they have others now.
+was there before, or is there from now on. What was there before gets its values back: the function
+is going to be called again for its result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from sys import getrefcount
 from threading import get_ident
 from typing import Any
@@ -24,29 +25,37 @@ class OutsideError(BaseException):
 
 class Witness:
     """What one recording has made; whether it was refused to write something else; and the small
-    arrays that it has written, or may have, by their identities, each with its values before."""
+    arrays that it has written, by their identities, each with its values before."""
 
     def __init__(self) -> None:
         self.made: set[int] = set()
         self.has_refused = False
         self.written: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.given: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def restore(self) -> bool:
-        """Give small arrays that somebody else has their values back; whether there are any."""
-        for key in [*self.given]:
-            array, before = self.given.pop(key)
-            if array.tobytes() != before.tobytes():
-                self.written.setdefault(key, (array, before))
-            del array
+    def restore(self, made: Set[int] = frozenset()) -> bool:
+        """Give small arrays that somebody else has their values back, but for those that the
+        recording has `made`, by their identities: a cache that it has filled stays filled. Whether
+        there are any, also of those."""
         is_any = False
-        for array, before in self.written.values():
+        for array, before in reversed(self.written.values()):  # which may overlap
             if getrefcount(array) > _ALONE[0]:
                 is_any = True
-                if array.flags.writeable:
-                    array[...] = before
+                if id(array) not in made:
+                    _put_back(array, before)
         self.written.clear()
         return is_any
+
+
+def _put_back(array: np.ndarray, before: np.ndarray) -> None:
+    was_writeable = array.flags.writeable
+    try:
+        array.flags.writeable = True
+        array[...] = before
+    except ValueError:  # it is memory that nobody may write, any more
+        return
+    finally:
+        if not was_writeable:
+            array.flags.writeable = False
 
 
 #: How many references `restore` sees of an array that nobody else has.
@@ -57,7 +66,7 @@ def _of_nobody() -> int:
     """That number."""
     probe, found = Witness(), 0
     probe.written[0] = (np.empty(1), np.empty(1))
-    for array, _ in probe.written.values():
+    for array, _ in reversed(probe.written.values()):
         found = getrefcount(array)
     return found
 
@@ -83,13 +92,18 @@ def check(storage: object) -> None:
         raise OutsideError
 
 
-def keep(array: Any, *, is_written: bool = True) -> None:
-    """A small array is to be written, or given to what may write it: its values are kept, once."""
+def keep(array: Any) -> None:
+    """A small array is to be written: its values are kept, once."""
     witness = WITNESSES.get(get_ident())
     if witness is None:
         return
+    array = root(array)
+    if id(array) not in witness.written:
+        witness.written[id(array)] = (array, array.copy())
+
+
+def root(array: np.ndarray) -> np.ndarray:
+    """The array of NumPy's whose memory a view has."""
     while type(array.base) is np.ndarray:
         array = array.base
-    known = witness.written if is_written else witness.given
-    if id(array) not in known:
-        known[id(array)] = witness.given.get(id(array)) or (array, array.copy())
+    return array

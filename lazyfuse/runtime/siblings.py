@@ -11,6 +11,7 @@ instead: the program has them, so it is going to ask.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from threading import get_ident
@@ -27,7 +28,7 @@ def siblings(nodes: Sequence[Node], readers: Mapping[Node, int]) -> list[Node]:
     """Pending results of this thread that read these operations of a trace, each of which has so
     many other readers: all of those are among them; else nothing. `nodes`: of the trace."""
     holder = nodes[0].handle() if nodes[0].handle is not None else None
-    if holder is None:
+    if holder is None or _are_errors():
         return []
     trace, left = set(nodes), Counter(readers)
     found: list[Node] = []
@@ -42,6 +43,12 @@ def siblings(nodes: Sequence[Node], readers: Mapping[Node, int]) -> list[Node]:
         trace.update(more)
         left -= reads
     return [] if +left or nbytes < 0 else found
+
+
+def _are_errors() -> bool:
+    """Whether warnings of conditions may be errors: the first would end what tells the others."""
+    found = (category for action, _, category, *_ in warnings.filters if action == "error")
+    return any(issubclass(RuntimeWarning, category) for category in found)
 
 
 def _recent(device: str) -> Iterator[Node]:

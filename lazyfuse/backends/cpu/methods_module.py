@@ -230,7 +230,7 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
         methods_small_text.SMALL, methods_kinds_text.KINDS, methods_into_text.INTO,
         methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
-            defer=ways.witnessed(_method("function"), "@in_python(")
+            defer=ways.witnessed(_method("function"))
             + ways.at_once("quick_call")
             + ways.put_off(ways.CALL),
             rule_place=objects["FUNCTION_RULE"],

@@ -19,10 +19,10 @@ def before(name: str, plain: int, method: int) -> str:
     return (witnessed(method) if public_name(name) in _WRITING else "") + usual
 
 
-def witnessed(method: int, call: str = "@general(ptr %seeing, ") -> str:
+def witnessed(method: int) -> str:
     """What leaves a call to Python while a function is recorded: it may write."""
-    given = "ptr %self, ptr %args, i64 %count, ptr %names)"
-    return of_operators.WITNESSED.format(method=method, call=call + given)
+    call = "@general(ptr %seeing, ptr %self, ptr %args, i64 %count, ptr %names)"
+    return of_operators.WITNESSED.format(method=method, call=call)
 
 
 def recall_of(name: str) -> str:
