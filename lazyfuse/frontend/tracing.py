@@ -107,13 +107,13 @@ def traced(function: Callable[..., Any], arguments: Arguments, given: Sequence[A
     witnessed.begin()
     witness.made.update(id(value._storage) for value in values if isinstance(value, Handle))
     try:
-        result = uncollected(_witnessed, witness, lambda: arguments.call(function, values))
+        result = uncollected(_watched, witness, lambda: arguments.call(function, values))
     except OutsideError:
         pass
     except BaseException:
-        _restore(witness)
+        witness.restore()
         raise
-    if _restore(witness) or witness.has_refused:
+    if witness.restore() or witness.has_refused:
         _put_back(state)
         raise UnfitError("it writes into arrays that are no arguments")
     if pickle.dumps(_random_state()) != pickle.dumps(state):
@@ -143,9 +143,13 @@ def _witnessed(witness: Witness, call: Callable[[], Any]) -> Any:
         recordings.pop(own, None)
 
 
-def _restore(witness: Witness) -> bool:
-    """Undo writes into small arrays; whether somebody else has some that were written."""
-    return bool(witness.written) and witness.restore(witnessed.made())
+def _watched(witness: Witness, call: Callable[[], Any]) -> Any:
+    """The same; what it has made is looked for before it grows old."""
+    try:
+        return _witnessed(witness, call)
+    finally:
+        if witness.written:
+            witness.own = witnessed.made()
 
 
 def _state(value: Any) -> tuple[Any, ...] | None:

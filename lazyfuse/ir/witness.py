@@ -10,7 +10,6 @@ is going to be called again for its result.
 
 from __future__ import annotations
 
-from collections.abc import Set
 from sys import getrefcount
 from threading import get_ident
 from typing import Any
@@ -25,22 +24,24 @@ class OutsideError(BaseException):
 
 class Witness:
     """What one recording has made; whether it was refused to write something else; and the small
-    arrays that it has written, by their identities, each with its values before."""
+    arrays that it has written, by their identities, each with its values before. own: those that
+    it has made, by the identities of whose memory it is."""
 
     def __init__(self) -> None:
         self.made: set[int] = set()
         self.has_refused = False
         self.written: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.own: set[int] = set()
 
-    def restore(self, made: Set[int] = frozenset()) -> bool:
+    def restore(self) -> bool:
         """Give small arrays that somebody else has their values back, but for those that the
-        recording has `made`, by their identities: a cache that it has filled stays filled. Whether
-        there are any, also of those."""
+        recording has made itself: a cache that it has filled stays filled. Whether there are any,
+        also of those."""
         is_any = False
         for array, before in reversed(self.written.values()):  # which may overlap
             if getrefcount(array) > _ALONE[0]:
                 is_any = True
-                if id(array) not in made:
+                if id(array) not in self.own:
                     _put_back(array, before)
         self.written.clear()
         return is_any
