@@ -72,7 +72,7 @@ class FlatIterator(chain[Any]):
     def __getitem__(self, key: Any) -> Any:
         array = self.base
         host = array._host
-        if type(key) is int or type(key) in _INTEGERS:
+        if type(key) in _INTEGERS:
             if host is not None:
                 return host.flat[key]
             place = _place(array._layout.shape, key)
