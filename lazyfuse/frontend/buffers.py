@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import fallback
-from lazyfuse.frontend.convert import ForeignError, eager_size, is_frozen, to_array
+from lazyfuse.frontend.convert import ForeignError, eager_size, to_array
 from lazyfuse.frontend.creation import empty
 from lazyfuse.frontend.export import around, as_numpys
 from lazyfuse.frontend.handle import SEALED, Handle, small_array
+from lazyfuse.frontend.mapped import is_frozen
 from lazyfuse.frontend.methods import order_letter
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from mmap import mmap
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -20,6 +19,7 @@ from numpy.exceptions import ComplexWarning
 from lazyfuse import config
 from lazyfuse.frontend.array_likes import MET, host_array, is_memory, own_or_host
 from lazyfuse.frontend.handle import Handle, new, small_array, view
+from lazyfuse.frontend.mapped import is_frozen, watch
 from lazyfuse.frontend.references import is_alone
 from lazyfuse.frontend.varying import Varying, asked, constant, is_varying
 from lazyfuse.ir.node import Const, Node, ScalarValue, Source, View
@@ -305,6 +305,7 @@ def source(array: np.ndarray, device: str, *, borrow: bool = False, owned: bool 
         buffer.exclusive = True
     elif borrow and device == "cpu":
         BORROWED.add(buffer)
+        watch(buffer, array)
     return Source(
         array.shape, code(dtype), strides if array.size else c_strides(array.shape), buffer
     )
@@ -344,18 +345,6 @@ def _flat(dense: np.ndarray) -> np.ndarray:
     if dense.size == 0:
         return np.empty(0, dense.dtype)
     return np.lib.stride_tricks.as_strided(dense, (dense.size,), (dense.itemsize,))
-
-
-def is_frozen(array: np.ndarray) -> bool:
-    """Whether nobody can ever write: the memory under the array is that of bytes, or of a file
-    mapped for reading. A read-only flag alone can be taken back, and older views may be writable;
-    Arrow's, pandas' and polars' arrays may lie over memory that is written elsewhere."""
-    current: Any = array
-    while isinstance(current, np.ndarray | memoryview):
-        current = current.base if isinstance(current, np.ndarray) else current.obj
-    if isinstance(current, mmap):
-        return memoryview(current).readonly
-    return isinstance(current, bytes)
 
 
 def are_numbers_numpys() -> bool:

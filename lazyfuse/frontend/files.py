@@ -20,8 +20,9 @@ class Archive(np.lib.npyio.NpzFile):
 def load(file: Any, mmap_mode: Any = None, **options: Any) -> Any:
     """Arrays from .npy, .npz and pickle files.
 
-    Aliasing: with mmap_mode="r" the file's memory, without a copy; the modes that write give
-    NumPy's memmap, which writes to the file. Raises: as `np.load`.
+    Aliasing: with mmap_mode="r" the file's memory, without a copy: what is pending on it is
+    computed before this program opens the file to write it; the modes that write give NumPy's
+    memmap, which writes to the file. Raises: as `np.load`.
     """
     found = fallback.run(np.load, file, mmap_mode, **options)
     if isinstance(found, np.lib.npyio.NpzFile):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from lazyfuse.frontend import small, windows
-from lazyfuse.frontend.convert import eager_size, is_frozen
+from lazyfuse.frontend.convert import eager_size
+from lazyfuse.frontend.mapped import is_frozen
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.small import KNOWN, LARGE
 from lazyfuse.ops.rules import PICKED, PICKED_ROWS, Numpys
