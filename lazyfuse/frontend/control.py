@@ -17,9 +17,9 @@ def materialize(*arrays: Any) -> Any:
     argument, or a tuple of them. Raises: MemoryError when there is no memory; the arrays stay
     pending then.
     """
-    asked()
     if len(arrays) == 1 and isinstance(arrays[0], Handle):
         if arrays[0]._host is None:  # a small array has been computed at once
+            asked()
             arrays[0]._flush()
             session.backend(arrays[0]._storage.device).synchronize()
         return arrays[0]
@@ -34,6 +34,8 @@ def materialize(*arrays: Any) -> Any:
             stack.extend(reversed(value))
         elif isinstance(value, dict):
             stack.extend(reversed(list(value.values())))
+    if pending:
+        asked()
     for device, nodes in pending.items():
         engine.flush(nodes, device)
         session.backend(device).synchronize()
