@@ -27,6 +27,7 @@ from lazyfuse.frontend import (
     registry,
     scans,
     small,
+    under_mask,
     windows,
 )
 from lazyfuse.frontend.call_form import as_arrays, call, warn_of_position
@@ -196,11 +197,10 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         out, nin = self._output(args, kwargs), self._ufunc.nin
         if out is not None:
             return out if self._is_delivered(args[:nin], out) else small.LARGE
+        if kwargs.keys() == _OUT_WHERE and len(args) == nin:
+            return kwargs["out"] if self._is_delivered_where(args, **kwargs) else small.LARGE
         if not self._has_numpys_bits(args):
             return small.LARGE
-        if kwargs.keys() == _OUT_WHERE and len(args) == nin:
-            is_done = windows.delivered_where(self._ufunc, args, **kwargs)
-            return kwargs["out"] if is_done else small.LARGE
         return opened.called(self._ufunc, args, kwargs, Rule.SPREAD, nin)
 
     def has_written(self, inputs: Sequence[Any], out: Sequence[Any]) -> bool:
@@ -212,6 +212,13 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
         """Whether kernels give NumPy's bits for these operands."""
         is_modulus = self._ufunc is np.absolute and _is_complex(args[0] if args else None)
         return self._is_exact and not is_modulus
+
+    def _is_delivered_where(self, inputs: Sequence[Any], out: Any, where: Any) -> bool:
+        """The same where a mask holds."""
+        if self._has_numpys_bits(inputs):
+            return under_mask.delivered(self._ufunc, inputs, out, where)
+        compute = self._at_once
+        return compute is not None and under_mask.computed(compute, inputs, out, where)
 
     def _is_delivered(self, inputs: Sequence[Any], out: Any) -> bool:
         """Whether the result has been written at once."""

@@ -265,20 +265,6 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:
     return change(out, out._layout, lambda target: plain(*operands, out=target))
 
 
-def delivered_where(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> bool:
-    """The same where a mask holds, of operands of the output's dtype."""
-    dtypes = [each.dtype for each in inputs if hasattr(each, "dtype")]
-    if type(out) not in ARRAYS or out.dtype.kind == "c":
-        return False  # NumPy says what is left out of what was there
-    if any(dtype != out.dtype for dtype in dtypes):
-        return False
-
-    def write(target: np.ndarray, mask: Any, *operands: Any) -> None:
-        plain(*operands, out=target, where=mask)
-
-    return altered(write, out, where, *inputs)
-
-
 def put(result: Any, out: Any) -> bool:
     """Whether an array that is at hand has been written into one of its shape and dtype, at
     once."""
