@@ -116,3 +116,32 @@ def test_it_is_at_once(name: str, part: str) -> None:
     lf.reset_stats()
     called(lf, name, x, y, out=lf.zeros_like(x), where=x > 0)
     assert lf.stats().plans_built == lf.stats().plan_hits == lf.stats().cold_runs == 0
+
+
+def copied(np: Any, out: Any, *args: Any, **kwargs: Any) -> Any:
+    np.copyto(out, *args, **kwargs)
+    return out
+
+
+COPIES: dict[str, Callable[[Any, Any], Any]] = {
+    "a row": lambda np, m: copied(np, np.zeros(500), m[3], where=m[4] > 0),
+    "a number of a row": lambda np, m: copied(np, np.zeros(500), m[3, 2], where=m[4] > 0),
+    "into integers": lambda np, m: copied(np, np.zeros(500, int), m[3], where=m[4] > 0),
+    "unsafely": lambda np, m: copied(np, np.zeros(500, int), m[3] * 9, "unsafe", m[4] > 0),
+    "broadcast": lambda np, m: copied(np, np.zeros((3, 500)), m[3], where=m[4] > 0),
+    "another shape": lambda np, m: np.copyto(np.zeros(499), m[3], where=m[4] > 0),
+    "a mask of numbers": lambda np, m: np.copyto(np.zeros(500), m[3], where=m[4]),
+    "itself": lambda np, m: copied(np, m[3], m[3], where=m[4] > 0),
+    "by lists": lambda np, m: (m[[[0, 1], [2, 3]], 3], m[[[0, 1], [2, 3]]], m[[[1]], [[2, -3]]]),
+    "by lists that are ragged": lambda np, m: m[[[0, 1], [2]]],
+    "by lists of nothing": lambda np, m: (m[[[]], 3], m[3, [[], []]]),
+    "by lists outside": lambda np, m: m[[[0], [60]]],
+    "by lists of masks": lambda np, m: m[3][[[True, False]] * 2],
+    "by lists of floats": lambda np, m: m[[[0.0, 1.0]]],
+    "written by lists": lambda np, m: m.__setitem__(([[0, 1], [2, 3]], 3), m[0, :2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_and_nested_lists(name: str) -> None:
+    check(lambda np, m: COPIES[name](np, m), VALUES.copy())

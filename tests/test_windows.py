@@ -114,6 +114,16 @@ ROWS: dict[str, Callable[[Any, Any], Any]] = {
     "block as rows": lambda xp, a: xp.reshape(a[10:14, 4:9], (2, -1)),
     "block in Fortran's order": lambda xp, a: a[10:14, 4:9].reshape(2, -1, order="F"),
     "raveled block": lambda xp, a: xp.ravel(a[10:14, 4:9]),
+    "joined blocks": lambda xp, a: xp.block([[a[:2, :3], a[:2, 3:5]], [a[2:3, :5]]]),
+    "joined rows of blocks": lambda xp, a: xp.block([a[3], a[4, :2]]),
+    "product of several": lambda xp, a: xp.linalg.multi_dot([a[:3, :4], a[:4, :5], a[:5, :2]]),
+    "power of a matrix": lambda xp, a: xp.linalg.matrix_power(a[:3, :3], 3),
+    "eigenvalues": lambda xp, a: xp.linalg.eigvals(a[:3, :3]),
+    "eigenvectors": lambda xp, a: xp.linalg.eig(a[:3, :3])[1],
+    "counted in two": lambda xp, a: xp.histogram2d(a[3], a[4], 5)[0],
+    "infinite": lambda xp, a: xp.isneginf(a[3]),
+    "without a part": lambda xp, a: xp.isreal(a[3]),
+    "picked by lists of lists": lambda xp, a: a[[[3, 4], [-1, 2]], 5],
 }
 
 

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from lazyfuse.frontend import elementwise, fallback, indexing, methods, picking, pieces, windows
+from lazyfuse.frontend import (
+    elementwise,
+    fallback,
+    indexing,
+    methods,
+    picking,
+    pieces,
+    under_mask,
+    windows,
+)
 from lazyfuse.frontend.array_likes import own_or_host
 from lazyfuse.frontend.convert import device_beside
 from lazyfuse.frontend.handle import Handle
@@ -131,8 +140,11 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
             return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):
         return  # as NumPy, which looks only then whether it may write
-    if where is True or not windows.altered(_copied(casting), dst, src, where):
-        _copied_whole(dst, src, casting, where)
+    if where is not True:
+        is_done = under_mask.copied(src, dst, where, casting)
+        if is_done or windows.altered(_copied(casting), dst, src, where):
+            return
+    _copied_whole(dst, src, casting, where)
 
 
 def _copied(casting: str) -> Callable[..., None]:

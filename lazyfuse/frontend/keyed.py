@@ -6,6 +6,7 @@ Machine code does the same (`backends/cpu/methods_keys_text.py`).
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def part_of(item: Any, limit: int) -> Any:
         is_short = not item[limit:]  # of any length
         made = np.arange(item.start, item.stop, item.step) if is_short else None
     elif kind is list:
-        made = np.asarray(item) if len(item) <= limit and _holds_numbers(item) else None
+        made = np.asarray(item) if _holds_numbers(item, limit) else None
     elif kind in ARRAYS:
         if item._host is None and size_of(item._layout.shape) <= limit and can_pick(item):
             item._flush()
@@ -86,8 +87,16 @@ def can_pick(key: Any) -> bool:
     return key._code[0] in "biu" and key._storage.device == "cpu"
 
 
-def _holds_numbers(items: list[Any]) -> bool:
-    return _INTEGERS.issuperset(map(type, items))
+def _holds_numbers(items: list[Any], limit: int) -> bool:
+    """Whether a list has at most so many integers, and nothing else but lists of one length with
+    such."""
+    if len(items) > limit:
+        return False
+    if _INTEGERS.issuperset(map(type, items)):
+        return True
+    if {list} != set(map(type, items)) or len(set(map(len, items))) != 1:
+        return False
+    return len(items[0]) <= limit and _holds_numbers(list(chain(*items)), limit)
 
 
 def _count(shape: tuple[int, ...], parts: tuple[Any, ...]) -> tuple[float, int]:

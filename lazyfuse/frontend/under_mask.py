@@ -16,6 +16,7 @@ from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.windows import SAVED, altered, at_hand, largest, reach
 from lazyfuse.ir.witness import WITNESSES, keep
+from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
 
@@ -42,6 +43,20 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> b
         plain(*operands, out=target, where=mask)
 
     return altered(write, out, where, *inputs)
+
+
+def copied(values: Any, out: Any, where: Any, casting: str) -> bool:
+    """Whether values at hand have been written into a small array where a mask holds. Raises: what
+    `np.copyto` does."""
+    given = None if out._host is None else _at_hand((where, values))
+    if given is None:
+        return False
+    mask, theirs = given
+    count(SAVED)
+    if WITNESSES:
+        keep(out._host)
+    call_as_user(np.copyto, out._host, theirs, casting=casting, where=mask)
+    return True
 
 
 def computed(

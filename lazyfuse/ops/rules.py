@@ -54,15 +54,16 @@ FUNCTIONS = _table(
     "ediff1d fix sort_complex trapezoid lexsort array asarray concatenate concat stack "
     "hstack vstack column_stack dstack triu tril fft.fftshift fft.ifftshift linalg.vector_norm "
     "linalg.matrix_norm linalg.trace linalg.det linalg.slogdet linalg.inv linalg.eigh "
-    "linalg.eigvalsh linalg.cholesky",
+    "linalg.eigvalsh linalg.cholesky linalg.eig linalg.eigvals linalg.matrix_power "
+    "linalg.multi_dot isreal iscomplex isneginf isposinf",
     SPREAD="where clip isclose take",
     PAIR="dot vdot inner convolve correlate linalg.solve",
     TIMES="outer kron tensordot meshgrid repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
     "empty_like zeros_like ones_like full_like",
-    ANY="searchsorted interp array_equal array_equiv allclose append bincount delete "
+    ANY="searchsorted interp block array_equal array_equiv allclose append bincount delete "
     "insert isin digitize cross pad select packbits unpackbits partition argpartition unique cov "
     "corrcoef einsum fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
-    "fft.irfftn",
+    "fft.irfftn histogram2d histogramdd",
     FEW="median quantile percentile nanmedian nanquantile nanpercentile",
     INTO="copyto putmask place put",
     LISTED="choose",
