@@ -37,6 +37,13 @@ def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     return elementwise.apply("where", (condition, x, y))
 
 
+def angle(z: Any, deg: Any = False) -> Any:
+    """`np.angle` of an array of complex numbers, in radians; None for others."""
+    if type(z) is not Handle._concrete or z._code[0] != "c" or deg is not False:
+        return None
+    return NATIVE["arctan2"](z.imag, z.real)
+
+
 def real(val: Any) -> Any:
     """`np.real` of an array; None for others."""
     is_array = type(val) is Handle._concrete
