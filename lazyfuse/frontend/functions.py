@@ -39,9 +39,8 @@ def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
 
 def angle(z: Any, deg: Any = False) -> Any:
     """`np.angle` of an array of complex numbers, in radians; None for others."""
-    if type(z) is not Handle._concrete or z._code[0] != "c" or deg is not False:
-        return None
-    return NATIVE["arctan2"](z.imag, z.real)
+    is_complex = type(z) is Handle._concrete and z._code[0] == "c"
+    return NATIVE["arctan2"](z.imag, z.real) if is_complex and deg is False else None
 
 
 def real(val: Any) -> Any:

@@ -187,7 +187,7 @@ class CpuBuffer:
             pool = self._pool  # the last to be there
         except AttributeError:  # an interrupt came as it was made: its block goes with it
             return
-        if pool is not None:
+        if pool is not None and _DYING is not None:  # as at Python's end, when modules are cleared
             pool.give(self._block, getrefcount(self))
 
 
