@@ -9,9 +9,8 @@
 Every name of NumPy is here (`frontend/namespace.py`); lazyfuse's own names are listed below.
 """
 
+import typing as _typing
 from importlib import import_module as _import
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 import lazyfuse.sources  # noqa: F401 - the first, for it notes the time
 from lazyfuse.collecting import imported as _imported
@@ -40,27 +39,31 @@ from lazyfuse.observe.report import report
 from lazyfuse.runtime.heap import keep as _keep
 from lazyfuse.runtime.session import cache_clear, cache_info
 
-if _TYPE_CHECKING:
-    from lazyfuse.frontend.fused import fuse
-
 _keep()
 _enable_imports()
 _watch()
-ndarray = LazyArray
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 globals().update({name: value for name, value in _made().items() if name not in globals()})
 
 #: Names whose modules are imported when they are asked for.
-_LATE = {"fuse": "lazyfuse.frontend.fused"}
+_LATE = {"fuse": "lazyfuse.frontend.fusing"}
 
+if _typing.TYPE_CHECKING:  # to type checkers and editors NumPy's names and arrays are NumPy's
+    from numpy import *  # noqa: F403
+    from numpy import matrixlib as matrixlib
+    from numpy import version as version
 
-def __getattr__(name: str) -> _Any:
-    """NumPy's names and those of late modules. Raises: AttributeError."""
-    if name in _LATE:
-        return globals().setdefault(name, getattr(_import(_LATE[name]), name))
-    return _lookup(name)
+    from lazyfuse.frontend.fusing import fuse
+else:
+    ndarray = LazyArray
+
+    def __getattr__(name: str) -> _typing.Any:
+        """NumPy's names and those of late modules. Raises: AttributeError."""
+        if name in _LATE:
+            return globals().setdefault(name, getattr(_import(_LATE[name]), name))
+        return _lookup(name)
 
 
 __all__ = [

@@ -284,7 +284,7 @@ LATE = (
     "llvmlite", "cupy", "numpy.random", "numpy.testing", "numpy.f2py", "numpy.ma",
     "numpy.polynomial", "numpy.ctypeslib", "importlib.metadata", "tempfile", "platformdirs",
     "lazyfuse.backends.cpu", "lazyfuse.runtime.planner", "lazyfuse.schedule.fusion",
-    "lazyfuse.lower.lower", "lazyfuse.frontend.fused",
+    "lazyfuse.lower.lower", "lazyfuse.frontend.fused", "lazyfuse.frontend.fusing",
 )  # fmt: skip
 
 
@@ -329,7 +329,7 @@ def test_what_is_late_is_there() -> None:
     import lazyfuse as lf
     assert {"fuse", "random", "linalg", "fft", "testing", "sin", "clip"} <= {*dir(lf)}
     from lazyfuse import fuse, random
-    assert lf.fuse is fuse and fuse.__module__ == "lazyfuse.frontend.fused"
+    assert lf.fuse is fuse and fuse.__module__ == "lazyfuse.frontend.fusing"
     assert "testing" in lf.__all__ and lf.testing.assert_array_equal
     assert type(lf.random.default_rng(1)).__module__ == "lazyfuse.frontend.sampling"
     assert lf.random.default_rng(1).normal() == __import__("numpy").random.default_rng(1).normal()

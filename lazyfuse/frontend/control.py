@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.novel import asked
 from lazyfuse.runtime import engine, session
+
+_Value = TypeVar("_Value")
+
+
+@overload
+def materialize(array: _Value, /) -> _Value: ...
+
+
+@overload
+def materialize(*arrays: Any) -> Any: ...
 
 
 def materialize(*arrays: Any) -> Any:
