@@ -5,6 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,3 +107,73 @@ def test_what_is_pending_stays_so_when_other_files_are_written(tmp_path: Path) -
     OTHERS.tofile(tmp_path / "values.npy")
     assert is_pending(other)
     assert not is_pending(result)
+
+
+def test_other_files_are_opened_whatever_maps_there_are(tmp_path: Path) -> None:
+    """Maps without a file, and those that somebody wants to close."""
+    host.save(tmp_path / "values.npy", VALUES)
+    (tmp_path / "other").write_text("begun")
+    raw = host.load(tmp_path / "values.npy", mmap_mode="r")
+    mapped = lf.asarray(raw) + 1
+    memory = mmap.mmap(-1, VALUES.nbytes, access=mmap.ACCESS_READ)
+    nowhere = lf.frombuffer(memory, "f8") + 1
+    with pytest.raises(BufferError):
+        raw._mmap.close()  # which would end the process when the sum is computed
+    (tmp_path / "other").write_text("done")
+    host.testing.assert_array_equal(nowhere, host.ones(COUNT))
+    host.testing.assert_array_equal(mapped, VALUES + 1)
+    del mapped
+    raw._mmap.close()
+
+
+def test_events_of_others_are_passed_over(tmp_path: Path) -> None:
+    host.save(tmp_path / "values.npy", VALUES)
+    mapped = lf.load(tmp_path / "values.npy", mmap_mode="r")
+    result = mapped + 1
+    for args in ((), ("x",), ("x", None, None), (3, "w", os.O_WRONLY), (None, None, os.O_RDWR)):
+        sys.audit("open", *args)
+        sys.audit("os.truncate", *args)
+    assert is_pending(result)
+
+
+def test_other_threads_go_on(tmp_path: Path) -> None:
+    """A list of all objects has tuples in it that another thread is still making."""
+    host.save(tmp_path / "values.npy", VALUES)
+    host.save(tmp_path / "other.npy", VALUES)
+    mapped = lf.load(tmp_path / "values.npy", mmap_mode="r")
+    kept = [[number] for number in range(100_000)]
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                assert len(tuple(str(number) for number in range(500))) == 500
+                assert float((lf.asarray(mapped) * 2)[3]) == VALUES[3] * 2
+            except BaseException as error:  # noqa: BLE001 - all are asked for below
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        open(tmp_path / "other.npy", "r+b").close()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures and kept
+
+
+@pytest.mark.parametrize("kind", ["map", "view", "buffer"])
+def test_copies_are_copies(tmp_path: Path, kind: str) -> None:
+    """`array` of what lies over a map does not change with the file."""
+    host.save(tmp_path / "values.npy", VALUES)
+    raw = host.load(tmp_path / "values.npy", mmap_mode="r")
+    given = {"map": raw, "view": host.asarray(raw), "buffer": host.frombuffer(raw, "f8")}[kind]
+    copy, shared = lf.array(given), lf.asarray(given)
+    with (tmp_path / "values.npy").open("r+b") as file:
+        file.seek(-VALUES.nbytes, os.SEEK_END)
+        file.write(OTHERS.tobytes())
+    host.testing.assert_array_equal(copy, VALUES)
+    host.testing.assert_array_equal(shared, OTHERS)

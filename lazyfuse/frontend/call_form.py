@@ -117,14 +117,16 @@ def _outputs(
 
 def _mask(where: Any) -> Any:
     """The mask: a bool, or an array of which the recording checks the dtype; else None."""
-    if where is None or where is np._NoValue:
+    if where is np._NoValue:
         return True
-    if isinstance(where, bool | np.bool):
+    if where is None or isinstance(where, bool | np.bool):
         return bool(where)
     if type(where) in (int, float, list):
         made = np.asarray(fallback.lower(where), bool)
         return made if made.ndim else bool(made)
-    return where if isinstance(where, Handle | np.ndarray) else None
+    if isinstance(where, np.ndarray):
+        return np.asarray(where)  # of a class derived from it, too
+    return where if isinstance(where, Handle) else None
 
 
 def _types(ufunc: np.ufunc, kwargs: Mapping[str, Any]) -> tuple[bool, Types | None]:

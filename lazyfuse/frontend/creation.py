@@ -22,6 +22,7 @@ from lazyfuse.frontend.convert import (
 )
 from lazyfuse.frontend.flat import FlatIterator
 from lazyfuse.frontend.handle import Handle, new
+from lazyfuse.frontend.mapped import is_mapped
 from lazyfuse.frontend.references import is_alone
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill
@@ -51,6 +52,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         return _from_lazy(object, dtype, copy, order, ndmin, device)
     host = fallback.lower(object)
     is_plain = copy is not False and type(host) is np.ndarray
+    is_plain = is_plain and not (copy and is_mapped(host))  # a map changes with its file
     is_given = is_plain or is_asked(type(host))  # by the user, who may still have it
     # what only has to be copied is copied once, into memory for kernels
     asked = None if is_plain else copy if is_given else copy is not False

@@ -5,8 +5,10 @@ that file. NumPy has computed by then what the program computed of the map; here
 and would read the new values, or end the process, since the pages of a file that has been cut
 short are there no more. So before the program opens such a file to write it, or cuts it short,
 what is pending on the map is computed. Python tells who asks of every file that it opens (its
-audit events), from the first map on. Of files that are open already, that C opens, or another
-process, nobody tells.
+audit events), from the first map on. Of files that are open already, or named from another folder
+than the current one (`dir_fd`), that C opens, or another process, nobody tells; and arrays that
+`gc.freeze` has hidden are not found. A map stays open for as long as there is an array over it:
+`close` raises BufferError.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from mmap import mmap
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,15 +26,15 @@ import numpy as np
 
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.ir.node import Node
-from lazyfuse.runtime import engine
+from lazyfuse.runtime import engine, session
 
-#: The map under memory of the engine.
-_maps: WeakKeyDictionary[Any, mmap] = WeakKeyDictionary()
+#: The map under memory of the engine, which cannot be closed meanwhile. Changed with the lock of
+#: a flush.
+_maps: WeakKeyDictionary[Any, memoryview] = WeakKeyDictionary()
 #: Whether Python tells of files.
 _told = [False]
-#: What a mode says of a file that is opened to be written, and flags.
-_MODES = frozenset("wax+")
-_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_TRUNC
+#: What is said of a file that is opened to be written.
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_TRUNC
 
 
 def memory_of(array: np.ndarray) -> Any:
@@ -43,6 +47,11 @@ def memory_of(array: np.ndarray) -> Any:
             current = current.base
         else:
             return current
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether the memory under an array is that of a file."""
+    return isinstance(memory_of(array), mmap)
 
 
 def is_frozen(array: np.ndarray) -> bool:
@@ -60,21 +69,22 @@ def watch(buffer: Any, array: np.ndarray) -> None:
     before the program writes the file."""
     memory = memory_of(array)
     if isinstance(memory, mmap):
-        _maps[buffer] = memory
+        with session.flush_lock:
+            _maps[buffer] = memoryview(memory)
         if not _told[0]:
             _told[0] = True
             sys.addaudithook(_hear)
 
 
 def _hear(event: str, args: tuple[Any, ...]) -> None:
-    """Python says what is about to happen. Raises: what computing does."""
+    """Python, or who else audits, says what is about to happen. Raises: what computing does."""
     if not _maps:
         return
-    if event == "open":
-        path, mode, flags = args
-        if flags & _FLAGS or (mode and not _MODES.isdisjoint(mode)):
+    if event == "open" and len(args) == 3:
+        path, _, flags = args
+        if isinstance(flags, int) and flags & _WRITES:
             _compute(path)
-    elif event == "os.truncate":
+    elif event == "os.truncate" and args:
         _compute(args[0])
 
 
@@ -82,25 +92,35 @@ def _compute(path: Any) -> None:
     """Compute what is pending on maps of a file: of files as long as this one, for a map does not
     tell which one it is of. A file that is not there is none that has been mapped."""
     try:
-        size = os.stat(path).st_size
+        length = os.stat(path).st_size
     except (OSError, TypeError, ValueError):
         return
-    memory = {id(buffer) for buffer, each in list(_maps.items()) if each.size() == size}
-    pending = _pending(memory) if memory else []
-    for device in {device for _, device in pending}:
-        engine.flush([node for node, its in pending if its == device], device)
+    with session.flush_lock:  # no other thread computes, or maps, meanwhile
+        memory = {id(buffer) for buffer, each in list(_maps.items()) if _length(each) == length}
+        pending = list(_pending(memory)) if memory else []
+        for device in {device for _, device in pending}:
+            engine.flush([node for node, its in pending if its == device], device)
 
 
-def _pending(memory: set[int]) -> list[tuple[Node, str]]:
-    """Pending arrays that read such memory, and where they live."""
+def _length(map_: memoryview) -> int:
+    """How long the file of a map is; where that is not known, the map."""
+    with suppress(OSError):  # of one without a descriptor
+        return int(map_.obj.size())  # type: ignore[attr-defined]  # a map
+    return map_.nbytes
+
+
+def _pending(memory: set[int]) -> Iterator[tuple[Node, str]]:
+    """Pending arrays that read such memory, and where they live. They refer to their class; a list
+    of all objects would have some of which other threads may rely on being the only ones to have
+    them."""
     known: dict[Node, bool] = {}
-    found = []
-    for each in gc.get_objects():
-        if type(each) in (Handle._concrete, Handle._scalar):
-            storage = getattr(each, "_storage", None)
-            if storage is not None and _reads(storage.node, memory, known):
-                found.append((storage.node, storage.device))
-    return found
+    kinds = (Handle._concrete, Handle._scalar)
+    for each in gc.get_referrers(*kinds):
+        storage = getattr(each, "_storage", None) if type(each) in kinds else None
+        if storage is not None:
+            node = storage.node
+            if node.buffer is None and _reads(node, memory, known):
+                yield node, storage.device
 
 
 def _reads(node: Node, memory: set[int], known: dict[Node, bool]) -> bool:
@@ -108,13 +128,12 @@ def _reads(node: Node, memory: set[int], known: dict[Node, bool]) -> bool:
     stack = [node]
     while stack:
         current = stack[-1]
-        if current.buffer is not None:
-            known[current] = id(current.buffer) in memory
-        unknown = [] if current.buffer is not None else [s for s in current.srcs if s not in known]
+        buffer = current.buffer
+        unknown = [src for src in current.srcs if src not in known] if buffer is None else []
         if unknown:
             stack += unknown
             continue
-        if current.buffer is None:
-            known[current] = any([known[src] for src in current.srcs])
         stack.pop()
-    return known[node] and node.buffer is None
+        read = id(buffer) in memory
+        known[current] = read or any([known[src] for src in current.srcs])
+    return known[node]

@@ -33,7 +33,8 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> b
         count(SAVED)
         if WITNESSES:
             keep(out._host)
-        heard(plain, *operands, out=out._host, where=mask)
+        by = call_as_user if out._host.dtype.kind == "c" else heard  # of parts that are lost
+        by(plain, *operands, out=out._host, where=mask)
         return True
     dtypes = [each.dtype for each in inputs if hasattr(each, "dtype")]
     if out.dtype.kind == "c" or any(dtype != out.dtype for dtype in dtypes):
@@ -73,7 +74,10 @@ def computed(
     picked = _picked(operands, mask)
     if picked is None or (out._host is not None and not out._host.flags.writeable):
         return False
-    values = at_hand(compute(picked), mask.size)
+    try:
+        values = at_hand(compute(picked), mask.size)
+    except ValueError:
+        return False  # which is said when the engine records it, after what is wrong with `out`
     if type(values) is not np.ndarray or values.dtype != out.dtype:
         return False
     if out._host is None:
