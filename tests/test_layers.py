@@ -82,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
     "array_api": {"frontend"},
     "observe": EVERYTHING,
     "integrations": EVERYTHING,
+    "__main__": {"integrations"},
     "": EVERYTHING,
 }
 

@@ -1,0 +1,95 @@
+"""Programs as they are: where they import NumPy, they get lazyfuse.
+
+`python -m lazyfuse program.py` runs a program whose own modules have lazyfuse under NumPy's name.
+Libraries keep NumPy: what lies in a folder that Python is installed in, or packages are. So does
+what Python has no file of, but for the program itself, and NumPy's private modules are NumPy's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import runpy
+import site
+import sys
+import sysconfig
+import types
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+_NUMPY, _OURS = "numpy", __name__.partition(".")[0]
+_import = builtins.__import__
+
+
+def install() -> None:
+    """Have the program's own modules import lazyfuse for NumPy, from now on."""
+    builtins.__import__ = _imported
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run a program as Python does: a file, `-m module` or `-c text`, and what stands behind it.
+    Raises: what the program does; SystemExit."""
+    first, *rest = arguments
+    if first == "-m":
+        sys.argv, sys.path[0] = rest, os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        return
+    main = types.ModuleType("__main__")
+    if first == "-c":
+        sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
+        text: Any = rest[0]
+        name = "<string>"
+    else:
+        sys.argv, sys.path[0] = [first, *rest], os.path.dirname(os.path.realpath(first))
+        text = _text(first)
+        name = main.__file__ = first
+    sys.modules["__main__"] = main  # for good, as long as something of the program lives
+    exec(compile(text, name, "exec"), vars(main))
+
+
+def _text(path: str) -> bytes:
+    """A file, of whose encoding `compile` knows. Raises: SystemExit, as Python, if it cannot be
+    read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        print(f"{sys.executable}: can't open file {path!r}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _imported(
+    name: str,
+    globals: Mapping[str, Any] | None = None,
+    locals: Mapping[str, Any] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
+    """What an import statement gives."""
+    if not level and name.partition(".")[0] == _NUMPY and _is_own(name, globals or {}):
+        name = _OURS + name.removeprefix(_NUMPY)
+    return _import(name, globals, locals, fromlist or (), level)
+
+
+def _is_own(name: str, module: Mapping[str, Any]) -> bool:
+    """Whether a module of the program's own asks for a public module of NumPy's."""
+    if name.startswith((f"{_NUMPY}._", f"{_NUMPY}.core")):
+        return False
+    file = module.get("__file__")
+    return module.get("__name__") == "__main__" if file is None else not _is_librarys(file)
+
+
+@cache
+def _is_librarys(file: str) -> bool:
+    return os.path.realpath(file).startswith(_folders())
+
+
+@cache
+def _folders() -> tuple[str, ...]:
+    """Where Python and packages are installed, and this package is."""
+    paths = sysconfig.get_paths()
+    found = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found += [*site.getsitepackages(), site.getusersitepackages()]
+    found.append(os.path.dirname(os.path.dirname(__file__)))
+    return tuple([os.path.join(os.path.realpath(folder), "") for folder in found])
