@@ -1,4 +1,4 @@
-"""`python -m lazyfuse program.py`: run a program as it is; with lazyfuse for NumPy."""
+"""`python -m lazyfuse program.py`: run a program as it is, with lazyfuse for NumPy."""
 
 from __future__ import annotations
 
