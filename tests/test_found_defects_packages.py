@@ -1,107 +1,183 @@
-"""What packages ask of NumPy beside results: how a function is called, private modules, arrays of
-any dtype, what a class that overrides functions is handed."""
+"""Defects that the test suites of other packages found, each by a program of its own."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as host
 import pytest
 
-from tests import oracle
+from lazyfuse.integrations import pandas as integration
+from tests.oracle import IS_ENGINE, check, lf
 
-pytestmark = pytest.mark.engine
-
-lf = oracle.lf
-EAGER = (0, 8192)
+SIZES = (3, 50_000)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "std", "take", "cumsum", "argmax", "percentile"])
-def test_arguments_of_what_a_function_wraps(name: str) -> None:
-    """Dask asks it whether there is a `dtype`, and gave none: there were no arguments."""
-    wanted = inspect.getfullargspec(getattr(host, name).__wrapped__)
-    function = getattr(lf, name)
-    assert inspect.getfullargspec(function.__wrapped__) == wanted
-    assert inspect.signature(function) == inspect.signature(getattr(host, name))
-    assert function(lf.arange(6.0), *([50] if name == "percentile" else [0])) is not None
+class Standing:
+    """Stands for an array: its class is that of the array, and so are its attributes."""
 
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "value", value)
 
-def test_what_a_function_wraps_is_called() -> None:
-    x = lf.arange(6.0)
-    assert lf.sum.__wrapped__(x) == 15.0 and lf.mean.__wrapped__(x, axis=0) == 2.5
+    __class__ = property(lambda self: type(self.value))  # type: ignore[assignment]
 
-
-DTYPES = (object, ">f4", "U3", "S1", "M8[s]", [("a", "f8")], "(3,)i4", "(2,)U2")
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(2,), (2, 3), ()])
-def test_arrays_of_any_dtype(dtype: Any, shape: tuple[int, ...]) -> None:
-    """An error of the engine's own came to the program."""
-    for order in "CF":
-        given = lf.ndarray(shape, dtype, order=order)
-        wanted = host.ndarray(shape, dtype, order=order)
-        assert given.shape == wanted.shape and given.dtype == wanted.dtype
-        assert given.strides == wanted.strides
-    assert lf.ndarray((2,), object).tolist() == [None, None]
-
-
-class Delegating:
-    """Functions of it are those of its array."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.value, name)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return host.asarray(self.array, dtype=dtype)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        others = tuple(kind for kind in types if kind is not Delegating)
-        return self.array.__array_function__(func, others, args, kwargs)
+        return host.asarray(self.value)
 
 
-def _calls(np: Any) -> list[Callable[[Any], Any]]:
-    return [
-        *(lambda w: np.concatenate([w, w]), lambda w: np.mean(w), lambda w: np.stack([w, w])),
-        *(lambda w: np.cov(w, w), lambda w: np.where(w, w, w), lambda w: np.sum(w, axis=0)),
-        *(lambda w: np.percentile(w, 50), lambda w: np.pad(w, 1), lambda w: np.fft.fft(w).real),
-        *(lambda w: np.einsum("ij->i", w), lambda w: np.linalg.norm(w), lambda w: np.vstack((w,))),
-        *(lambda w: np.shape(w), lambda w: np.zeros_like(w), lambda w: np.array_equal(w, w)),
-    ]
+STANDING: dict[str, Any] = {
+    "asked": lambda np, x, p: (isinstance(p, np.ndarray), isinstance(3, np.ndarray)),
+    "asarray": lambda np, x, p: np.asarray(p),
+    "asanyarray": lambda np, x, p: np.asanyarray(p),
+    "ascontiguousarray": lambda np, x, p: np.ascontiguousarray(p),
+    "array": lambda np, x, p: np.array(p),
+    "added": lambda np, x, p: x + p,
+    "summed": lambda np, x, p: np.sum(p),
+    "chosen": lambda np, x, p: np.where(x > 0, p, 1.0),
+    "product": lambda np, x, p: np.dot(x, p),
+    "columns": lambda np, x, p: np.column_stack([x, p]),
+    "compared": lambda np, x, p: x == p,
+}
 
 
-@pytest.mark.parametrize("eager_size", EAGER)
-@pytest.mark.parametrize("size", [4, 20_000])
-def test_classes_that_delegate_functions(size: int, eager_size: int) -> None:
-    """NumPy's method calls what the function does, and does not ask again: RecursionError."""
-    with lf.options(eager_size=eager_size):
-        given = Delegating(lf.arange(float(size)).reshape(2, -1))
-        wanted = Delegating(host.arange(float(size)).reshape(2, -1))
-        for own, theirs in zip(_calls(lf), _calls(host), strict=True):
-            for call in (own, theirs):
-                host.testing.assert_allclose(call(given), theirs(wanted), 1e-12)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", STANDING)
+def test_what_stands_for_an_array(name: str, size: int) -> None:
+    """Of NumPy's arrays or ours, as of the objects of `wrapt`."""
+    check(lambda np, x: STANDING[name](np, x, Standing(host.ones(size))), host.arange(float(size)))
+    check(lambda np, x: STANDING[name](np, x, Standing(np.ones(size))), host.arange(float(size)))
 
 
-class Asking(host.ndarray):
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return [array.flags.writeable for array in inputs]
+def test_arrays_of_objects_keep_the_objects() -> None:
+    """Whose `__array__` gives an array of ours, and who are elements."""
+
+    def program(np: Any) -> Any:
+        class Quantity:
+            shape = ()
+
+            def __init__(self, value: float) -> None:
+                self.value = value
+
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                return np.asarray(self.value)
+
+            def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+                return NotImplemented
+
+        one, other = Quantity(2.0), Quantity(3.0)
+        made = np.array([one, other], dtype=object)
+        return made[0] is one, made[1] is other
+
+    check(program)
 
 
-@pytest.mark.cpu("memory that NumPy shares")
-@pytest.mark.parametrize("eager_size", EAGER)
-@pytest.mark.parametrize("size", [3, 100_000])
-def test_classes_are_handed_memory_that_they_may_write(size: int, eager_size: int) -> None:
-    """C code of such classes wants it; large arrays were read-only there."""
-    own: Any = host.zeros(size).view(Asking)
-    with lf.options(eager_size=eager_size):
-        x = lf.arange(size)
-        assert x * own == own * x == lf.add(x**2, own) == [True, True]
+def test_subclasses_that_objects_give() -> None:
+    """`asanyarray` keeps the mask of what `__array__` gives; it is called once."""
+
+    def program(np: Any) -> Any:
+        calls = []
+
+        class Masked:
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                calls.append(dtype)
+                return host.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+
+        class Plain:
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                calls.append(dtype)
+                return host.arange(3.0)
+
+        class Ours:
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                return np.arange(3.0)
+
+        masked = np.asanyarray(Masked())
+        plain, ours = np.asanyarray(Plain()), np.asanyarray(Ours(), "f4")
+        return type(masked).__name__, masked.mask.tolist(), plain, ours, len(calls)
+
+    check(program)
 
 
-def test_private_modules() -> None:
-    """Results of eigenvalues are known by their classes, which have no public names."""
-    assert isinstance(lf.linalg.eig(lf.eye(2)), lf.linalg._linalg.EigResult)
-    with pytest.raises(AttributeError):
-        lf.linalg._no_such_module  # noqa: B018 - asked for its error
+class Labelled:
+    """A column with a name, as pandas has them, as far as functions go by its parts."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = host.asarray(values)
+
+    ndim = property(lambda self: self.values.ndim)
+    shape = property(lambda self: self.values.shape)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, key: Any) -> Labelled:
+        return Labelled(self.values[key])
+
+    def swapaxes(self, one: int, other: int) -> Labelled:
+        return Labelled(self.values.swapaxes(one, other))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        return NotImplemented
+
+
+PARTS: dict[str, Any] = {
+    "flip": lambda np, s: [np.flip(s)],
+    "split": lambda np, s: np.split(s, 3),
+    "array_split": lambda np, s: np.array_split(s, 4),
+    "at places": lambda np, s: np.split(s, [1, 4]),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_what_is_anothers(name: str) -> None:
+    """They are of its class, as a Series' are."""
+
+    def program(np: Any) -> Any:
+        return [(type(part).__name__, part.values) for part in PARTS[name](np, Labelled(range(6)))]
+
+    check(program)
+
+
+def test_copies_of_what_has_a_dtype_of_its_own() -> None:
+    class Extended:
+        dtype = "Int64"
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return host.arange(3)
+
+    def program(np: Any) -> Any:
+        out = np.zeros(3)
+        np.copyto(out, Extended())
+        return out
+
+    check(program)
+
+
+def test_pandas_2_names_an_option() -> None:
+    def checknull(val: Any, inf_as_na: bool = False) -> Any:
+        return type(val), inf_as_na
+
+    wrapped = integration._of_val(checknull)
+    number = (lf.ones(100_000) * 2).sum()
+    assert wrapped(number, inf_as_na=True) == (host.float64, True)
+    assert wrapped(3, True) == (int, True)
+    assert wrapped(val=number) == (host.float64, False)
+
+
+@pytest.mark.skipif(not IS_ENGINE, reason="asks lazyfuse about itself")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("einops._backends", "is_appropriate_type"), ("mne.utils.check", "_validate_type"),
+     ("control.xferfcn", "any"), ("discretize.base", "any"), ("ahrs.common", "any")],
+)  # fmt: skip
+def test_who_asks_for_numpys_type(module: str, name: str) -> None:
+    namespace: dict[str, Any] = {"__name__": module, "ndarray": host.ndarray}
+    exec(f"def {name}(x): return isinstance(x, ndarray)", namespace)
+    assert namespace[name](lf.ones(3)) and namespace[name](lf.ones(50_000))
+    assert not isinstance(lf.ones(3), host.ndarray)

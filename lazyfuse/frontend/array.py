@@ -307,7 +307,9 @@ class ArrayType(ABCMeta):
     __getattribute__ = attribute
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is cls or isinstance(instance, np.ndarray)
+        if type(instance) is cls or isinstance(instance, np.ndarray):
+            return True
+        return getattr(instance, "__class__", None) is cls  # what stands for one says so
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return subclass is cls or issubclass(subclass, np.ndarray)

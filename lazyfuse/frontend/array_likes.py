@@ -197,11 +197,17 @@ def array(value: Any, dtype: Any, options: dict[str, Any]) -> np.ndarray:
     """`np.array(value, dtype, ...)` of a value with such objects in it."""
     objects: dict[int, tuple[Any, np.ndarray]] = {}
     made: np.ndarray = np.array(taken(value, objects), dtype, **options)
-    if made.dtype == object:  # an element is an object itself
+    restored(made, objects)
+    return made
+
+
+def restored(made: Any, objects: dict[int, tuple[Any, np.ndarray]]) -> None:
+    """Put the objects into what has been made of their arrays: elements of an array of objects are
+    the objects themselves."""
+    if type(made) is np.ndarray and made.dtype == object:
         for place, element in enumerate(made.flat):
             if id(element) in objects:
                 made.flat[place] = objects[id(element)][0]
-    return made
 
 
 def host_array(value: Any, dtype: Any, **options: Any) -> np.ndarray:

@@ -63,6 +63,8 @@ _ASKING: Mapping[str, str] = {
     "h5py._hl.base": "array_for_new_object",
     "imageio.core.util": "__new__ image_as_uint",
     "tifffile.tifffile": "create_output",
+    "einops._backends": "is_appropriate_type",
+    "mne.utils.check": "_validate_type",
 }
 #: Those that ask so for arrays without axes alone, and have another way for others.
 _WITHOUT_AXES: Mapping[str, str] = {
@@ -70,7 +72,7 @@ _WITHOUT_AXES: Mapping[str, str] = {
     "pandas.core.internals.construction": "_prep_ndarraylike",
 }
 #: Packages whose functions all do.
-_PACKAGES = ("astropy.table.", "cvxpy.", "gymnasium.")
+_PACKAGES = ("ahrs.", "astropy.table.", "control.", "cvxpy.", "discretize.", "gymnasium.")
 
 _FUNCTIONS = {module: frozenset(names.split()) for module, names in _ASKING.items()}
 _NONE = frozenset[str]()

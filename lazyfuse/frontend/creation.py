@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from lazyfuse.ops.shapes import Shape, integers
 from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
+
+#: What has no array inside.
+_PLAIN = (Handle, np.ndarray, np.generic, list, tuple, int, float, complex)
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
@@ -125,7 +129,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
     home = gpu_home(a)
     if home is not None:
         return _from_gpu(a, home, dtype, copy, order, 0, device)
-    if isinstance(a, Handle):
+    if issubclass(type(a), Handle):  # no proxy of one, which NumPy asks for its array
         return _from_lazy(a, dtype, copy, order, 0, device)
     values = own_or_host(fallback.lower(a), dtype, copy=copy, order=order)
     if isinstance(values, Handle):
@@ -140,7 +144,11 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str 
 
 def asanyarray(a: Any, dtype: Any = None, order: str | None = None, *, device: str | None = None,
                copy: bool | None = None, like: Any = None) -> Any:  # fmt: skip
-    """As `asarray`; arrays of NumPy's subclasses (masked arrays, matrices) stay what they are."""
+    """As `asarray`; arrays of NumPy's subclasses (masked arrays, matrices) stay what they are, and
+    so do those that the `__array__` of an object gives."""
+    if not isinstance(a, _PLAIN) and hasattr(type(a), "__array__") and gpu_home(a) is None:
+        with suppress(ValueError):  # NumPy refuses arrays of ours
+            a = call_as_user(np.asanyarray, a)
     if is_subclass(a):
         return np.asanyarray(a, dtype, order)  # type: ignore[arg-type]  # NumPy checks it
     return asarray(a, dtype, order, device=device, copy=copy)

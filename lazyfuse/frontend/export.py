@@ -134,7 +134,7 @@ _UFUNC = np.ndarray.__array_ufunc__
 
 
 def _is_overriding(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and type(value).__array_ufunc__ is not _UFUNC
+    return issubclass(type(value), np.ndarray) and type(value).__array_ufunc__ is not _UFUNC
 
 
 def around(self: Any) -> np.ndarray:

@@ -211,8 +211,12 @@ def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     except ValueError as error:
         if not array_likes.is_refusal(error):
             raise
-    made = {key: array_likes.taken(value) for key, value in kwargs.items()}
-    return call_as_user(function, *map(array_likes.taken, args), **made)
+    objects: dict[int, tuple[Any, np.ndarray]] = {}
+    given = [array_likes.taken(value, objects) for value in args]
+    named = {key: array_likes.taken(value, objects) for key, value in kwargs.items()}
+    found = call_as_user(function, *given, **named)
+    array_likes.restored(found, objects)
+    return found
 
 
 def writes_first(function: Callable[..., Any]) -> bool:

@@ -141,7 +141,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
             dst[...] = src  # type: ignore[index]  # a LazyArray, of which this is machine code
             return
         dtype = getattr(src, "dtype", None)
-        is_cast = dtype is None or np.can_cast(dtype, dst._code, "same_kind")
+        is_known = isinstance(dtype, np.dtype)  # pandas' own are not
+        is_cast = dtype is None or is_known and np.can_cast(dtype, dst._code, "same_kind")
         if is_cast and pieces.assigned(dst, ..., src):
             return
     if where is True and isinstance(src, Handle) and src.is_same_memory(dst):

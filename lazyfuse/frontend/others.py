@@ -64,11 +64,11 @@ _IN_LISTS = frozenset(
 )
 
 #: Functions that are methods of what they are given first (`_wrapfunc` and `_wrapreduction` of
-#: NumPy's fromnumeric.py, `mean` and its like).
+#: NumPy's fromnumeric.py, `mean` and its like), or parts of it.
 _METHODS = frozenset(
     "all amax amin any argmax argmin argpartition argsort around choose clip compress cumprod "
     "cumsum max mean min nonzero prod put repeat reshape round searchsorted squeeze std sum "
-    "swapaxes take transpose var".split()
+    "swapaxes take transpose var array_split split hsplit vsplit dsplit flip".split()
 )
 
 

@@ -31,16 +31,16 @@ def _of_obj(function: _Function) -> _Function:
     """A function of one object, by the name of its argument, as `_of_val` and `_of_zerodim`."""
 
     @wraps(function)
-    def call(obj: Any) -> Any:
-        return function(obj if type(obj) is not LazyScalar else value_of(obj))
+    def call(obj: Any, **options: Any) -> Any:
+        return function(obj if type(obj) is not LazyScalar else value_of(obj), **options)
 
     return call
 
 
 def _of_val(function: _Function) -> _Function:
     @wraps(function)
-    def call(val: Any) -> Any:
-        return function(val if type(val) is not LazyScalar else value_of(val))
+    def call(val: Any, *args: Any, **options: Any) -> Any:  # `inf_as_na`, of pandas 2
+        return function(val if type(val) is not LazyScalar else value_of(val), *args, **options)
 
     return call
 
