@@ -56,6 +56,8 @@ PROGRAM = """
     import pickle
     assert type(pickle.loads(pickle.dumps(Kept()))) is Kept and __name__ == "__main__"
     assert sys.modules["__main__"].Kept is Kept
+    def annotated(x: int): pass
+    assert annotated.__annotations__ == {"x": int}
     print(sys.argv, __file__)
 """
 HELPER = """

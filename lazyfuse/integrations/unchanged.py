@@ -32,20 +32,22 @@ def run(arguments: Sequence[str]) -> None:
     Raises: what the program does; SystemExit."""
     first, *rest = arguments
     if first == "-m":
-        sys.argv, sys.path[0] = rest, os.getcwd()
+        sys.argv = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         return
     main = types.ModuleType("__main__")
     if first == "-c":
-        sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
+        sys.argv, folder = ["-c", *rest[1:]], ""
         text: Any = rest[0]
         name = "<string>"
     else:
-        sys.argv, sys.path[0] = [first, *rest], os.path.dirname(os.path.realpath(first))
+        sys.argv, folder = [first, *rest], os.path.dirname(os.path.realpath(first))
         text = _text(first)
         name = main.__file__ = first
+    if not sys.flags.safe_path:
+        sys.path[0] = folder  # in the place of the current one
     sys.modules["__main__"] = main  # for good, as long as something of the program lives
-    exec(compile(text, name, "exec"), vars(main))
+    exec(compile(text, name, "exec", dont_inherit=True), vars(main))
 
 
 def _text(path: str) -> bytes:
