@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,14 @@ def test_a_module(tmp_path: Path) -> None:
     found = run(tmp_path, "-m", "program", "x").stdout.strip()
     path = str((tmp_path / "program.py").resolve())
     assert found == f"{[path, 'x']} {path}"
+
+
+def test_a_folder_and_an_archive(tmp_path: Path) -> None:
+    write(tmp_path / "program" / "__main__.py", "import numpy, beside; beside.tell(numpy)")
+    write(tmp_path / "program" / "beside.py", "def tell(np): print(np.__name__, __name__)")
+    shutil.make_archive(str(tmp_path / "program"), "zip", tmp_path / "program")
+    for path in ("program", "program.zip"):
+        assert run(tmp_path, path).stdout.strip() == "lazyfuse beside"
 
 
 def test_a_text(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import site
 import sys
 import sysconfig
 import types
+import zipfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -28,12 +29,17 @@ def install() -> None:
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run a program as Python does: a file, `-m module` or `-c text`, and what stands behind it.
+    """Run a program as Python does: a file, a folder or an archive with a `__main__.py`, `-m module`
+    or `-c text`, and what stands behind it.
     Raises: what the program does; SystemExit."""
     first, *rest = arguments
     if first == "-m":
         sys.argv = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        return
+    if os.path.isdir(first) or zipfile.is_zipfile(first):
+        sys.argv = [first, *rest]
+        runpy.run_path(first, run_name="__main__")
         return
     main = types.ModuleType("__main__")
     if first == "-c":
