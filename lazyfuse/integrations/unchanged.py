@@ -29,8 +29,8 @@ def install() -> None:
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run a program as Python does: a file, a folder or an archive with a `__main__.py`, `-m module`
-    or `-c text`, and what stands behind it.
+    """Run a program as Python does: a file, a folder or an archive with a `__main__.py`,
+    `-m module` or `-c text`, and what stands behind it.
     Raises: what the program does; SystemExit."""
     first, *rest = arguments
     if first == "-m":
