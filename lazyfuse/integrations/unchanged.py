@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import builtins
 import os
+import pkgutil
 import runpy
 import site
 import sys
 import sysconfig
 import types
-import zipfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.argv = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         return
-    if os.path.isdir(first) or zipfile.is_zipfile(first):
+    if pkgutil.get_importer(first) is not None:
         sys.argv = [first, *rest]
         runpy.run_path(first, run_name="__main__")
         return
