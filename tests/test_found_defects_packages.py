@@ -8,7 +8,7 @@ import numpy as host
 import pytest
 
 from lazyfuse.integrations import pandas as integration
-from tests.oracle import IS_ENGINE, check, lf
+from tests.oracle import IS_ENGINE, check, lf, options
 
 SIZES = (3, 50_000)
 
@@ -51,10 +51,14 @@ def test_what_stands_for_an_array(name: str, size: int) -> None:
     check(lambda np, x: STANDING[name](np, x, Standing(np.ones(size))), host.arange(float(size)))
 
 
-def test_arrays_of_objects_keep_the_objects() -> None:
+@pytest.mark.parametrize("eager_size", [0, 30_000])
+def test_arrays_of_objects_keep_the_objects(eager_size: int) -> None:
     """Whose `__array__` gives an array of ours, and who are elements."""
 
     def program(np: Any) -> Any:
+        def made_by(value: float) -> Any:  # not where NumPy is known to ask
+            return np.asarray(value)
+
         class Quantity:
             shape = ()
 
@@ -62,7 +66,7 @@ def test_arrays_of_objects_keep_the_objects() -> None:
                 self.value = value
 
             def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-                return np.asarray(self.value)
+                return made_by(self.value)
 
             def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
                 return NotImplemented
@@ -70,6 +74,31 @@ def test_arrays_of_objects_keep_the_objects() -> None:
         one, other = Quantity(2.0), Quantity(3.0)
         made = np.array([one, other], dtype=object)
         return made[0] is one, made[1] is other
+
+    with options(eager_size=eager_size):
+        check(program)
+
+
+def test_what_asanyarray_asks_of_objects() -> None:
+    """It is asked once, for the dtype and whether it is copied, and what it raises is raised."""
+
+    def program(np: Any) -> Any:
+        calls: list[Any] = []
+
+        class Asked:
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                calls.append((str(dtype), copy))
+                if dtype == host.dtype("f4"):
+                    raise ValueError("not as these")
+                return host.arange(3).astype("f8" if dtype is None else dtype)
+
+        found = [np.asanyarray(Asked()), np.asanyarray(Asked(), "i8")]
+        found.append(np.asanyarray(Asked(), copy=True))
+        try:
+            np.asanyarray(Asked(), "f4")
+        except ValueError as error:
+            calls.append(str(error))
+        return found, calls
 
     check(program)
 

@@ -57,6 +57,13 @@ PROGRAM = """
     import pickle
     assert type(pickle.loads(pickle.dumps(Kept()))) is Kept and __name__ == "__main__"
     assert sys.modules["__main__"].Kept is Kept
+    import numpy.matrixlib.defmatrix as defmatrix, numpy.matrixlib.defmatrix
+    from numpy.linalg import lapack_lite
+    from numpy.matrixlib import matrix
+    from numpy._core import multiarray
+    assert numpy is np and defmatrix.matrix is matrix and "lazyfuse._core" not in sys.modules
+    assert np.__version__ == sys.modules["numpy"].__version__ and __builtins__.len is len
+
     def annotated(x: int): pass
     assert annotated.__annotations__ == {"x": int}
     print(sys.argv, __file__)
@@ -78,7 +85,8 @@ def test_a_file_and_its_modules(tmp_path: Path) -> None:
     write(tmp_path / "programs" / "program.py", PROGRAM)
     write(tmp_path / "programs" / "helper.py", HELPER)
     path = os.path.join("programs", "program.py")
-    assert run(tmp_path, path, "-m", "x").stdout.strip() == f"{[path, '-m', 'x']} {path}"
+    full = tmp_path / path
+    assert run(tmp_path, path, "-m", "x").stdout.strip() == f"{[path, '-m', 'x']} {full}"
 
 
 def test_a_module(tmp_path: Path) -> None:
@@ -95,6 +103,50 @@ def test_a_folder_and_an_archive(tmp_path: Path) -> None:
     shutil.make_archive(str(tmp_path / "program"), "zip", tmp_path / "program")
     for path in ("program", "program.zip"):
         assert run(tmp_path, path).stdout.strip() == "lazyfuse beside"
+
+
+def test_what_lives_on_when_a_module_is_done(tmp_path: Path) -> None:
+    """Threads and functions at the end find the program's classes, however it was run."""
+    write(
+        tmp_path / "ending.py",
+        """
+        import atexit, pickle, threading, time
+
+        class Kept: pass
+
+        def late():
+            time.sleep(0.1)
+            print(type(pickle.loads(pickle.dumps(Kept()))) is Kept)
+
+        threading.Thread(target=late).start()
+        atexit.register(late)
+        """,
+    )
+    for arguments in (("ending.py",), ("-m", "ending")):
+        assert run(tmp_path, *arguments).stdout.split() == ["True", "True"]
+
+
+def test_packages_of_other_installations_keep_numpy(tmp_path: Path) -> None:
+    """Also those that are links to elsewhere."""
+    folder = tmp_path / "other" / "site-packages"
+    folder.mkdir(parents=True)
+    write(folder / "library.py", "import numpy; name = numpy.__name__")
+    write(tmp_path / "own.py", "import numpy; name = numpy.__name__")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "site-packages").symlink_to(tmp_path / "sources")
+    write(tmp_path / "sources" / "linked.py", "import numpy; name = numpy.__name__")
+    places = [str(folder), str(tmp_path / "linked" / "site-packages")]
+    text = f"import sys; sys.path += {places}; import library, linked, own; "
+    text += "print(library.name, linked.name, own.name)"
+    assert run(tmp_path, "-c", text).stdout.split() == ["numpy", "numpy", "lazyfuse"]
+
+
+def test_who_imports_what_warns(tmp_path: Path) -> None:
+    """A module that warns of itself names the line that imports it."""
+    said = 'import warnings; warnings.warn("old", DeprecationWarning, stacklevel=2)'
+    write(tmp_path / "old.py", said)
+    write(tmp_path / "program.py", "import sys\nimport old\n")
+    assert "program.py:2: DeprecationWarning: old" in run(tmp_path, "program.py").stderr
 
 
 def test_a_text(tmp_path: Path) -> None:
@@ -123,9 +175,10 @@ def test_what_the_program_says_and_raises(tmp_path: Path) -> None:
     run(tmp_path, "leaves.py", status=3)
     write(tmp_path / "fails.py", "import numpy as np\nnp.ones(3) + np.ones(4)\n")
     said = run(tmp_path, "fails.py", status=1).stderr
-    assert 'File "fails.py", line 2' in said and "could not be broadcast" in said
+    assert 'fails.py", line 2' in said and "could not be broadcast" in said
     write(tmp_path / "lacks.py", "import numpy.nothing")
-    assert "ModuleNotFoundError" in run(tmp_path, "lacks.py", status=1).stderr
+    assert "No module named 'numpy.nothing'" in run(tmp_path, "lacks.py", status=1).stderr
+    assert "No module named nothing" in run(tmp_path, "-m", "nothing", status=1).stderr
     write(tmp_path / "encoded.py", "# -*- coding: latin-1 -*-\nprint(ascii('\\xe9'))")
     (tmp_path / "encoded.py").write_bytes((tmp_path / "encoded.py").read_text().encode("latin-1"))
     assert run(tmp_path, "encoded.py").stdout.strip() == r"'\xe9'"

@@ -51,10 +51,12 @@ def kept(u: Floats) -> Floats:
 def used(x: ArrayLike) -> tuple[Floats, Any]:
     """What is lazyfuse's own."""
     with np.options(threads=1):
-        values = np.materialize(stepped(np.asarray(x, dtype=np.float64)))
+        moved = stepped(np.asarray(x, dtype=np.float64))
+        values = np.materialize(moved)
     assert_type(values, Floats)
     assert_type(np.asnumpy(values), numpy.ndarray)
     assert_type(np.stats(), np.Stats)
+    assert_type((stepped.reason, kept.replays), tuple[str, int])
     return kept(values), np.materialize(values, values)
 
 

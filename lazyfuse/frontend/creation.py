@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -146,12 +145,23 @@ def asanyarray(a: Any, dtype: Any = None, order: str | None = None, *, device: s
                copy: bool | None = None, like: Any = None) -> Any:  # fmt: skip
     """As `asarray`; arrays of NumPy's subclasses (masked arrays, matrices) stay what they are, and
     so do those that the `__array__` of an object gives."""
-    if not isinstance(a, _PLAIN) and hasattr(type(a), "__array__") and gpu_home(a) is None:
-        with suppress(ValueError):  # NumPy refuses arrays of ours
-            a = call_as_user(np.asanyarray, a)
+    if _may_be_subclass(a):
+        try:
+            a = call_as_user(np.asanyarray, a, dtype, order, copy=copy)
+        except ValueError as error:
+            if not array_likes.is_refusal(error):
+                raise
     if is_subclass(a):
         return np.asanyarray(a, dtype, order)  # type: ignore[arg-type]  # NumPy checks it
     return asarray(a, dtype, order, device=device, copy=copy)
+
+
+def _may_be_subclass(value: Any) -> bool:
+    """Whether the `__array__` of an object may give an array of a subclass: one of ours is not
+    known yet."""
+    kind = type(value)
+    is_object = not isinstance(value, _PLAIN) and hasattr(kind, "__array__")
+    return is_object and kind not in array_likes.MET and gpu_home(value) is None
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from lazyfuse.frontend.fused import Fused
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Recorded(Protocol[_Given, _Result]):
+    """What `fuse` gives, to type checkers; `Fused` is what it is."""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def recordings(self) -> int: ...
+    @property
+    def replays(self) -> int: ...
+    def __call__(self, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result: ...
+    def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 @overload
-def fuse(function: _Function, *, signatures: int = 64) -> _Function: ...
+def fuse(
+    function: Callable[_Given, _Result], *, signatures: int = 64
+) -> Recorded[_Given, _Result]: ...
 
 
 @overload
-def fuse(function: None = None, *, signatures: int = 64) -> Callable[[_Function], _Function]: ...
+def fuse(
+    function: None = None, *, signatures: int = 64
+) -> Callable[[Callable[_Given, _Result]], Recorded[_Given, _Result]]: ...
 
 
 def fuse(function: Callable[..., Any] | None = None, *, signatures: int = 64) -> Any:

@@ -2,7 +2,8 @@
 
 `python -m lazyfuse program.py` runs a program whose own modules have lazyfuse under NumPy's name.
 Libraries keep NumPy: what lies in a folder that Python is installed in, or packages are. So does
-what Python has no file of, but for the program itself, and NumPy's private modules are NumPy's.
+what Python has no file of, but for the program itself, and who asks for a module by its name
+(`importlib.import_module("numpy")`). Modules and names that only NumPy has are NumPy's.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 _NUMPY, _OURS = "numpy", __name__.partition(".")[0]
 _import = builtins.__import__
 
 
 def install() -> None:
     """Have the program's own modules import lazyfuse for NumPy, from now on."""
+    vars(sys.modules[_OURS])["__version__"] = np.__version__  # which programs look at
     builtins.__import__ = _imported
 
 
@@ -33,15 +37,17 @@ def run(arguments: Sequence[str]) -> None:
     `-m module` or `-c text`, and what stands behind it.
     Raises: what the program does; SystemExit."""
     first, *rest = arguments
-    if first == "-m":
-        sys.argv = rest
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-        return
-    if pkgutil.get_importer(first) is not None:
+    main = types.ModuleType("__main__")
+    vars(main)["__builtins__"] = builtins
+    if first != "-m" and first != "-c" and pkgutil.get_importer(first) is not None:
         sys.argv = [first, *rest]
         runpy.run_path(first, run_name="__main__")
         return
-    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main  # for good, as long as something of the program lives
+    if first == "-m":
+        sys.argv = rest
+        runpy._run_module_as_main(rest[0])  # type: ignore[attr-defined]  # what `python -m` calls
+        return
     if first == "-c":
         sys.argv, folder = ["-c", *rest[1:]], ""
         text: Any = rest[0]
@@ -49,10 +55,9 @@ def run(arguments: Sequence[str]) -> None:
     else:
         sys.argv, folder = [first, *rest], os.path.dirname(os.path.realpath(first))
         text = _text(first)
-        name = main.__file__ = first
+        name = main.__file__ = os.path.abspath(first)
     if not sys.flags.safe_path:
         sys.path[0] = folder  # in the place of the current one
-    sys.modules["__main__"] = main  # for good, as long as something of the program lives
     exec(compile(text, name, "exec", dont_inherit=True), vars(main))
 
 
@@ -75,14 +80,25 @@ def _imported(
     level: int = 0,
 ) -> Any:
     """What an import statement gives."""
-    if not level and name.partition(".")[0] == _NUMPY and _is_own(name, globals or {}):
-        name = _OURS + name.removeprefix(_NUMPY)
-    return _import(name, globals, locals, fromlist or (), level)
+    given = fromlist or ()
+    if level or name.partition(".")[0] != _NUMPY or not _is_own(name, globals or {}):
+        return _import(name, globals, locals, given, level)
+    try:
+        found = _import(_OURS + name.removeprefix(_NUMPY), globals, locals, given)
+    except ModuleNotFoundError:  # we have no such module
+        theirs = _import(name, globals, locals, given)
+        return theirs if given else _import(_OURS)
+    is_whole = all(item == "*" or hasattr(found, item) for item in given)
+    return found if is_whole else _import(name, globals, locals, given)
+
+
+# warnings look past such frames for who imports
+_imported.__code__ = _imported.__code__.replace(co_filename="<lazyfuse importlib._bootstrap>")
 
 
 def _is_own(name: str, module: Mapping[str, Any]) -> bool:
     """Whether a module of the program's own asks for a public module of NumPy's."""
-    if name.startswith((f"{_NUMPY}._", f"{_NUMPY}.core")):
+    if name.startswith(f"{_NUMPY}._"):
         return False
     file = module.get("__file__")
     return module.get("__name__") == "__main__" if file is None else not _is_librarys(file)
@@ -90,7 +106,16 @@ def _is_own(name: str, module: Mapping[str, Any]) -> bool:
 
 @cache
 def _is_librarys(file: str) -> bool:
-    return os.path.realpath(file).startswith(_folders())
+    """Whether a file lies where packages are, by its own name or where a link leads."""
+    paths = os.path.abspath(file), os.path.realpath(file)
+    return any(
+        path.startswith(_folders()) or not _PACKAGES.isdisjoint(path.split(os.sep))
+        for path in paths
+    )
+
+
+#: Folders of packages, of whatever installation.
+_PACKAGES = frozenset(("site-packages", "dist-packages"))
 
 
 @cache
