@@ -20,6 +20,9 @@ _R = TypeVar("_R")
 #: The thresholds that will be switched back to, while calls are under way; and a mark of each.
 _usual: list[tuple[int, int, int] | None] = [None]
 _inside: dict[object, None] = {}
+#: Fewer objects are no program's, which freezes all that Python has begun with: Python 3.12 freezes
+#: 375 itself.
+_FROZEN = 1000
 
 
 def uncollected(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -56,7 +59,7 @@ def imported(name: str) -> ModuleType:
     forty collections that it takes, which bring near the one of all objects of the process (10 ms
     and more, often in the first call), what is there counts as old, without a look (6 ms)."""
     module = uncollected(import_module, name)
-    if gc.isenabled() and gc.get_threshold()[0] and not gc.get_freeze_count():
+    if gc.isenabled() and gc.get_threshold()[0] and gc.get_freeze_count() < _FROZEN:
         gc.freeze()
         gc.unfreeze()
     return module
