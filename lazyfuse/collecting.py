@@ -20,8 +20,8 @@ _R = TypeVar("_R")
 #: The thresholds that will be switched back to, while calls are under way; and a mark of each.
 _usual: list[tuple[int, int, int] | None] = [None]
 _inside: dict[object, None] = {}
-#: Fewer objects are no program's, which freezes all that Python has begun with: Python 3.12 freezes
-#: 375 itself.
+#: Fewer objects are no program's, which freezes all that there are: Python 3.12 itself freezes 375
+#: when it begins.
 _FROZEN = 1000
 
 
