@@ -111,3 +111,32 @@ def test_classes_of_sklearn_and_places_of_pandas() -> None:
     assert host.asarray(found).tolist() == [0.75, 1.5]
     taken = pandas.api.extensions.take(lf.array([10, 20]), [0, -1], allow_fill=True, fill_value=-1)
     assert host.asarray(taken).tolist() == [10, -1]
+
+
+@pytest.mark.parametrize("size", [20, 300])
+def test_relief_and_lines(size: int) -> None:
+    """`hillshade` makes an array of the type that it finds, and Hough transforms ask in C."""
+    colors = pytest.importorskip("matplotlib.colors")
+    transform = pytest.importorskip("skimage.transform")
+    heights = host.random.default_rng(0).random((size, size))
+    edges = heights > 0.9
+    light = colors.LightSource(315, 45)
+    found = light.hillshade(lf.asarray(heights) * 1.0, vert_exag=2)
+    host.testing.assert_array_equal(found, light.hillshade(heights, vert_exag=2))
+    angles = lf.linspace(-1.0, 1.0, 30)
+    found = transform.hough_line(lf.asarray(edges), theta=angles)
+    for one, other in zip(
+        found, transform.hough_line(edges, theta=host.asarray(angles)), strict=True
+    ):
+        host.testing.assert_array_equal(one, other)
+
+
+def test_a_gram_matrix_of_ours() -> None:
+    models = pytest.importorskip("sklearn.linear_model")
+    x = host.random.default_rng(1).normal(size=(400, 60))
+    x -= x.mean(axis=0)
+    y = x @ host.arange(60.0)
+    wanted = models.ElasticNet(alpha=0.1, precompute=x.T @ x).fit(x, y).coef_
+    gram = lf.asarray(x).T @ lf.asarray(x)
+    found = models.ElasticNet(alpha=0.1, precompute=gram).fit(x, y).coef_
+    host.testing.assert_allclose(found, wanted, rtol=1e-9)

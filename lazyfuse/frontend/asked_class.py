@@ -54,6 +54,7 @@ _ASKING: Mapping[str, str] = {
     "sklearn.model_selection._search": "__init__",
     "sklearn.manifold._t_sne": "_fit",
     "sklearn.neighbors._nca": "_initialize fit",
+    "sklearn.linear_model._coordinate_descent": "enet_path",
     "statsmodels.tools.data": "_is_using_ndarray",
     "torch.utils.data._utils.collate": "collate",
     "numpy.ctypeslib._ctypeslib": "from_param",

@@ -31,6 +31,8 @@ _TOLD: Mapping[str, str] = {
     "h5py._hl.selections": "h5py",
     "h5py._hl.dataset": "h5py",
     "json.encoder": "json",
+    "matplotlib.colors": "lowered",
+    "skimage.transform.hough_transform": "lowered",
 }
 
 
