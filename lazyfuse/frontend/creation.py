@@ -32,7 +32,7 @@ from lazyfuse.ops.types import code
 from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
 
-#: What has no array inside.
+#: What is not asked for an array by `__array__`.
 _PLAIN = (Handle, np.ndarray, np.generic, list, tuple, int, float, complex)
 
 

@@ -2,7 +2,7 @@
 
 `np.divide(a, b, out=np.zeros_like(a), where=b != 0)` and `np.log(p, out=..., where=p > 0)` are how
 NumPy's users keep conditions away. NumPy computes those whose bits are the kernels'; of others the
-kernel computes the elements that the mask picks, so of no other is there a condition.
+kernel computes the elements that the mask picks, so there are conditions of no others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from lazyfuse.frontend.handle import small_array
 from lazyfuse.frontend.rerecord import ARRAYS, count
 from lazyfuse.frontend.windows import SAVED, altered, at_hand, largest, reach
-from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.heard import heard
 
@@ -31,8 +30,6 @@ def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any, where: Any) -> b
             return False
         mask, *operands = given
         count(SAVED)
-        if WITNESSES:
-            keep(out._host)
         by = call_as_user if out._host.dtype.kind == "c" else heard  # of parts that are lost
         by(plain, *operands, out=out._host, where=mask)
         return True
@@ -54,8 +51,6 @@ def copied(values: Any, out: Any, where: Any, casting: str) -> bool:
         return False
     mask, theirs = given
     count(SAVED)
-    if WITNESSES:
-        keep(out._host)
     call_as_user(np.copyto, out._host, theirs, casting=casting, where=mask)
     return True
 
@@ -82,14 +77,13 @@ def computed(
         return False
     if out._host is None:
         return altered(_put, out, mask, values)
-    if WITNESSES:
-        keep(out._host)
     _put(out._host, mask, values)
     return True
 
 
 def _at_hand(values: Sequence[Any]) -> list[Any] | None:
-    """Values as NumPy takes them; None where one is not at hand."""
+    """Values as NumPy takes them; None where one is not at hand, and while this thread records for
+    `fuse`, which has to see what is written."""
     limit = largest()
     limit = reach(values, limit)
     given = [at_hand(value, limit) for value in values] if limit else [None]

@@ -17,7 +17,7 @@ from lazyfuse.frontend.fallback import lower
 
 #: Functions, and methods of classes, by their modules.
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    "matplotlib.colors": ("LightSource.hillshade", "LightSource.shade_rgb"),
+    "matplotlib.colors": ("LightSource.hillshade",),
     "skimage.transform.hough_transform": (
         "hough_line", "hough_circle", "hough_ellipse", "probabilistic_hough_line",
     ),

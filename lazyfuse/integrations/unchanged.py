@@ -37,12 +37,12 @@ def run(arguments: Sequence[str]) -> None:
     `-m module` or `-c text`, and what stands behind it.
     Raises: what the program does; SystemExit."""
     first, *rest = arguments
-    main = types.ModuleType("__main__")
-    vars(main)["__builtins__"] = builtins
-    if first != "-m" and first != "-c" and pkgutil.get_importer(first) is not None:
+    if first not in ("-m", "-c") and pkgutil.get_importer(first) is not None:
         sys.argv = [first, *rest]
         runpy.run_path(first, run_name="__main__")
         return
+    main = types.ModuleType("__main__")
+    vars(main)["__builtins__"] = builtins
     sys.modules["__main__"] = main  # for good, as long as something of the program lives
     if first == "-m":
         sys.argv = rest
