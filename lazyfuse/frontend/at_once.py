@@ -18,7 +18,8 @@ from lazyfuse.frontend.convert import eager_size, to_array
 from lazyfuse.frontend.handle import Handle, new
 from lazyfuse.frontend.memory import in_place
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import KNOWN, SCALARS
+from lazyfuse.frontend.sequences import SCALARS
+from lazyfuse.frontend.small import KNOWN
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source

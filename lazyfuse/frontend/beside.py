@@ -16,6 +16,7 @@ from lazyfuse.frontend.convert import is_for_numpy
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.opened import called, limit_of
 from lazyfuse.frontend.rerecord import ARRAYS, count
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
 from lazyfuse.frontend.small import LARGE
 from lazyfuse.frontend.windows import largest
 from lazyfuse.ops.rules import LOOKED_AT, SMALL, Middling, Rule
@@ -68,7 +69,7 @@ def _is_for_numpy(value: Any) -> bool:
 
 def _may_be_joined(items: Sequence[Any], larger: Middling) -> bool:
     """Whether there are arrays of the engine among items, and these are small together."""
-    if small.are_numbers(items):
+    if are_numbers(items):
         return False
     shapes = [item._layout.shape for item in items if type(item) in ARRAYS and item._host is None]
     return bool(shapes) and sum(map(size_of, shapes)) <= limit_of(larger, 1)
@@ -121,7 +122,7 @@ def _keeps(array: Any, rest: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     asked = rest[0] if rest else kwargs.get("dtype")
     if len(rest) + len(kwargs) > 1 or not rest and "dtype" not in kwargs:
         return False
-    is_type = isinstance(asked, np.dtype) or isinstance(asked, type) and asked in small.SCALARS
+    is_type = isinstance(asked, np.dtype) or isinstance(asked, type) and asked in SCALARS
     is_known = is_type or isinstance(asked, str) and asked in _NAMES
     return asked is None or is_known and np.dtype(asked) == array.dtype
 

@@ -20,7 +20,8 @@ from lazyfuse.frontend.array_likes import in_memory
 from lazyfuse.frontend.convert import Operand, eager_size, limits, operand
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.rerecord import count
-from lazyfuse.frontend.small import KNOWN, SCALARS, lowered
+from lazyfuse.frontend.sequences import SCALARS
+from lazyfuse.frontend.small import KNOWN, lowered
 from lazyfuse.frontend.windows import largest, made, operated, reach, spread_size, window
 from lazyfuse.ir.node import Map, Source
 from lazyfuse.ops.types import code

@@ -29,7 +29,8 @@ from lazyfuse.frontend.handle import Handle, small_array, view
 from lazyfuse.frontend.homes import at_home
 from lazyfuse.frontend.references import alone, is_base_alone, is_writeable, may_be_kept
 from lazyfuse.frontend.rehost import PUBLIC
-from lazyfuse.frontend.small import SCALARS, are_numbers, lift
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
+from lazyfuse.frontend.small import lift
 from lazyfuse.frontend.witnessed import WRITES_FIRST
 from lazyfuse.frontend.witnessed import written as written_by
 from lazyfuse.ir.layout import Layout

@@ -14,7 +14,7 @@ from lazyfuse.frontend.convert import limits
 from lazyfuse.frontend.export import to_array
 from lazyfuse.frontend.fallback import lower
 from lazyfuse.frontend.handle import Handle
-from lazyfuse.frontend.small import are_numbers
+from lazyfuse.frontend.sequences import are_numbers
 from lazyfuse.frontend.walking import Walk, itself, pieces
 from lazyfuse.ir.witness import WITNESSES, keep
 from lazyfuse.ops.numpy_version import NUMPY
@@ -80,7 +80,8 @@ class FlatIterator(chain[Any]):
                 return array[place]
         if type(key) is tuple and not key and NUMPY < (2, 4):
             return self.base
-        found = self.base.ravel()[key if type(key) is slice else self._positions(key)]
+        is_plain = type(key) is slice or _is_mask(key, array)
+        found = array.ravel()[key if is_plain else self._positions(key)]
         return found if found.base is None else found.copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -93,7 +94,7 @@ class FlatIterator(chain[Any]):
             raise IndexError("Assigning to a flat iterator with a 0-D index is not supported")
         if put_number(array, key, value):
             return
-        if type(key) in (int, slice) and array.flags.c_contiguous:
+        if (type(key) in (int, slice) or _is_mask(key, array)) and array.flags.c_contiguous:
             line = array.reshape(-1)
             if line._layout.shape and self._is_one_each(line, key, value):
                 line[key] = value
@@ -117,6 +118,8 @@ class FlatIterator(chain[Any]):
             return False
         if _is_held(value, line._code):
             return True
+        if type(key) not in (int, slice):
+            return False
         shape = (len(range(*key.indices(size))),) if type(key) is slice else ()
         return isinstance(value, Handle) and _form(value) == (shape, line._code)
 
@@ -126,6 +129,8 @@ class FlatIterator(chain[Any]):
     def _positions(self, key: Any) -> Any:
         """The positions that a key names, by NumPy's own rules. Raises: IndexError."""
         size, where = self.base.size, lower(key)
+        if type(where) is bool and size:  # no range is needed to say which one
+            return call_as_user(np.broadcast_to(np.int8(0), size).flat.__getitem__, where)
         if type(where) is list and are_numbers(where) or type(where) is np.ndarray:
             given = np.asarray(where)
             if given.dtype.kind in "iu" and given.size:  # to look at them, no range is needed
@@ -158,6 +163,13 @@ class FlatIterator(chain[Any]):
 
 
 _INTEGERS = frozenset((int, np.int64, np.int32))
+
+
+def _is_mask(key: Any, array: Any) -> bool:
+    """Whether a key is a condition for each element of an array as one axis."""
+    if type(key) is np.ndarray:
+        return bool(key.dtype == bool and key.shape == (array.size,))
+    return isinstance(key, Handle) and _form(key) == ((array.size,), "b1")
 
 
 #: The axes that NumPy's flatiter takes.

@@ -18,7 +18,8 @@ from lazyfuse.frontend import fallback, others, small
 from lazyfuse.frontend.array_likes import MET, is_foreign
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.references import alone, is_base_alone
-from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.frontend.sequences import SCALARS
+from lazyfuse.frontend.small import KNOWN, LARGE
 from lazyfuse.frontend.windows import largest
 from lazyfuse.ops.rules import Rule
 from lazyfuse.runtime import under_way

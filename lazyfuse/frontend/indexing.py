@@ -144,7 +144,7 @@ def _assign_region(array: Any, layout: Layout, key: Any, value: Any) -> None:
     """array[key] = value for a key of slices and integers: at once where few elements of settled
     memory change, else recorded."""
     is_element, size = not layout.shape and not _has_ellipsis(key), size_of(layout.shape)
-    if size <= pieces.AT_ONCE and is_settled(array) and _is_at_hand(value):
+    if size <= windows.AT_ONCE and is_settled(array) and _is_at_hand(value):
         _write(array, () if is_element else ..., value, layout)
         return
     if is_element and _has_axes(value):

@@ -12,6 +12,7 @@ from lazyfuse.frontend import fallback
 from lazyfuse.frontend.at_once import joined
 from lazyfuse.frontend.convert import ForeignError, device_beside, to_array
 from lazyfuse.frontend.creation import empty
+from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import (
     asarray,
     atleast_1d,
@@ -21,6 +22,7 @@ from lazyfuse.frontend.manipulation import (
     transpose,
 )
 from lazyfuse.frontend.moves import rolled
+from lazyfuse.frontend.registry import NATIVE
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ops.shapes import normalize_axis
 from lazyfuse.runtime.caller import call_as_user
@@ -64,6 +66,43 @@ def concatenate(
             items[number] = items[number].astype(target)
     now = joined(items, axis, target, casting)
     return _joined(items, axis, target, casting) if now is None else now
+
+
+def block(arrays: Any) -> Any:
+    """`np.block` of a list of arrays with an axis or more, or of lists of such with two or more,
+    all of one dtype and together of no more elements than NumPy joins twice; None for all else,
+    and for what NumPy refuses."""
+    is_nested = type(arrays) is list and all(type(row) is list for row in arrays)
+    rows: list[list[Any]] = arrays if is_nested else [arrays]
+    if not _is_table(rows, is_nested):
+        return None
+    join = NATIVE["concatenate"]
+    lines = [row[0] if len(row) == 1 else join(row, axis=-1) for row in rows]
+    is_made = len(rows) == 1 and len(rows[0]) > 1
+    return lines[0] if is_made else join(lines, axis=-2 if is_nested else -1)
+
+
+def _is_table(rows: Sequence[Any], is_nested: bool) -> bool:
+    """Whether rows, of which there are several only where they are nested, fit each other as they
+    are."""
+    if not all(type(row) is list and row for row in rows) or not rows:
+        return False
+    items = [item for row in rows for item in row]
+    if not all(type(item) is Handle._concrete for item in items):
+        return False
+    levels, shapes = 1 + is_nested, [[item.shape for item in row] for row in rows]
+    if len({(item._code, len(item.shape)) for item in items}) > 1 or len(shapes[0][0]) < levels:
+        return False
+    if levels * sum(item.size for item in items) > _TWICE:
+        return False
+    widths = {sum(shape[-1] for shape in row) for row in shapes}
+    outer = {tuple(shape[:-levels]) for row in shapes for shape in row}
+    heights = [{shape[:-1] for shape in row} for row in shapes]
+    return len(widths) == len(outer) == 1 and all(len(each) == 1 for each in heights)
+
+
+#: Elements times levels of lists up to which NumPy joins rows, and then these (`numpy.block`).
+_TWICE = 2 * 512 * 512
 
 
 def _check_joinable(items: Sequence[Any], axis: int) -> None:

@@ -12,7 +12,7 @@ from lazyfuse.frontend import fallback, registry
 from lazyfuse.frontend.call_form import call
 from lazyfuse.frontend.convert import integer_range, warn_of_cast
 from lazyfuse.frontend.elementwise import apply
-from lazyfuse.frontend.handle import new, new_scalar, view
+from lazyfuse.frontend.handle import Handle, new, new_scalar, view
 from lazyfuse.frontend.windows import delivered
 from lazyfuse.ir.node import Map, Node
 from lazyfuse.ir.order import (
@@ -112,6 +112,8 @@ def clip_method(
 ) -> Any:
     """Limit the values to [min, max]; None leaves a side open, and so does an integer bound that
     the dtype does not pass."""
+    if out is not None and not options and is_clipped_into(self, min, max, out):
+        return out
     opened = open_bounds((self, min, max))
     if opened is not None:
         min, max = (None if opened[0] else min), (None if opened[1] else max)
@@ -124,6 +126,25 @@ def clip_method(
     if out is not None and not options and delivered(ufunc, operands, out):
         return out
     return call(name, ufunc, operands, given)
+
+
+def is_clipped_into(array: Any, least: Any, most: Any, out: Any) -> bool:
+    """Whether a large array has been written what `clip` by numbers gives of one of its shape and
+    dtype; others are for NumPy's rules."""
+    both = (array, out)
+    if any(type(each) is not Handle._concrete or each._host is not None for each in both):
+        return False
+    if out._writeable is not True or out._is_scalar or not {type(least), type(most)} <= _BOUNDS:
+        return False
+    if least is most is None or (array._code, array.shape) != (out._code, out.shape):
+        return False
+    found = array.clip(least, most)
+    if found._code == out._code:
+        out[...] = found
+    return bool(found._code == out._code)
+
+
+_BOUNDS = {int, float, np.float64, type(None)}
 
 
 def open_bounds(operands: Sequence[Any]) -> tuple[bool, ...] | None:

@@ -135,6 +135,7 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 #: Shorter ways for usual calls of some of them; they give None for others.
 _SHORTER: Mapping[str, Any] = {
     "angle": functions.angle,
+    "block": joining.block,
     "clip": functions.half_clipped,
     "diag": views.diag,
     "extract": picking.extract,

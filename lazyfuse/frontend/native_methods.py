@@ -25,10 +25,11 @@ from lazyfuse.frontend.function import Function, of_shape
 from lazyfuse.frontend.handle import Handle, small_array
 from lazyfuse.frontend.masks import filtered
 from lazyfuse.frontend.passing import left_of
-from lazyfuse.frontend.pieces import AT_ONCE, compute_mask
+from lazyfuse.frontend.pieces import compute_mask
 from lazyfuse.frontend.piecewise import MANY_IN_A_ROW, write_out
 from lazyfuse.frontend.recipes import MOST_OPERANDS, MOST_STEPS
 from lazyfuse.frontend.small import MISSING, OWN_WORDS, enter, lift
+from lazyfuse.frontend.windows import AT_ONCE
 from lazyfuse.interrupts import is_interrupt
 from lazyfuse.ir.storage import Storage
 from lazyfuse.runtime import native, native_aside, ready, session, trace, under_way

@@ -13,7 +13,8 @@ from lazyfuse.frontend import small
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.references import root
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
+from lazyfuse.frontend.small import KNOWN, LARGE
 from lazyfuse.frontend.windows import SAVED, largest, put, reach, spread_size, window
 from lazyfuse.ops.rules import SMALL, Middling, Rule
 from lazyfuse.ops.shapes import size_of
@@ -177,6 +178,6 @@ def _is_new(found: Any, memory: Sequence[int]) -> bool:
     if type(found) is np.ndarray:
         return found.dtype in KNOWN and id(root(found)) not in memory
     if isinstance(found, tuple | list):
-        is_plain = type(found) is list and small.are_numbers(found)
+        is_plain = type(found) is list and are_numbers(found)
         return is_plain or all(_is_new(each, memory) for each in found)
     return found is None or type(found) in SCALARS or type(found) in (str, bytes)

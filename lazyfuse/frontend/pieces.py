@@ -24,8 +24,9 @@ from lazyfuse.frontend.memory import (
 )
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import SCALARS, lift
-from lazyfuse.frontend.windows import at_hand, is_new, largest, reach, window
+from lazyfuse.frontend.sequences import SCALARS
+from lazyfuse.frontend.small import lift
+from lazyfuse.frontend.windows import AT_ONCE, at_hand, is_new, largest, reach, window
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Const, Fill, Node, Update
@@ -38,8 +39,6 @@ from lazyfuse.runtime.caller import call_as_user
 from lazyfuse.runtime.error_modes import current_modes
 from lazyfuse.runtime.shared import is_free
 
-#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
-AT_ONCE = 1 << 16
 #: What machine code saves of a write (`rerecord.count`).
 _SAVED = 10
 #: Numbers that every dtype takes without a warning that is not one of arithmetic.

@@ -26,7 +26,8 @@ from lazyfuse.frontend.convert import ForeignError, is_subclass
 from lazyfuse.frontend.export import around
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import KNOWN, LARGE, SCALARS, are_numbers, at_once, lift, lowered
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
+from lazyfuse.frontend.small import KNOWN, LARGE, at_once, lift, lowered
 from lazyfuse.frontend.windows import largest, made
 from lazyfuse.ops.rules import FUNCTIONS, Rule
 from lazyfuse.runtime.caller import call_as_user

@@ -19,7 +19,7 @@ from lazyfuse import config
 from lazyfuse.frontend.export import known, value_of
 from lazyfuse.frontend.handle import Handle, new_scalar
 from lazyfuse.frontend.operators import operator, power_shortcut, reflected
-from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.sequences import SCALARS
 from lazyfuse.runtime.heard import heard
 
 #: Numbers whose arithmetic is NumPy's, bit by bit: products of complex scalars are not those of

@@ -21,7 +21,7 @@ import numpy as np
 from lazyfuse.frontend.captured import Captured, content, globals_of
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.registry import Itself
-from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.sequences import SCALARS
 from lazyfuse.frontend.strided import layout_in_span
 from lazyfuse.frontend.varying import Varying
 from lazyfuse.ops.table import DTYPES

@@ -24,13 +24,13 @@ from lazyfuse.frontend.array_likes import MET, is_memory, is_short
 from lazyfuse.frontend.convert import eager_size, is_subclass, source, to_array
 from lazyfuse.frontend.handle import Handle, handle, new, small_array
 from lazyfuse.frontend.references import is_base_alone, is_writeable, root
+from lazyfuse.frontend.sequences import SCALARS, are_numbers, has_pieces
 from lazyfuse.frontend.witnessed import written
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source, View
 from lazyfuse.ir.order import c_strides
 from lazyfuse.ir.orphans import orphaned
 from lazyfuse.ir.storage import Storage
-from lazyfuse.ops.rules import LOOKED_AT
 from lazyfuse.ops.shapes import MOST_AXES
 from lazyfuse.ops.table import DTYPES, OPS
 from lazyfuse.ops.types import code
@@ -38,9 +38,6 @@ from lazyfuse.runtime import session
 from lazyfuse.runtime.caller import call_as_user
 
 Method = Callable[..., Any]
-
-#: Types that NumPy takes as scalars beside arrays.
-SCALARS = frozenset({bool, int, float, complex, *(np.dtype(code).type for code in DTYPES)})
 
 KNOWN = frozenset(np.dtype(code) for code in DTYPES)
 #: Types of arguments that hold no array; a dict is an element of an array of objects.
@@ -111,17 +108,6 @@ def as_writeable_as(value: np.ndarray, array: Any) -> Any:
     return array
 
 
-def are_numbers(items: Sequence[Any]) -> bool:
-    """Whether a list has numbers, or lists of such, and no array of ours. Of a long one the ends
-    are looked at: all would take as long as NumPy does, which asks arrays in the middle itself."""
-    if len(items) <= LOOKED_AT:
-        return SCALARS.issuperset(map(type, items))
-    return all(
-        type(end) in SCALARS or (type(end) in (list, tuple) and are_numbers(end))
-        for end in (items[0], items[-1])
-    )
-
-
 class Large(Exception):
     """An operand belongs to the engine, or is too large to be computed at once."""
 
@@ -146,8 +132,9 @@ class Lowering:
             self.arrays.append(value)
             return host
         if kind in (list, tuple):
-            if len(value) > max(self.allowed, MOST_AXES):
-                raise Large  # a shape is never too long
+            is_long = len(value) > max(self.allowed, MOST_AXES)  # a shape is never too long
+            if is_long and not has_pieces(value):
+                raise Large
             if are_numbers(value):
                 return value
             items = [self.lower(item) for item in value]

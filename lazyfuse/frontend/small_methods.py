@@ -19,18 +19,8 @@ from lazyfuse.frontend.native_methods import make_native_if_worth
 from lazyfuse.frontend.opened import called
 from lazyfuse.frontend.passing import Reuse
 from lazyfuse.frontend.resizing import resize
-from lazyfuse.frontend.small import (
-    KNOWN,
-    LARGE,
-    SCALARS,
-    answer,
-    are_numbers,
-    fits,
-    is_exact,
-    is_output,
-    lift,
-    lowered,
-)
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
+from lazyfuse.frontend.small import KNOWN, LARGE, answer, fits, is_exact, is_output, lift, lowered
 from lazyfuse.frontend.small_special import (
     contains,
     divided,
@@ -351,7 +341,7 @@ _SPECIAL = (
 
 
 #: Those that give Python's numbers.
-_NUMBERS = "__bool__ __int__ __float__ __index__".split()
+_NUMBERS = "__bool__ __int__ __float__ __complex__ __index__".split()
 #: Methods that NumPy knows less of.
 _OURS = {"to_device"}
 

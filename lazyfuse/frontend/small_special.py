@@ -11,7 +11,7 @@ from lazyfuse.frontend import rerecord
 from lazyfuse.frontend.direct import direct
 from lazyfuse.frontend.dots import is_matmul
 from lazyfuse.frontend.handle import Handle, small_array
-from lazyfuse.frontend.small import SCALARS
+from lazyfuse.frontend.sequences import SCALARS
 from lazyfuse.frontend.windows import largest, made, reach, window
 from lazyfuse.runtime.heard import heard
 
@@ -36,14 +36,15 @@ def contains(general: Method) -> Method:
 
 
 def number(name: str, general: Method) -> Method:
-    """`float(x)` and the like, of a real element of an array without axes; NumPy asks any key
+    """`float(x)` and the like, of an element of an array without axes; NumPy asks any key
     whether it is an index."""
     plain = getattr(np.ndarray, name)
     is_silent = name == "__index__"
+    kinds = "biufc" if name in ("__bool__", "__complex__") else "biuf"  # without a warning
 
     def call(self: Any) -> Any:
         host = self._host
-        if host is None or not is_silent and (host.ndim or host.dtype.kind not in "biuf"):
+        if host is None or not is_silent and (host.ndim or host.dtype.kind not in kinds):
             return general(self)
         rerecord.count()
         return plain(host)

@@ -37,6 +37,7 @@ from lazyfuse.frontend.folding import Folding
 from lazyfuse.frontend.handle import Handle
 from lazyfuse.frontend.manipulation import asarray
 from lazyfuse.frontend.rerecord import NUMBERS, count
+from lazyfuse.frontend.sequences import SCALARS
 from lazyfuse.frontend.shortcuts import (
     binary,
     into,
@@ -138,7 +139,7 @@ class Ufunc(registry.AtOnce, metaclass=UfuncType):
                 warn_of_position(self._ufunc)
                 args = args[:-1]
         if not kwargs and len(args) == self._short.nin:
-            are_numbers = type(args[0]) in small.SCALARS and type(args[-1]) in small.SCALARS
+            are_numbers = type(args[0]) in SCALARS and type(args[-1]) in SCALARS
             if are_numbers and are_numbers_numpys():
                 count(_OF_NUMBERS)
                 return heard(self._ufunc, *args)  # which gives numbers

@@ -27,7 +27,8 @@ from lazyfuse.frontend.memory import change, operand, readable
 from lazyfuse.frontend.novel import cold_size, is_novel
 from lazyfuse.frontend.piecewise import compute, is_written_piecewise, write_out
 from lazyfuse.frontend.rerecord import ARRAYS, count
-from lazyfuse.frontend.small import KNOWN, SCALARS
+from lazyfuse.frontend.sequences import SCALARS, are_numbers
+from lazyfuse.frontend.small import KNOWN
 from lazyfuse.ir.copies import copy_to
 from lazyfuse.ir.node import Node
 from lazyfuse.ir.witness import WITNESSES, keep
@@ -38,6 +39,8 @@ from lazyfuse.runtime.heard import heard
 
 Method = Callable[..., Any]
 
+#: Elements up to which a write of what is at hand happens at once: recording one costs as much.
+AT_ONCE = 1 << 16
 #: What machine code saves of an operation here (`rerecord.count`).
 SAVED = 15
 
@@ -215,7 +218,7 @@ def altered(function: Callable[..., Any], array: Any, *others: Any) -> bool:
     without a word but of conditions. Raises: what it does."""
     if type(array) not in ARRAYS or array._host is not None or not largest():
         return False
-    limit = reach((array, *others), largest())
+    limit = max(reach((array, *others), largest()), AT_ONCE)
     if not _is_ready(array, others, limit):
         return False
     given = [each if _is_short(each) else at_hand(each, limit) for each in others]
@@ -237,7 +240,7 @@ def _are_held(code: str, given: Sequence[Any]) -> bool:
 def _is_short(value: Any) -> bool:
     """Whether something is a short list of numbers, all of which are looked at."""
     is_list = type(value) in (list, tuple) and len(value) <= LOOKED_AT
-    return is_list and small.are_numbers(value)
+    return is_list and are_numbers(value)
 
 
 def delivered(plain: np.ufunc, inputs: Sequence[Any], out: Any) -> bool:

@@ -255,7 +255,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "ADOPTED": sample.adopted, "AS_ARRAY": np.asarray, "ARRAY": np.array,
         "ZEROS": np.zeros, "ONES": np.ones, "EMPTY_ARRAY": np.empty, "ARANGE": np.arange,
         "COPY": np.copy, "AS_ANY_ARRAY": np.asanyarray,
-        "DTYPE_NAME": sys.intern("dtype"), "TYPE": type, "TEXT": str,
+        "DTYPE_NAME": sys.intern("dtype"), "TYPE": type, "TEXT": str, "RANGE": range,
         "NUMPY_NAMES": sample.numpy_names,
         "RAVEL": sample.raveled, "RESHAPES": sample.reshaped,
         "VECTOR": _Place(vector_place(sample.function)),

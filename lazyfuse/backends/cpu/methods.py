@@ -103,7 +103,7 @@ OBJECTS = (
     *("STEPS", "STEPS_ARRAY", "STEPS_LINE", "STEPS_REST", "LEAVE", "TOLD", "WEIGHTS"),
     *("DELETE_ITEM", "VECTOR", "NAMED_CALL", "NAMED_FUNCTION", "NAMED_PRODUCT"),
     *("ARRAY", "ZEROS", "ONES", "EMPTY_ARRAY", "ARANGE", "COPY", "AS_ANY_ARRAY", "DTYPE_NAME"),
-    *("TYPE", "TEXT", "RAVEL", "RESHAPES", "CASTS_OF_PARTS"),
+    *("TYPE", "TEXT", "RAVEL", "RESHAPES", "CASTS_OF_PARTS", "RANGE"),
 )
 #: Functions of calls, and the objects that are called where there are keywords.
 CALLS: Mapping[str, str] = {

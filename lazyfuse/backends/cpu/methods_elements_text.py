@@ -29,7 +29,10 @@ same:
   call void @Py_IncRef(ptr %value)
   ret ptr %value
 take:
-  %most = call i64 @reach_of(ptr %value)
+  %reach = call i64 @reach_of(ptr %value)
+  %are_any = icmp sgt i64 %reach, 0
+  %least = select i1 %are_any, i64 AT_ONCE, i64 0 ; which are written at once by Python as well
+  %most = call i64 @llvm.smax.i64(i64 %reach, i64 %least)
   %taken = call ptr @taken(ptr %value, i64 %most)
   ret ptr %taken
 }

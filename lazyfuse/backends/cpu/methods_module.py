@@ -35,6 +35,7 @@ from lazyfuse.backends.cpu import (
     methods_results_text,
     methods_room_text,
     methods_rules_text,
+    methods_sequences_text,
     methods_shown_text,
     methods_sizes_text,
     methods_slots_text,
@@ -227,7 +228,8 @@ def _on_small(objects: Mapping[str, int], attributes: Mapping[str, int], triple:
     """What calls NumPy's functions on small arrays."""
     words = _words(objects, attributes)
     texts = (
-        methods_small_text.SMALL, methods_kinds_text.KINDS, methods_into_text.INTO,
+        methods_small_text.SMALL, methods_sequences_text.SEQUENCES,
+        methods_kinds_text.KINDS, methods_into_text.INTO,
         methods_results_text.RESULTS, methods_functions_text.FUNCTIONS,
         methods_functions_text.FUNCTION.format(
             defer=ways.witnessed(_method("function"))

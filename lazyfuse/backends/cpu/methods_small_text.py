@@ -259,6 +259,16 @@ measure:
   %is_small = icmp sle i64 %size, %eager
   br i1 %is_small, label %same, label %no
 items:
+  %is_range = call i1 @is(ptr %object, i64 T_RANGE)
+  br i1 %is_range, label %span, label %listed
+span:
+  %steps = call i64 @PyObject_Size(ptr %object)
+  %is_short = icmp ule i64 %steps, %eager
+  br i1 %is_short, label %same, label %uncounted
+uncounted:
+  call void @PyErr_Clear()
+  br label %no
+listed:
   %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
   %is_list = call i1 @is(ptr %object, i64 T_LIST)
   %is_sequence = or i1 %is_tuple, %is_list
@@ -283,7 +293,10 @@ define internal ptr @lowered_items(ptr %object, i1 %is_tuple, i64 %eager, i64 %l
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   %most = call i64 @llvm.smax.i64(i64 %eager, i64 SHAPE_MOST)
   %is_long = icmp sgt i64 %count, %most
-  br i1 %is_long, label %no, label %look_at_ends
+  br i1 %is_long, label %many, label %look_at_ends
+many:
+  %are_pieces = call i1 @has_pieces(ptr %object, i1 %is_tuple, i64 %levels)
+  br i1 %are_pieces, label %look_at_ends, label %no
 look_at_ends:
   %is_of_numbers = call i1 @is_of_numbers(ptr %object, i1 %is_tuple, i64 %levels)
   br i1 %is_of_numbers, label %same, label %scan
@@ -330,54 +343,5 @@ give:
   ret ptr %made_object
 no:
   ret ptr null
-}
-
-; whether a list still has an item: settling may have run anything
-define internal i1 @has_item(ptr %object, i1 %is_tuple, i64 %place) {
-  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
-  %is_there = icmp slt i64 %place, %count
-  ret i1 %is_there
-}
-
-; a tuple or a list that has room for so many items; null for an exception
-define internal ptr @new_sequence(i1 %is_tuple, i64 %count) {
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %made_tuple = call ptr @PyTuple_New(i64 %count)
-  ret ptr %made_tuple
-list:
-  %made_list = call ptr @PyList_New(i64 %count)
-  ret ptr %made_list
-}
-
-; put an item in its place. Takes the reference
-define internal void @put_item(ptr %sequence, i1 %is_tuple, i64 %place, ptr %item) {
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %of_tuple = call i32 @PyTuple_SetItem(ptr %sequence, i64 %place, ptr %item)
-  ret void
-list:
-  %of_list = call i32 @PyList_SetItem(ptr %sequence, i64 %place, ptr %item)
-  ret void
-}
-
-define internal i64 @length_of(ptr %object, i1 %is_tuple) {
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %of_tuple = call i64 @tuple_size(ptr %object)
-  ret i64 %of_tuple
-list:
-  %of_list = call i64 @PyList_Size(ptr %object)
-  ret i64 %of_list
-}
-
-define internal ptr @item_of(ptr %object, i1 %is_tuple, i64 %place) {
-  br i1 %is_tuple, label %tuple, label %list
-tuple:
-  %of_tuple = call ptr @tuple_item(ptr %object, i64 %place)
-  ret ptr %of_tuple
-list:
-  %of_list = call ptr @PyList_GetItem(ptr %object, i64 %place)
-  ret ptr %of_list
 }
 """
