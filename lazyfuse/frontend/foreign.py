@@ -28,6 +28,7 @@ Method = Callable[..., Any]
 
 #: Functions whose result is as large as the first argument; others of their rule have larger ones.
 _LIKE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like)
+_OTHERS = (Rule.NONE, Rule.PLACES, Rule.INTO, Rule.OUTER)
 
 
 def of_ufunc(ufunc: np.ufunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -81,7 +82,7 @@ def with_foreign(engine: Method, plain: Method, rule: Rule) -> Method:
     """`engine`, a function of the namespace, with NumPy's beside it for such arrays; `rule` as in
     `ops/rules.py`."""
     is_like, asks_others = plain in _LIKE, getattr(engine, "asks_others", False)
-    if rule in (Rule.NONE, Rule.PLACES, Rule.INTO) or rule is Rule.TIMES and not is_like:
+    if rule in _OTHERS or rule is Rule.TIMES and not is_like:
         return engine
 
     @wraps(engine)

@@ -62,7 +62,7 @@ class _Opened(small.Lowering):
 _READ = frozenset(("weights",))
 #: How many arguments by position may have windows: what stands behind may be written.
 _OPENED = {Rule.FIRST: 1, Rule.SPREAD: 3, Rule.PAIR: 2, Rule.TIMES: 2, Rule.ANY: 3,
-           Rule.FEW: 1, Rule.LISTED: 2}  # fmt: skip
+           Rule.FEW: 1, Rule.LISTED: 2, Rule.OUTER: 2}  # fmt: skip
 #: Where reductions are told the dtype.
 _DTYPE_PLACE = 3
 #: Arguments by position of functions that may overwrite the first, where that is not said.
@@ -103,7 +103,7 @@ def called(
         return LARGE
     if not opened.windows or not _is_small(rule, [*given[:most], *named.values()], limit):
         return LARGE
-    if rule is Rule.TIMES and not _SIZES.isdisjoint(kwargs):
+    if rule in (Rule.TIMES, Rule.OUTER) and not _SIZES.isdisjoint(kwargs):
         return LARGE
     if announce is not None and any(np.size(each) > largest() for each in opened.windows):
         announce()
@@ -152,6 +152,9 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
         return sum(map(np.size, first)) <= limit
     if rule is Rule.TIMES:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
+    if rule is Rule.OUTER:
+        sizes = (each.size if type(each) is np.ndarray else _factor(each) for each in given[1:])
+        return np.size(first) * math.prod(sizes) <= limit
     if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
         return False
     return rule not in (Rule.SPREAD, Rule.PAIR) or spread_size(given) <= limit

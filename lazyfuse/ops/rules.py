@@ -39,6 +39,8 @@ class Rule(IntEnum):
     INTO = 8
     #: The first two by position, or what they list; the result is as large as a few.
     LISTED = 9
+    #: As TIMES, but arrays of integers are values, and no counts.
+    OUTER = 10
 
 
 def _table(**rules: str) -> Mapping[str, Rule]:
@@ -58,8 +60,8 @@ FUNCTIONS = _table(
     "linalg.multi_dot isreal iscomplex isneginf isposinf",
     SPREAD="where clip isclose take",
     PAIR="dot vdot inner convolve correlate linalg.solve",
-    TIMES="outer kron tensordot meshgrid repeat tile fft.fft fft.ifft fft.rfft fft.irfft "
-    "empty_like zeros_like ones_like full_like",
+    TIMES="repeat tile empty_like zeros_like ones_like full_like",
+    OUTER="outer kron tensordot meshgrid fft.fft fft.ifft fft.rfft fft.irfft",
     ANY="searchsorted interp block array_equal array_equiv allclose append bincount delete "
     "insert isin digitize cross pad select packbits unpackbits partition argpartition unique cov "
     "corrcoef einsum fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
@@ -78,7 +80,7 @@ METHODS = _table(
     TIMES="repeat",
 )
 #: Of methods of ufuncs.
-OF_UFUNCS = _table(FIRST="reduce accumulate", TIMES="outer", ANY="reduceat", PLACES="at")
+OF_UFUNCS = _table(FIRST="reduce accumulate", OUTER="outer", ANY="reduceat", PLACES="at")
 
 
 class Middling(NamedTuple):

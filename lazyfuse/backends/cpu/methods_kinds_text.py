@@ -48,6 +48,22 @@ define internal i32 @dtype_number(ptr %array) alwaysinline {
   ret i32 %number
 }
 
+; whether an array has one of our dtypes, in the machine's order of bytes
+define internal i1 @has_known_dtype(ptr %array) {
+  %dtype = get ptr %array[DESCR]
+  %order_at = getelementptr i8, ptr %dtype, i64 26
+  %order = load i8, ptr %order_at
+  %is_native = icmp ne i8 %order, 62
+  %number = call i32 @dtype_number(ptr %array)
+  %is_small = icmp ult i32 %number, 32
+  %shift = and i32 %number, 31
+  %bit = lshr i32 KNOWN_DTYPES, %shift
+  %is_listed = trunc i32 %bit to i1
+  %can = and i1 %is_small, %is_native
+  %is_known = and i1 %is_listed, %can
+  ret i1 %is_known
+}
+
 ; whether an argument is no array and holds none: None, a number, a string, a slice, ..., a dtype,
 ; a class of scalars
 define internal i1 @is_plain(ptr %object) {

@@ -34,7 +34,7 @@ inside:
   br i1 %is_plain_list, label %as_it_is, label %named
 named:
   %is_named = icmp ne i32 %is_tuple, 0
-  %are_fresh = call i1 @are_fresh(ptr %value, i1 %is_named)
+  %are_fresh = call i1 @are_fresh(ptr %value, i1 %is_named, ptr %given, i64 %count)
   br i1 %are_fresh, label %lift, label %of_others
 tuple:
   %results = call ptr @tuple_of_results(ptr %value, ptr %objects, ptr %given, i64 %count,
@@ -261,25 +261,28 @@ no:
   ret i1 false
 }
 
-; whether all arrays in a tuple have their own memory
-define internal i1 @are_fresh(ptr %object, i1 %is_tuple) {
-  br i1 %is_tuple, label %tuple, label %no
-tuple:
-  %count = call i64 @tuple_size(ptr %object)
+; whether all arrays in a tuple lie in new memory, or a list has such arrays alone
+define internal i1 @are_fresh(ptr %object, i1 %is_tuple, ptr %given, i64 %given_count) {
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   br label %next
 next:
-  %i = phi i64 [ 0, %tuple ], [ %after, %look ], [ %after, %array ]
+  %i = phi i64 [ 0, %0 ], [ %after, %other ], [ %after, %array ], [ %after, %view ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %look
 look:
-  %item = call ptr @tuple_item(ptr %object, i64 %i)
+  %item = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
   %after = add i64 %i, 1
   %is_array = call i1 @is(ptr %item, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %next
+  br i1 %is_array, label %array, label %other
+other:
+  br i1 %is_tuple, label %next, label %no
 array:
   %base = get ptr %item[BASE]
   %is_own = icmp eq ptr %base, null
-  br i1 %is_own, label %next, label %no
+  br i1 %is_own, label %next, label %view
+view:
+  %is_new = call i1 @is_fresh_root(ptr %base, ptr %given, i64 %given_count)
+  br i1 %is_new, label %next, label %no
 yes:
   ret i1 true
 no:
@@ -379,21 +382,5 @@ run:
   call void @Py_DecRef(ptr %operands)
   call void @Py_DecRef(ptr %value)
   ret ptr %made
-}
-
-; whether an array has one of our dtypes, in the machine's order of bytes
-define internal i1 @has_known_dtype(ptr %array) {
-  %dtype = get ptr %array[DESCR]
-  %order_at = getelementptr i8, ptr %dtype, i64 26
-  %order = load i8, ptr %order_at
-  %is_native = icmp ne i8 %order, 62
-  %number = call i32 @dtype_number(ptr %array)
-  %is_small = icmp ult i32 %number, 32
-  %shift = and i32 %number, 31
-  %bit = lshr i32 KNOWN_DTYPES, %shift
-  %is_listed = trunc i32 %bit to i1
-  %can = and i1 %is_small, %is_native
-  %is_known = and i1 %is_listed, %can
-  ret i1 %is_known
 }
 """

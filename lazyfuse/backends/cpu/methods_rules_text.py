@@ -19,6 +19,7 @@ define internal i64 @openings(i64 %rule, i64 %place, i64 %positional, ptr %names
 positioned:
   switch i64 %rule, label %no [ i64 RULE_FIRST, label %first  i64 RULE_SPREAD, label %spread
     i64 RULE_PAIR, label %pair  i64 RULE_TIMES, label %pair  i64 RULE_ANY, label %any
+    i64 RULE_OUTER, label %pair
     i64 RULE_FEW, label %few  i64 RULE_LISTED, label %listed ]
 few:
   %are_few = icmp sle i64 %positional, 3
@@ -154,7 +155,9 @@ define internal i1 @is_bounded(ptr %objects, ptr %given, i64 %count, i64 %rule, 
   %is_of_pair = icmp eq i64 %rule, RULE_PAIR
   %is_spread = or i1 %is_of_all, %is_of_pair
   %is_joined = icmp eq i64 %rule, RULE_FIRST
-  %is_product = icmp eq i64 %rule, RULE_TIMES
+  %are_values = icmp eq i64 %rule, RULE_OUTER
+  %is_counted = icmp eq i64 %rule, RULE_TIMES
+  %is_product = or i1 %are_values, %is_counted
   %is_other = or i1 %is_joined, %is_product
   %is_asked = or i1 %is_spread, %is_other
   br i1 %is_asked, label %look, label %yes
@@ -187,7 +190,7 @@ named:
   br i1 %is_axis, label %multiply, label %no
 multiply:
   %factors = sub i64 %count, %words
-  %multiplied = call i64 @times_size(ptr %given, i64 %factors)
+  %multiplied = call i64 @times_size(ptr %given, i64 %factors, i1 %are_values)
   br label %compare
 of_items:
   %items = get ptr %given[0]
@@ -288,107 +291,5 @@ done:
   ret i64 %size
 none:
   ret i64 0
-}
-
-; the product of the sizes of the arrays among arguments and of the integers; a size that nothing
-; has where one of them is too large, or not known to be a factor
-define internal i64 @times_size(ptr %given, i64 %count) {
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %after, %multiply ]
-  %size = phi i64 [ 1, %0 ], [ %product, %multiply ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %look
-look:
-  %object = get ptr %given[%i]
-  %after = add i64 %i, 1
-  %is_array = call i1 @is(ptr %object, i64 T_NDARRAY)
-  br i1 %is_array, label %array, label %other
-array:
-  %elements = call i64 @elements(ptr %object)
-  %counts = call i1 @has_integers(ptr %object)
-  %is_later = icmp ne i64 %i, 0
-  %may_count = and i1 %counts, %is_later
-  br i1 %may_count, label %unknown, label %factor
-other:
-  %number = call i64 @times_factor(ptr %object, i1 true)
-  br label %factor
-factor:
-  %own = phi i64 [ %elements, %array ], [ %number, %other ]
-  %is_large = icmp ugt i64 %own, 2147483648
-  br i1 %is_large, label %unknown, label %multiply
-multiply:
-  %product = mul i64 %size, %own
-  %is_beyond = icmp ugt i64 %product, 2147483648
-  br i1 %is_beyond, label %unknown, label %next
-done:
-  ret i64 %size
-unknown:
-  ret i64 9223372036854775807
-}
-
-; whether an array has a dtype of integers
-define internal i1 @has_integers(ptr %array) {
-  %dtype = get ptr %array[DESCR]
-  %kind_at = getelementptr i8, ptr %dtype, i64 24
-  %kind = load i8, ptr %kind_at
-  %is_signed = icmp eq i8 %kind, 105
-  %is_unsigned = icmp eq i8 %kind, 117
-  %is_either = or i1 %is_signed, %is_unsigned
-  ret i1 %is_either
-}
-
-; how many times as large an argument that is no array makes a result: an integer, the product of
-; those in a tuple or list, 1 for a float or None; a size that nothing has for all others
-define internal i64 @times_factor(ptr %object, i1 %may_hold) {
-  %is_int = call i1 @is(ptr %object, i64 T_INT)
-  br i1 %is_int, label %int, label %other
-int:
-  %value = call i64 @PyLong_AsLongLong(ptr %object)
-  %is_minus_one = icmp eq i64 %value, -1
-  br i1 %is_minus_one, label %clear, label %positive
-clear:
-  call void @PyErr_Clear()
-  br label %unknown
-positive:
-  %is_some = icmp sgt i64 %value, 1
-  %at_least_one = select i1 %is_some, i64 %value, i64 1
-  ret i64 %at_least_one
-other:
-  %is_float = call i1 @is(ptr %object, i64 T_FLOAT)
-  %none = call ptr @none()
-  %is_none = icmp eq ptr %object, %none
-  %is_no_factor = or i1 %is_float, %is_none
-  br i1 %is_no_factor, label %one, label %sequence
-one:
-  ret i64 1
-sequence:
-  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
-  %is_list = call i1 @is(ptr %object, i64 T_LIST)
-  %is_sequence = or i1 %is_tuple, %is_list
-  %can_look = and i1 %is_sequence, %may_hold
-  br i1 %can_look, label %items, label %unknown
-items:
-  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
-  br label %next
-next:
-  %i = phi i64 [ 0, %items ], [ %after, %multiply ]
-  %size = phi i64 [ 1, %items ], [ %product, %multiply ]
-  %is_over = icmp sge i64 %i, %count
-  br i1 %is_over, label %done, label %look
-look:
-  %item = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
-  %after = add i64 %i, 1
-  %own = call i64 @times_factor(ptr %item, i1 false)
-  %is_large = icmp ugt i64 %own, 2147483648
-  br i1 %is_large, label %unknown, label %multiply
-multiply:
-  %product = mul i64 %size, %own
-  %is_beyond = icmp ugt i64 %product, 2147483648
-  br i1 %is_beyond, label %unknown, label %next
-done:
-  ret i64 %size
-unknown:
-  ret i64 9223372036854775807
 }
 """
