@@ -70,8 +70,8 @@ def concatenate(
 
 def block(arrays: Any) -> Any:
     """`np.block` of a list of arrays with an axis or more, or of lists of such with two or more,
-    all of one dtype and together of no more elements than NumPy joins twice; None for all else,
-    and for what NumPy refuses."""
+    of two dtypes at most (more are promoted pair by pair) and together of no more elements than
+    NumPy joins twice; None for all else, and for what NumPy refuses."""
     is_nested = type(arrays) is list and all(type(row) is list for row in arrays)
     rows: list[list[Any]] = arrays if is_nested else [arrays]
     if not _is_table(rows, is_nested):
@@ -91,7 +91,8 @@ def _is_table(rows: Sequence[Any], is_nested: bool) -> bool:
     if not all(type(item) is Handle._concrete for item in items):
         return False
     levels, shapes = 1 + is_nested, [[item.shape for item in row] for row in rows]
-    if len({(item._code, len(item.shape)) for item in items}) > 1 or len(shapes[0][0]) < levels:
+    axes, dtypes = {len(item.shape) for item in items}, {item._code for item in items}
+    if len(axes) > 1 or min(axes) < levels or len(dtypes) > 2:
         return False
     if levels * sum(item.size for item in items) > _TWICE:
         return False

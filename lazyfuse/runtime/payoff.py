@@ -22,26 +22,38 @@ from time import thread_time_ns
 
 from lazyfuse import events
 from lazyfuse.config import Options
-from lazyfuse.ir.node import Fill, Gather, Map, Node, Opaque, Scan, Update, View
+from lazyfuse.ir.node import Fill, Gather, Map, Node, Opaque, Reduce, Scan, Update, View
+from lazyfuse.ir.order import is_contiguous
 from lazyfuse.ops.shapes import size_of
 from lazyfuse.runtime import met, session
 from lazyfuse.runtime.known import Known
+from lazyfuse.runtime.paces import pace
 from lazyfuse.runtime.trace import Trace, trace
 from lazyfuse.schedule.cost import map_cost
 
-#: The least nanoseconds that NumPy takes for a call, for each byte that it reads or writes, of
-#: what is folded, for an element of a transcendental function or that an index picks, and for one
-#: of a scan; and for each cycle that our kernels take for eight elements.
-_CALL_NS, _BYTE_NS, _FOLDED_NS, _ELEMENT_NS, _SCANNED_NS = 500.0, 0.015, 0.03, 2.0, 1.0
+#: The least nanoseconds that NumPy takes for a call, for an element that an index picks, and for
+#: one of a scan; and, where that cannot be measured, for each cycle that our kernels take for
+#: eight elements.
+_CALL_NS, _ELEMENT_NS, _SCANNED_NS = 500.0, 2.0, 1.0
 _CYCLE_NS = 0.3 / 8
+#: The same of what is folded: for an element of a sum along rows and of another one, for one that
+#: is cast before, and for each byte of what is compared.
+_SUMMED_NS, _ADDED_NS, _CAST_NS, _COMPARED_NS = 0.125, 0.06, 0.22, 0.01
+_ARITHMETIC = frozenset(("add", "multiply"))
+#: The same for each row of an operand that is a part of an array.
+_ROW_NS = 15.0
+#: The same for each byte that it reads or writes, of an operation with so many bytes at most:
+#: those of one core's own cache, those of the cache of all, and others.
+_BYTE_NS = ((1 << 20, 0.0045), (1 << 24, 0.009), (inf, 0.015))
 #: What a plan takes longer by Python until machine code runs it.
 _UNTIL_READY_NS = 1e6
 #: What Python takes to record an operation; and how many times as long as NumPy runs may take, as
 #: what is computed at once takes a little longer than with NumPy, too.
 _RECORDED_NS, _TIMES = 2e3, 1.5
-#: The same for machine code; what a write into a part takes besides; and what zeros, ones or a
-#: range take that Python records and then has written out, since a part of them is wanted.
-_BY_CODE_NS, _WRITTEN_NS, _WRITTEN_OUT_NS = 1.8e3, 1e4, 3e4
+#: The same for machine code; what a write into a part takes besides, and an element that is read;
+#: and what zeros, ones or a range take that Python records and then has written out, since a part
+#: of them is wanted.
+_BY_CODE_NS, _WRITTEN_NS, _READ_NS, _WRITTEN_OUT_NS = 1.8e3, 1e4, 1e4, 3e4
 #: Of how many runs by machine code one is looked at: a prime, for loops have several in turn. It
 #: counts as a quarter of what is too much, at most.
 SAMPLED, _MOST_SAMPLED_NS = 61, met.PLAN_NS / 4
@@ -113,7 +125,8 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
     recorded = [node for node in pending.nodes if node.buffer is None and node.srcs]
     parts = sum(isinstance(node, Update) for node in recorded)
     where = met.places(pending)
-    before = _BY_CODE_NS * len(recorded) + _WRITTEN_NS * parts
+    elements = sum(isinstance(node, View) and not node.shape for node in recorded)
+    before = _BY_CODE_NS * len(recorded) + _WRITTEN_NS * parts + _READ_NS * elements
     before += _WRITTEN_OUT_NS * sum(isinstance(node, Fill) for node in wanted)
     begun = thread_time_ns()
 
@@ -171,13 +184,39 @@ def _least_ns(node: Node) -> float:
         return 0.0
     size = size_of(node.shape)
     if isinstance(node, Update):
-        return _CALL_NS + 2 * size_of(node.layout.shape) * int(node.dtype[1:]) * _BYTE_NS
+        return _CALL_NS + _moved_ns(2 * size_of(node.layout.shape) * int(node.dtype[1:]))
     if isinstance(node, Gather):
         return _CALL_NS + size * _ELEMENT_NS
     if isinstance(node, Scan):
         return _CALL_NS + size * _SCANNED_NS
+    if isinstance(node, Reduce):
+        return _CALL_NS + _folded_ns(node)
     nbytes = node.nbytes + sum(src.nbytes for src in node.srcs)
     if not isinstance(node, Map):
-        return _CALL_NS + nbytes * _FOLDED_NS
-    each = _ELEMENT_NS if met.has_own_bits(node) else _CYCLE_NS * map_cost(node)
-    return _CALL_NS + max(nbytes * _BYTE_NS, size * each)
+        return _CALL_NS + _moved_ns(nbytes)
+    each = pace(node)
+    if each is None:
+        each = _CYCLE_NS * map_cost(node)
+    rows = sum(_rows(src) for src in node.srcs)
+    return _CALL_NS + max(_moved_ns(nbytes), size * each) + _ROW_NS * rows
+
+
+def _rows(source: Node) -> int:
+    """The rows in which NumPy walks an operand that is a part of a larger array."""
+    layout = source.layout if isinstance(source, View) else None
+    if layout is None or len(layout.shape) < 2 or is_contiguous(layout.shape, layout.strides):
+        return 0
+    return size_of(layout.shape[:-1])
+
+
+def _folded_ns(node: Reduce) -> float:
+    source = node.srcs[0]
+    if node.op.name not in _ARITHMETIC:
+        return source.nbytes * _COMPARED_NS
+    is_cast = source.dtype != node.accumulate
+    are_rows = any(source.strides[axis] == 1 for axis in node.axes)
+    return size_of(source.shape) * (_CAST_NS if is_cast else _SUMMED_NS if are_rows else _ADDED_NS)
+
+
+def _moved_ns(nbytes: int) -> float:
+    return next(nbytes * each for most, each in _BYTE_NS if nbytes <= most)

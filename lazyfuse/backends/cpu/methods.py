@@ -104,6 +104,7 @@ OBJECTS = (
     *("DELETE_ITEM", "VECTOR", "NAMED_CALL", "NAMED_FUNCTION", "NAMED_PRODUCT"),
     *("ARRAY", "ZEROS", "ONES", "EMPTY_ARRAY", "ARANGE", "COPY", "AS_ANY_ARRAY", "DTYPE_NAME"),
     *("TYPE", "TEXT", "RAVEL", "RESHAPES", "CASTS_OF_PARTS", "RANGE"),
+    *("SHAPE_OF", "NDIM_OF", "SIZE_OF", "LINES", "ROWS", "DENSE", "COPY_NAME"),
 )
 #: Functions of calls, and the objects that are called where there are keywords.
 CALLS: Mapping[str, str] = {

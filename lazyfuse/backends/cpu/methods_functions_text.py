@@ -277,7 +277,13 @@ not_remembered:
 itself:
   %same = call ptr @quick_same(ptr %numpys, ptr %args, i64 %count, ptr %names)
   %is_another = icmp eq ptr %same, null
-  br i1 %is_another, label %sized, label %give_same
+  br i1 %is_another, label %form, label %give_same
+form:
+  %of_form = call ptr @quick_form(ptr %numpys, ptr %args, i64 %count, ptr %names)
+  %is_unformed = icmp eq ptr %of_form, null
+  br i1 %is_unformed, label %sized, label %give_form
+give_form:
+  ret ptr %of_form
 give_same:
   ret ptr %same
 sized:

@@ -190,7 +190,18 @@ array_of_numpys:
 ours:
   %host = call ptr @part(ptr %first, i64 T_HOST)
   %is_away = icmp eq ptr %host, null
-  br i1 %is_away, label %no, label %asked
+  br i1 %is_away, label %away, label %asked
+away:
+  %is_large = call i1 @is_engines(ptr %first)
+  %may_be_it = and i1 %is_large, %gives_back
+  br i1 %may_be_it, label %large, label %no
+large:
+  %own = call ptr @dtype_in_engine(ptr %first)
+  %asked_for = call ptr @dtype_of_call(ptr %args, i64 %count, ptr %names, ptr %own)
+  %has_it = icmp eq ptr %asked_for, %own
+  %is_there = icmp ne ptr %own, null
+  %is_it = and i1 %has_it, %is_there
+  br i1 %is_it, label %back, label %no
 asked:
   %dtype = get ptr %host[DESCR]
   %wanted = call ptr @dtype_of_call(ptr %args, i64 %count, ptr %names, ptr %dtype)

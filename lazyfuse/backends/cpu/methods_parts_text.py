@@ -77,6 +77,19 @@ define internal i1 @is_uncast(ptr %array) {
   ret i1 %is_uncast
 }
 
+; NumPy's dtype of an array of the engine that reads its memory as what that is; null for others
+define internal ptr @dtype_in_engine(ptr %array) {
+  %is_uncast = call i1 @is_uncast(ptr %array)
+  br i1 %is_uncast, label %look, label %no
+look:
+  %node = call ptr @memory(ptr %array)
+  %code = call ptr @get(ptr %node, i64 NODE_DTYPE)
+  %dtype = call ptr @dtype_of(ptr %code)
+  ret ptr %dtype
+no:
+  ret ptr null
+}
+
 ; whether an object is an array of the engine of other than complex numbers
 define internal i1 @are_reals(ptr %object) {
   %is_engines = call i1 @is_engines(ptr %object)

@@ -58,7 +58,8 @@ def rule_of(name: str) -> int:
 def deferred_method(name: str) -> str:
     """What puts a method off where that can be done."""
     if name == "astype_method":
-        return put_off("@defer_cast(ptr %self, ptr %args, i64 %count, ptr %names)")
+        late = put_off("@defer_cast(ptr %self, ptr %args, i64 %count, ptr %names)")
+        return at_once("quick_astype") + late
     code = CODES.get(public_name(name))
     call = f"@defer_method(i64 {code}, ptr %self, ptr %args, i64 %count, ptr %names)"
     return "" if code is None else put_off(call)
