@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import numpy as host
 import pytest
@@ -373,3 +374,21 @@ def test_written_meanwhile() -> None:
     a[:] = 0.0
     b += 1.0
     host.testing.assert_array_equal(host.array(second), wanted[1])
+
+
+def test_what_is_held_is_looked_at_each_time() -> None:
+    """Structures are remembered, with what is known of each node: which of two arrays the program
+    keeps, and which were inside an earlier run."""
+    a, b = inputs()
+    for kept in ("one", "both", "other", "one", "none", "both", "other", "none"):
+        one, other = lf.exp(a), lf.sin(b)
+        nodes = [ref(each._storage.node) for each in (one, other)]  # others would be readers
+        result = one * 2.0 + other
+        if kept in ("other", "none"):
+            del one
+        if kept in ("one", "none"):
+            del other
+        values = host.array(result)
+        stored = [node() is not None and node().buffer is not None for node in nodes]
+        assert stored == [kept in ("one", "both"), kept in ("other", "both")]
+        assert values.tobytes() == host.array(lf.exp(a) * 2.0 + lf.sin(b)).tobytes()

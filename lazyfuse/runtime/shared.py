@@ -33,20 +33,20 @@ _ALONE = 2
 _MOST_KNOWN = 256
 
 #: By the structure of a trace: operations inside that may be stored for others, as their places
-#: and how many readers each has in the trace; by it and the places of those that others read:
-#: which of them are stored.
+#: and how many readers each has in the trace; by it, the places of what is stored anyway and of
+#: those that others read: which of them are stored.
 _inside: dict[object, list[tuple[int, int]]] = {}
 _stored: dict[object, list[int]] = {}
 
 
-def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[Node]) -> list[Node]:
+def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[int]) -> list[Node]:
     """The operations of a trace that are stored for others, or these others where they are known
     and computed along (`siblings.py`); `nodes` and `structure` as a walk
-    gives them, `held` is stored anyway, as the outputs are. Nobody else may have a list of the
-    nodes: that counts as a reader."""
+    gives them, those in the places `held` are stored anyway, as the outputs are. Nobody else may
+    have a list of the nodes: that counts as a reader."""
     inside = _inside.get(structure)
     if inside is None:
-        inside = _known(_inside, structure, _candidates(nodes, structure))
+        inside = known(_inside, structure, _candidates(nodes, structure))
     read: dict[int, int] = {}
     for place, own in inside:
         more = getrefcount(nodes[place]) - own - _ALONE
@@ -54,12 +54,12 @@ def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[Node
             read[place] = more - nodes[place].is_held
     if not read:
         return []
-    if held:
-        return [nodes[place] for place in _chosen(nodes, structure, [*read], held)]
-    key = structure, *read
+    key = structure, tuple(held), *read
     places = _stored.get(key)
     if places is None:
-        places = _known(_stored, key, _chosen(nodes, structure, [*read], ()))
+        places = known(_stored, key, _chosen(nodes, structure, [*read], held))
+    if held:
+        return [nodes[place] for place in places]
     chosen = {nodes[place]: read[place] for place in places}
     return siblings(nodes, chosen) or list(chosen) if chosen else []
 
@@ -78,7 +78,7 @@ def is_free(node: Node) -> bool:
     return is_leaf(node) or isinstance(node, View | Fill)
 
 
-def _known(found: dict[object, Any], key: object, value: Any) -> Any:
+def known(found: dict[object, Any], key: object, value: Any) -> Any:
     """Keep a value, and give it."""
     if len(found) >= _MOST_KNOWN:
         found.clear()
@@ -118,13 +118,13 @@ def _most_bytes(nodes: Sequence[Node], outputs: Container[Node]) -> int:
 
 
 def _chosen(
-    nodes: Sequence[Node], structure: tuple[object, ...], read: Sequence[int], held: Sequence[Node]
+    nodes: Sequence[Node], structure: tuple[object, ...], read: Sequence[int], held: Sequence[int]
 ) -> list[int]:
     """Those of the places that others read that are worth it, from the lowest up: where costly
     operations are below that nothing else has that is stored, while there are few bytes."""
     outputs = _outputs(nodes, structure)
     places = {nodes[place]: place for place in read}
-    there = {*outputs, *held}
+    there = {*outputs, *(nodes[place] for place in held)}
     left = _MOST_STORED * _most_bytes(nodes, outputs)
     chosen: list[int] = []
     below: dict[Node, int] = {}

@@ -12,7 +12,7 @@ from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.runtime import session
-from lazyfuse.runtime.shared import is_free, shared
+from lazyfuse.runtime.shared import is_free, known, shared
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
@@ -137,8 +137,34 @@ def pending_of(nodes: Iterable[Node]) -> list[Node]:
 
 def kept(wanted: Sequence[Node], walked: Walk) -> list[Node]:
     """Operations inside that are stored as well; `walked` is what a walk has found."""
-    held = [] if walked[2] is None else _held(wanted)
-    return [*held, *shared(walked[0], walked[1], held)]
+    nodes, structure, is_plain = walked
+    held = [] if is_plain is None else _places_held(wanted, nodes, structure)
+    read = shared(nodes, structure, held)  # first: it counts who refers to the nodes
+    return [*(nodes[place] for place in held), *read]
+
+
+#: By the structure of a trace and what is known of each of its nodes: the places of those that are
+#: stored, since loops ask for the same again and again.
+_places: dict[object, list[int]] = {}
+session.on_clear(_places.clear)
+
+
+def _places_held(
+    wanted: Sequence[Node], nodes: Sequence[Node], structure: tuple[object, ...]
+) -> list[int]:
+    """Where the nodes are that `_held` gives."""
+    key = structure, bytes(map(_state, nodes))
+    places = _places.get(key)
+    if places is None:
+        places = known(_places, key, [nodes.index(node) for node in _held(wanted)])
+    return places
+
+
+def _state(node: Node) -> int:
+    """What is known of a node besides its structure: of one that is computed, nothing is asked."""
+    if node.buffer is not None:
+        return 0
+    return 1 | node.seen << 1 | node.is_held << 2 | (node.depth > DEEP) << 3
 
 
 def _held(wanted: Sequence[Node]) -> list[Node]:
