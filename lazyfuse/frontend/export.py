@@ -15,6 +15,7 @@ from lazyfuse.frontend import novel
 from lazyfuse.frontend.handle import Handle, handle, new
 from lazyfuse.frontend.lending import lend
 from lazyfuse.frontend.memory import in_place, look
+from lazyfuse.frontend.probes import note
 from lazyfuse.ir.interp import elements_at, view_of
 from lazyfuse.ir.layout import Layout
 from lazyfuse.ir.node import Node, Source
@@ -164,6 +165,8 @@ def _host_view(self: Any) -> np.ndarray:
         return snapshot
     novel.asked()
     device = self._storage.device
+    if self._is_scalar:
+        note(self)
     with session.flush_lock:  # before the memory is marked no run may reuse it
         lent = None if 0 in self._layout.shape else self._lent()
         if lent is not None:

@@ -28,6 +28,7 @@ from lazyfuse.frontend.masks import is_placed
 from lazyfuse.frontend.memory import is_settled, mutate
 from lazyfuse.frontend.picks import is_even
 from lazyfuse.frontend.piecewise import is_touched, write_out
+from lazyfuse.frontend.probes import is_probe
 from lazyfuse.frontend.rerecord import count
 from lazyfuse.frontend.selection import (
     Empty,
@@ -112,7 +113,8 @@ def _element(array: Any, layout: Layout) -> Any:
     if isinstance(current, Fill) and windows.largest():
         write_out(array, 1)
         current = array._storage.now()
-    if current.buffer is None and is_touched(current) and windows.largest():
+    is_now = current.buffer is None and (is_touched(current) or is_probe(current))
+    if is_now and windows.largest():
         array._flush()
         current = array._storage.now()
     if current.buffer is not None and array._storage.device == "cpu":

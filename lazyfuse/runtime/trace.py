@@ -175,11 +175,11 @@ def _held(wanted: Sequence[Node]) -> list[Node]:
     for node in graph.nodes:
         if not node.seen:
             found.update((src, None) for src in node.srcs if src.seen and not is_free(src))
-        if node.is_held and not is_free(node) and _is_dear(node):
+        if node.is_held and not is_free(node) and is_dear(node):
             found[node] = None
     return [node for node in found if node not in graph.outputs]
 
 
-def _is_dear(node: Node) -> bool:
+def is_dear(node: Node) -> bool:
     """Whether recomputing a node costs more than keeping it."""
     return node.depth > DEEP or node.is_costly
