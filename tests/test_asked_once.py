@@ -100,3 +100,9 @@ def test_lists_that_hold_themselves() -> None:
     inside.append(inside)
     with pytest.raises((ValueError, TypeError, RecursionError)):
         lf.outer(parts(lf)["y"], inside)
+
+
+@pytest.mark.parametrize("listed", [[1] * 5000, [0.0] * 5000, [[1, 2], [3, 4]], [10**6], [], 7])
+def test_lists_in_outer_products(listed: Any) -> None:
+    """Their items are values, of which there are so many."""
+    oracle.check(lambda np: np.outer(parts(np)["x"], listed))

@@ -230,6 +230,15 @@ def test_long_lists_are_joined_once() -> None:
     assert found.shape == (3 * MANY,) and found._storage.node.buffer is not None
 
 
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("call", ["sin", "array", "sum", "concatenate"])
+def test_long_lists_that_hold_themselves(call: str, place: int) -> None:
+    items: list[Any] = [1.0] * MANY
+    items[place] = items
+    with pytest.raises((ValueError, RecursionError)):
+        getattr(lf, call)(items)
+
+
 RANGES = [range(0), range(5), range(2, 40, 3), range(9, -1, -2), range(300), range(70_000)]
 
 

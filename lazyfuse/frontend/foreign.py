@@ -28,6 +28,7 @@ Method = Callable[..., Any]
 
 #: Functions whose result is as large as the first argument; others of their rule have larger ones.
 _LIKE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like)
+#: Rules of functions that write, or whose results are larger than what they are given.
 _OTHERS = (Rule.NONE, Rule.PLACES, Rule.INTO, Rule.OUTER)
 
 

@@ -55,12 +55,12 @@ def imag(val: Any) -> Any:
     return val.imag if is_array else None
 
 
-def half_clipped(*args: Any, **kwargs: Any) -> Any:
+def clipped(*args: Any, **kwargs: Any) -> Any:
     """`np.clip` of an array of floats with one bound, a number, or of a large array by numbers
     into one like it; None for others."""
     given = (*args, *kwargs.values())
     if len(given) == 4 and len(args) > 2 and kwargs.keys() <= {"out"}:
-        return given[3] if methods.is_clipped_into(*given) else None
+        return given[3] if methods.clipped_into(*given) else None
     if kwargs or len(args) != 3 or type(args[0]) is not Handle._concrete:
         return None
     array, least, most = args

@@ -85,7 +85,7 @@ def block(arrays: Any) -> Any:
 def _is_table(rows: Sequence[Any], is_nested: bool) -> bool:
     """Whether rows, of which there are several only where they are nested, fit each other as they
     are."""
-    if not all(type(row) is list and row for row in rows) or not rows:
+    if not rows or not all(type(row) is list and row for row in rows):
         return False
     items = [item for row in rows for item in row]
     if not all(type(item) is Handle._concrete for item in items):

@@ -112,7 +112,7 @@ def clip_method(
 ) -> Any:
     """Limit the values to [min, max]; None leaves a side open, and so does an integer bound that
     the dtype does not pass."""
-    if out is not None and not options and is_clipped_into(self, min, max, out):
+    if out is not None and not options and clipped_into(self, min, max, out):
         return out
     opened = open_bounds((self, min, max))
     if opened is not None:
@@ -128,7 +128,7 @@ def clip_method(
     return call(name, ufunc, operands, given)
 
 
-def is_clipped_into(array: Any, least: Any, most: Any, out: Any) -> bool:
+def clipped_into(array: Any, least: Any, most: Any, out: Any) -> bool:
     """Whether a large array has been written what `clip` by numbers gives of one of its shape and
     dtype; others are for NumPy's rules."""
     both = (array, out)

@@ -136,7 +136,7 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 _SHORTER: Mapping[str, Any] = {
     "angle": functions.angle,
     "block": joining.block,
-    "clip": functions.half_clipped,
+    "clip": functions.clipped,
     "diag": views.diag,
     "extract": picking.extract,
     "flatnonzero": picking.flatnonzero,

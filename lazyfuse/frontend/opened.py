@@ -153,11 +153,19 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
     if rule is Rule.TIMES:
         return np.size(first) * math.prod(map(_factor, given[1:])) <= limit
     if rule is Rule.OUTER:
-        sizes = (each.size if type(each) is np.ndarray else _factor(each) for each in given[1:])
-        return np.size(first) * math.prod(sizes) <= limit
+        return np.size(first) * math.prod(map(_values, given[1:])) <= limit
     if rule is Rule.PAIR and max(map(np.ndim, given[:2])) > 2:
         return False
     return rule not in (Rule.SPREAD, Rule.PAIR) or spread_size(given) <= limit
+
+
+def _values(value: Any) -> float:
+    """The same of one whose arrays and lists are values."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if type(value) in (list, tuple):
+        return sum(_values(each) if type(each) in (list, tuple) else 1 for each in value)
+    return _factor(value)
 
 
 def _factor(value: Any) -> float:

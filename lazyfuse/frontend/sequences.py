@@ -27,10 +27,17 @@ def are_numbers(items: Sequence[Any]) -> bool:
 
 
 def has_pieces(items: Any) -> bool:
-    """Whether a list, or a list in it, begins or ends with an array of ours: many of them are
-    NumPy's to join, however long a list they are in."""
-    while type(items) in (list, tuple) and items:
-        if isinstance(items[-1], Handle):
+    """Whether a list, or the first one in it, begins or ends with an array of ours: many of them
+    are NumPy's to join, however long a list they are in."""
+    for _ in range(_LEVELS):
+        if type(items) not in (list, tuple) or not items:
+            return False
+        first, last = items[0], items[-1]
+        if isinstance(first, Handle) or isinstance(last, Handle):
             return True
-        items = items[0]
-    return isinstance(items, Handle)
+        items = first
+    return False
+
+
+#: How many lists deep arrays are looked for: a list may hold itself.
+_LEVELS = 4

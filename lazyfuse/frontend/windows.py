@@ -213,9 +213,10 @@ def _is_ready(array: Any, others: Sequence[Any], limit: int) -> bool:
 
 
 def altered(function: Callable[..., Any], array: Any, *others: Any) -> bool:
-    """Whether a function of NumPy's has changed a small part of the engine's memory, its first
-    argument, at once. The others are at hand, or numbers in lists, and are cast to its dtype
-    without a word but of conditions. Raises: what it does."""
+    """Whether a function of NumPy's has changed at once its first argument, a part of the engine's
+    memory of at most `AT_ONCE` elements, or as many as are computed at once. The others are at
+    hand, or numbers in lists, and are cast to its dtype without a word but of conditions. Raises:
+    what it does."""
     if type(array) not in ARRAYS or array._host is not None or not largest():
         return False
     limit = max(reach((array, *others), largest()), AT_ONCE)

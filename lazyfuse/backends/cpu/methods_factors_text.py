@@ -24,16 +24,60 @@ array:
   %is_count = and i1 %may_count, %are_counts
   br i1 %is_count, label %unknown, label %factor
 other:
+  br i1 %are_values, label %values, label %counted
+values:
+  %listed = call i64 @items_inside(ptr %object, i64 3)
+  %is_single = icmp eq i64 %listed, 0
+  br i1 %is_single, label %counted, label %factor
+counted:
   %number = call i64 @times_factor(ptr %object, i64 2)
   br label %factor
 factor:
-  %own = phi i64 [ %elements, %array ], [ %number, %other ]
+  %own = phi i64 [ %elements, %array ], [ %listed, %values ], [ %number, %counted ]
   %is_large = icmp ugt i64 %own, 2147483648
   br i1 %is_large, label %unknown, label %multiply
 multiply:
   %product = mul i64 %size, %own
   %is_beyond = icmp ugt i64 %product, 2147483648
   br i1 %is_beyond, label %unknown, label %next
+done:
+  ret i64 %size
+unknown:
+  ret i64 9223372036854775807
+}
+
+; how many items a list or tuple has, and those in it so many levels deep; a size that nothing has
+; where there are more levels, 0 for what is no list, or for an empty one
+define internal i64 @items_inside(ptr %object, i64 %levels) {
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  br i1 %is_sequence, label %look, label %none
+none:
+  ret i64 0
+look:
+  %is_flat = icmp sgt i64 %levels, 0
+  br i1 %is_flat, label %items, label %unknown
+items:
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
+  %less = sub i64 %levels, 1
+  br label %next
+next:
+  %i = phi i64 [ 0, %items ], [ %after, %add ]
+  %size = phi i64 [ 0, %items ], [ %sum, %add ]
+  %is_over = icmp sge i64 %i, %count
+  br i1 %is_over, label %done, label %item
+item:
+  %object_inside = call ptr @item_of(ptr %object, i1 %is_tuple, i64 %i)
+  %inside = call i64 @items_inside(ptr %object_inside, i64 %less)
+  %after = add i64 %i, 1
+  %is_one = icmp eq i64 %inside, 0
+  %own = select i1 %is_one, i64 1, i64 %inside
+  %is_large = icmp ugt i64 %own, 2147483648
+  br i1 %is_large, label %unknown, label %add
+add:
+  %sum = add i64 %size, %own
+  br label %next
 done:
   ret i64 %size
 unknown:

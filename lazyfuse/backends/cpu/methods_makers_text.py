@@ -155,9 +155,9 @@ no:
   ret ptr null
 }
 
-; an array of ours as `asarray` and `asanyarray` give it back, and as `array` and `copy` copy
-; it, where it is small and has the dtype that is asked for; null where NumPy is to be asked. Those
-; of NumPy's are copied by all of them
+; an array of ours as `asarray` and `asanyarray` give it back, and a small one as `array` and `copy`
+; copy it, where it has the dtype that is asked for; null where NumPy is to be asked. Those of
+; NumPy's are copied by all of them
 define internal ptr @quick_same(ptr %maker, ptr %args, i64 %count, ptr %names) {
   %has_first = icmp sgt i64 %count, 0
   br i1 %has_first, label %which, label %no

@@ -12,36 +12,10 @@ BOUNDS = {"NUMBERS_MOST": 64}
 NUMBERS = """
 declare i32 @llvm.smax.i32(i32, i32)
 
-; NumPy's array of a short range, of the dtype that is asked for if one is; null for longer ones,
-; and where NumPy refuses
-define internal ptr @made_of_span(ptr %range, ptr %asked, i64 %most) {
-  %steps = call i64 @PyObject_Size(ptr %range)
-  %is_short = icmp ule i64 %steps, %most
-  br i1 %is_short, label %make, label %uncounted
-make:
-  %array = call ptr @object(i64 T_ARRAY)
-  %given = alloca [2 x ptr]
-  put ptr %range, %given[0]
-  put ptr %asked, %given[1]
-  %is_bare = icmp eq ptr %asked, null
-  %count = select i1 %is_bare, i64 1, i64 2
-  %made = call ptr @PyObject_Vectorcall(ptr %array, ptr %given, i64 %count, ptr null)
-  ret ptr %made
-uncounted:
-  call void @PyErr_Clear()
-  ret ptr null
-}
-
 ; a new array of NumPy's of a few numbers in a list or tuple, or in as many such of one length;
 ; `asked`: its dtype, null for that of the numbers. Null for others, and for more than `most`
 define internal ptr @made_of_numbers(ptr %object, ptr %asked, i64 %most) {
   %extents = alloca [2 x i64]
-  %is_span = call i1 @is(ptr %object, i64 T_RANGE)
-  br i1 %is_span, label %span, label %items
-span:
-  %of_span = call ptr @made_of_span(ptr %object, ptr %asked, i64 %most)
-  ret ptr %of_span
-items:
   %kind = call i32 @numbers_in(ptr %object, ptr %extents)
   %is_other = icmp eq i32 %kind, 0
   br i1 %is_other, label %no, label %dtype

@@ -33,8 +33,8 @@ inside:
   %is_plain_list = call i1 @is_list_of_others(ptr %value)
   br i1 %is_plain_list, label %as_it_is, label %named
 named:
-  %is_named = icmp ne i32 %is_tuple, 0
-  %are_fresh = call i1 @are_fresh(ptr %value, i1 %is_named, ptr %given, i64 %count)
+  %may_be_named = icmp ne i32 %is_tuple, 0
+  %are_fresh = call i1 @are_fresh(ptr %value, i1 %may_be_named, ptr %given, i64 %count)
   br i1 %are_fresh, label %lift, label %of_others
 tuple:
   %results = call ptr @tuple_of_results(ptr %value, ptr %objects, ptr %given, i64 %count,
@@ -261,12 +261,12 @@ no:
   ret i1 false
 }
 
-; whether all arrays in a tuple lie in new memory, or a list has such arrays alone
+; whether all arrays in a tuple lie in new memory; of a list, whether it has such arrays alone
 define internal i1 @are_fresh(ptr %object, i1 %is_tuple, ptr %given, i64 %given_count) {
   %count = call i64 @length_of(ptr %object, i1 %is_tuple)
   br label %next
 next:
-  %i = phi i64 [ 0, %0 ], [ %after, %other ], [ %after, %array ], [ %after, %view ]
+  %i = phi i64 [ 0, %0 ], [ %after, %other ], [ %after, %memory ], [ %after, %view ]
   %is_over = icmp sge i64 %i, %count
   br i1 %is_over, label %yes, label %look
 look:
@@ -279,6 +279,9 @@ other:
 array:
   %base = get ptr %item[BASE]
   %is_own = icmp eq ptr %base, null
+  %was_given = call i1 @is_among(ptr %item, ptr %given, i64 %given_count, i64 3)
+  br i1 %was_given, label %no, label %memory
+memory:
   br i1 %is_own, label %next, label %view
 view:
   %is_new = call i1 @is_fresh_root(ptr %base, ptr %given, i64 %given_count)
