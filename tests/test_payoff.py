@@ -308,3 +308,27 @@ def test_plans_that_follow_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
         assert after - before == payoff._UNTIL_READY_NS * lf.stats().plans_built
         followed += lf.stats().plans_alike
     assert followed >= 8
+
+
+def test_what_was_in_an_earlier_run_is_no_work_for_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that asks for one element of what it goes on with: each run computes that element of
+    all turns, of which NumPy computes the last."""
+    counted: list[int] = []
+    account = payoff._numpys_ns
+
+    def noted(pending: Any, plan: Any) -> float:
+        least = account(pending, plan)
+        counted.append(round(least))
+        return least
+
+    monkeypatch.setattr(payoff, "_numpys_ns", noted)
+    monkeypatch.setattr(payoff, "_least_ns", lambda node: float(bool(node.shape and node.srcs)))
+    for _ in range(4):
+        with lf.options(eager_size=0):
+            x = lf.asarray(host.arange(400.0)) * 2.0
+        for _ in range(4):
+            with lf.options(eager_size=0):
+                x *= 0.5
+                element = x[3]
+            float(element)
+    assert counted and max(counted) <= 2  # with the first multiplication

@@ -105,12 +105,12 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         account.allowed += _UNTIL_READY_NS
     begun, before = _begun[0], thread_time_ns()
     least, kernels = _numpys_ns(pending, known), events.new_kernels()
+    recorded = len(pending.nodes) - sum(map(_is_again, pending.nodes))
     start = thread_time_ns()
     yield
     if events.new_kernels() == kernels:
-        recorded = _RECORDED_NS * len(pending.nodes)
         took = thread_time_ns() - start + before - begun  # without what is measured, once
-        more = took + recorded - _TIMES * least
+        more = took + _RECORDED_NS * recorded - _TIMES * least
         account.spent = max(account.spent + more, 0.0)
 
 
@@ -125,7 +125,7 @@ def sampled(wanted: Sequence[Node], device: str, options: Options) -> Callable[[
     if known is None or pending.is_stale:
         return None
     account, least = _checked(id(first[0]), pending), _TIMES * _numpys_ns(pending, known)
-    recorded = [node for node in pending.nodes if node.buffer is None and node.srcs]
+    recorded = [node for node in _new(pending) if node.srcs]
     parts = sum(isinstance(node, Update) for node in recorded)
     where = met.places(pending)
     elements = sum(isinstance(node, View) and not node.shape for node in recorded)
@@ -172,10 +172,21 @@ def _give_up(account: _Account, pending: Trace) -> None:
     account.failures = min(account.failures + 1, _MOST_DOUBLINGS)
 
 
+def _is_again(node: Node) -> bool:
+    """Whether a pending operation was in an earlier run: NumPy has computed it by then."""
+    return node.seen and node.buffer is None
+
+
+def _new(pending: Trace) -> list[Node]:
+    return [node for node in pending.nodes if node.buffer is None and not node.seen]
+
+
 def _numpys_ns(pending: Trace, known: Known) -> float:
-    """The least that NumPy takes for what is pending."""
+    """The least that NumPy takes for what is pending and new."""
+    if any(map(_is_again, pending.nodes)):
+        return sum(map(_least_ns, _new(pending)))
     if known.numpys_ns is None:
-        known.numpys_ns = sum(_least_ns(node) for node in pending.nodes if node.buffer is None)
+        known.numpys_ns = sum(map(_least_ns, _new(pending)))
     return known.numpys_ns
 
 
