@@ -210,3 +210,24 @@ def test_who_asks_for_numpys_type(module: str, name: str) -> None:
     exec(f"def {name}(x): return isinstance(x, ndarray)", namespace)
     assert namespace[name](lf.ones(3)) and namespace[name](lf.ones(50_000))
     assert not isinstance(lf.ones(3), host.ndarray)
+
+
+@pytest.mark.parametrize("part", ["whole", "rows", "columns", "transposed", "small"])
+def test_strides_that_are_not_given(part: str) -> None:
+    """NumPy takes those of C order for an array that lies in it, of whatever shape is asked for."""
+
+    def program(np: Any) -> list[Any]:
+        x = np.arange(60_000.0).reshape(200, 300)
+        y = {
+            "whole": x, "rows": x[3:9], "columns": x[:, 2:], "transposed": x.T,
+            "small": np.arange(16.0).reshape(4, 4),
+        }[part]  # fmt: skip
+        found = []
+        for shape in ((2,), (2, 2), (2, 2, 2), (), 3):
+            try:
+                found.append(np.lib.stride_tricks.as_strided(y, shape))
+            except (TypeError, ValueError) as error:
+                found.append(str(error))
+        return found
+
+    check(program)

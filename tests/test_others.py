@@ -414,3 +414,28 @@ def test_objects_that_decide_are_asked_after_they_have_been_arrays(size: int) ->
                 "mine: sum", "mine: sort", "mine: std", "mine: norm",
             ]  # fmt: skip
             assert lf.asarray(own).shape == (size,)
+
+
+class Decides:
+    """An object that says what functions of NumPy's make of it, and could be an array."""
+
+    shape, ndim, dtype = (4, 4), 2, host.dtype(float)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> str:
+        return f"its own {function.__name__}"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> host.ndarray:
+        return host.eye(4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np, x: np.linalg.det(x),
+        lambda np, x: np.lib.stride_tricks.sliding_window_view(x, (3, 3)),
+        lambda np, x: np.lib.stride_tricks.sliding_window_view(x, window_shape=(3, 3), axis=(0, 1)),
+        lambda np, x: np.lib.stride_tricks.sliding_window_view(x=x, window_shape=(3, 3)),
+    ],
+)
+def test_functions_that_others_decide_on(call: Any) -> None:
+    assert call(lf, Decides()) == call(host, Decides())

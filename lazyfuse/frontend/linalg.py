@@ -11,7 +11,7 @@ import numpy as np
 from numpy._core import multiarray
 from numpy.lib.stride_tricks import as_strided
 
-from lazyfuse.frontend import fallback, products
+from lazyfuse.frontend import fallback, others, products
 from lazyfuse.frontend.at_once import Memory, computed, product
 from lazyfuse.frontend.convert import ForeignError, check_home, device_beside
 from lazyfuse.frontend.handle import Handle, new, view
@@ -50,6 +50,8 @@ def vdot(a: Any, b: Any, /) -> Any:
 def det(a: Any) -> Any:
     """Determinants of square matrices over the last two axes; recorded.
     Raises: LinAlgError for what is not square."""
+    if others.decide(np.linalg.det, (a,), {}):
+        return others.call(np.linalg.det, (a,), {})
     try:
         call = Call(np.linalg.det, name="linalg.det")
         return record(call, (a,), reason="linear algebra runs in LAPACK")

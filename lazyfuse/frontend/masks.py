@@ -17,12 +17,13 @@ _LEAST = 4096
 _LARGEST = 60_000
 
 
-def filtered(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """values[mask], for a mask of the same shape: new memory."""
+def filtered(values: np.ndarray, mask: np.ndarray, count: int | None = None) -> np.ndarray:
+    """values[mask], for a mask of the same shape: new memory. `count`: how many are true, where
+    that is known."""
     packs = _packs(values, mask)
     if packs is not None:
-        out = np.empty(np.count_nonzero(mask), values.dtype)
-        if packs.pick(values, mask, out):
+        out = np.empty(np.count_nonzero(mask) if count is None else count, values.dtype)
+        if not out.size or packs.pick(values, mask, out):
             return out
     if values.flags.c_contiguous and mask.flags.c_contiguous:  # a quarter of NumPy's time by masks
         return values.reshape(-1).take(np.flatnonzero(mask))

@@ -106,11 +106,12 @@ def _filtered(array: Any, mask: Any, limit: int) -> Any:
     values = None if memory is None else window(mask, whole)
     if values is None:
         return None
+    picked = None
     if whole > max(limit, _MOST_FILTERED):
-        count = int(np.count_nonzero(values))
-        if count > max(limit, _MOST_FILTERED) and not is_new(count):
+        picked = int(np.count_nonzero(values))
+        if picked > max(limit, _MOST_FILTERED) and not is_new(picked):
             return None
-    return to_array(filtered(memory, values), owned=True)
+    return to_array(filtered(memory, values, picked), owned=True)
 
 
 def compute_mask(array: Any, mask: Any) -> None:

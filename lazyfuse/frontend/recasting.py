@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds, normalize_axis_tuple
 
-from lazyfuse.frontend import fallback
+from lazyfuse.frontend import fallback, others
 from lazyfuse.frontend.convert import ForeignError, warn_of_setting
 from lazyfuse.frontend.elementwise import apply
 from lazyfuse.frontend.export import to_array
@@ -190,10 +190,13 @@ _seen: Any = partial(
 
 def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
                writeable: bool = True, *, check_bounds: bool | None = None) -> Any:  # fmt: skip
-    """A view with any shape and strides (in bytes). Elements may overlap: then the last write to
-    one wins. Raises: ValueError when it would reach outside the array's memory."""
+    """A view with any shape and strides (in bytes): without these the array's, or those of C order
+    where the array is in it. Elements may overlap: then the last write to one wins.
+    Raises: ValueError when it would reach outside the array's memory."""
     x = asarray(x)
-    wanted = x.shape if shape is None else _shape(shape)
+    wanted = x.shape if shape is None else tuple(map(index, shape))
+    if strides is None and x.flags.c_contiguous:
+        strides = [step * x.itemsize for step in c_strides(wanted)]
     steps = x.strides if strides is None else tuple(int(step) for step in strides)
     if len(steps) != len(wanted):
         raise ValueError("mismatch in length of strides and shape")
@@ -241,10 +244,14 @@ def sliding_window_view(
 
     Raises: ValueError for windows larger than the array or of negative extent.
     """
+    public = np.lib.stride_tricks.sliding_window_view
+    if others.decide(public, (x,), {}):
+        named = {"axis": axis, "subok": subok, "writeable": writeable}
+        return others.call(public, (x, window_shape), named)
     try:
         x = asarray(x)
     except ForeignError:
-        return fallback.call(np.lib.stride_tricks.sliding_window_view, x, window_shape, axis)
+        return fallback.call(public, x, window_shape, axis)
     window = _shape(window_shape)
     if any(extent < 0 for extent in window):
         raise ValueError("`window_shape` cannot contain negative values")
