@@ -214,7 +214,7 @@ def test_who_asks_for_numpys_type(module: str, name: str) -> None:
 
 @pytest.mark.parametrize("part", ["whole", "rows", "columns", "transposed", "small"])
 def test_strides_that_are_not_given(part: str) -> None:
-    """NumPy takes those of C order for an array that lies in it, of whatever shape is asked for."""
+    """NumPy takes those of C order for an array that lies in it, whatever shape is asked for."""
 
     def program(np: Any) -> list[Any]:
         x = np.arange(60_000.0).reshape(200, 300)

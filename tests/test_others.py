@@ -433,7 +433,9 @@ class Decides:
     [
         lambda np, x: np.linalg.det(x),
         lambda np, x: np.lib.stride_tricks.sliding_window_view(x, (3, 3)),
-        lambda np, x: np.lib.stride_tricks.sliding_window_view(x, window_shape=(3, 3), axis=(0, 1)),
+        lambda np, x: np.lib.stride_tricks.sliding_window_view(
+            x, window_shape=(3, 3), axis=(0, 1)
+        ),
         lambda np, x: np.lib.stride_tricks.sliding_window_view(x=x, window_shape=(3, 3)),
     ],
 )

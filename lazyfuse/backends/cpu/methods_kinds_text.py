@@ -138,6 +138,29 @@ no:
   ret i1 false
 }
 
+; whether an operand is a short list or tuple of numbers, so that a result beside an array is small
+define internal i1 @are_few_numbers(ptr %object, ptr %host) {
+  %is_tuple = call i1 @is(ptr %object, i64 T_TUPLE)
+  %is_list = call i1 @is(ptr %object, i64 T_LIST)
+  %is_sequence = or i1 %is_tuple, %is_list
+  br i1 %is_sequence, label %measure, label %no
+measure:
+  %count = call i64 @length_of(ptr %object, i1 %is_tuple)
+  %is_short = icmp sle i64 %count, LOOKED_MOST
+  %elements = call i64 @elements(ptr %host)
+  %most = mul i64 %elements, %count
+  %eager = call i64 @eager_size()
+  %fits = icmp sle i64 %most, %eager
+  %may = and i1 %is_short, %fits
+  br i1 %may, label %look, label %no
+look:
+  %last = sub i64 %count, 1
+  %are_numbers = call i1 @are_numeric(ptr %object, i1 %is_tuple, i64 %last, i64 1, i64 0)
+  ret i1 %are_numbers
+no:
+  ret i1 false
+}
+
 ; whether an object is a number of Python's or NumPy's
 define internal i1 @is_number(ptr %object) {
   %kind = call ptr @kind(ptr %object)

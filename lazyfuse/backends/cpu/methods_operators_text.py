@@ -60,7 +60,10 @@ look:
   br i1 %is_number, label %plain, label %numpys
 numpys:
   %is_array = call i1 @is(ptr %other, i64 {ndarray})
-  br i1 %is_array, label %array, label %no
+  br i1 %is_array, label %array, label %listed
+listed:
+  %are_few = call i1 @are_few_numbers(ptr %other, ptr %host)
+  br i1 %are_few, label %plain, label %no
 array:
   %is_known = call i1 @has_known_dtype(ptr %other)
   br i1 %is_known, label %count, label %no
