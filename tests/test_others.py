@@ -441,3 +441,24 @@ class Decides:
 )
 def test_functions_that_others_decide_on(call: Any) -> None:
     assert call(lf, Decides()) == call(host, Decides())
+
+
+def test_they_get_what_was_given() -> None:
+    class Narrow:
+        def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return len(args), dict(kwargs)
+
+    for np in (lf, host):
+        windows = np.lib.stride_tricks.sliding_window_view
+        assert windows(Narrow(), 2) == (2, {}) and windows(Narrow(), 2, axis=0) == (2, {"axis": 0})
+
+
+@pytest.mark.parametrize("make", [lambda a: host.ma.array(a), lambda a: host.matrix(a)])
+def test_strides_of_numpys_classes(make: Any) -> None:
+    given = make([1.0, 2.0, 3.0])
+    for np in (lf, host):
+        tricks = np.lib.stride_tricks
+        assert lf.asnumpy(tricks.as_strided(given, (2,), (8,))).tolist() == [1.0, 2.0]
+    if isinstance(given, host.ma.MaskedArray):
+        found = lf.lib.stride_tricks.sliding_window_view(given, 2, subok=True)
+        assert isinstance(found, host.ma.MaskedArray)

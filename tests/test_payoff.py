@@ -332,3 +332,15 @@ def test_what_was_in_an_earlier_run_is_no_work_for_numpy(monkeypatch: pytest.Mon
                 element = x[3]
             float(element)
     assert counted and max(counted) <= 2  # with the first multiplication
+
+
+def test_what_plans_may_cost_at_first_is_allowed_once() -> None:
+    """Also of one that always has something inside that an earlier run computed."""
+    for _ in range(40):
+        with lf.options(eager_size=0):
+            x = lf.asarray(host.arange(400.0)) * 2.0
+            first, second = x.sum(), (x * x).max()
+        float(first)
+        float(second)
+    allowed = [account.allowed for account in payoff._accounts.values()]
+    assert allowed and max(allowed) <= 4 * payoff._UNTIL_READY_NS

@@ -23,7 +23,7 @@ def filtered(values: np.ndarray, mask: np.ndarray, count: int | None = None) -> 
     packs = _packs(values, mask)
     if packs is not None:
         out = np.empty(np.count_nonzero(mask) if count is None else count, values.dtype)
-        if not out.size or packs.pick(values, mask, out):
+        if not out.size or packs.pick(values, mask, out):  # of nothing, nothing has to be picked
             return out
     if values.flags.c_contiguous and mask.flags.c_contiguous:  # a quarter of NumPy's time by masks
         return values.reshape(-1).take(np.flatnonzero(mask))

@@ -160,7 +160,7 @@ def _is_small(rule: Rule, given: Sequence[Any], limit: int) -> bool:
 
 
 def _values(value: Any) -> float:
-    """The same of one whose arrays and lists are values."""
+    """How many times as large an argument makes a result whose arrays and lists are values."""
     if isinstance(value, np.ndarray):
         return value.size
     if type(value) in (list, tuple):

@@ -39,11 +39,12 @@ def is_probe(current: Node) -> bool:
 
 
 def note(element: Any) -> None:
-    """A pending scalar is asked for: is it an element of an array that is the next thing that the
-    program needs?"""
+    """Remember where a pending scalar was recorded that is asked for now, if it is an element of
+    an array on which nothing else is recorded yet."""
     node: Node = element._storage.node
-    source = node.srcs[0] if isinstance(node, Map) and node.srcs else None
-    array = source.srcs[0] if isinstance(source, View) and source.srcs else None
+    srcs = node.srcs if isinstance(node, Map) else ()  # once: another thread may compute meanwhile
+    places = srcs[0].srcs if srcs and isinstance(srcs[0], View) else ()
+    array = places[0] if places else None
     if array is None or array.buffer is not None or array.users > 1 or node.origin is None:
         return
     if is_dear(array) and array.is_held:

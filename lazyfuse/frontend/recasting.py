@@ -193,7 +193,11 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     """A view with any shape and strides (in bytes): without these the array's, or those of C order
     where the array is in it. Elements may overlap: then the last write to one wins.
     Raises: ValueError when it would reach outside the array's memory."""
-    x = asarray(x)
+    try:
+        x = asarray(x)
+    except ForeignError:
+        public = np.lib.stride_tricks.as_strided
+        return fallback.call(public, x, shape, strides, subok, writeable)
     wanted = x.shape if shape is None else tuple(map(index, shape))
     if strides is None and x.flags.c_contiguous:
         strides = [step * x.itemsize for step in c_strides(wanted)]
@@ -246,12 +250,14 @@ def sliding_window_view(
     """
     public = np.lib.stride_tricks.sliding_window_view
     if others.decide(public, (x,), {}):
-        named = {"axis": axis, "subok": subok, "writeable": writeable}
-        return others.call(public, (x, window_shape), named)
+        named = {"axis": axis, "subok": subok or None, "writeable": writeable or None}
+        given = {name: value for name, value in named.items() if value is not None}
+        return others.call(public, (x, window_shape), given)
     try:
         x = asarray(x)
     except ForeignError:
-        return fallback.call(public, x, window_shape, axis)
+        options = {"subok": subok, "writeable": writeable}
+        return fallback.call(public, x, window_shape, axis, **options)
     window = _shape(window_shape)
     if any(extent < 0 for extent in window):
         raise ValueError("`window_shape` cannot contain negative values")

@@ -105,7 +105,7 @@ def accounted(pending: Trace, known: Known, options: Options) -> Iterator[None]:
         account.allowed += _UNTIL_READY_NS
     begun, before = _begun[0], thread_time_ns()
     least, kernels = _numpys_ns(pending, known), events.new_kernels()
-    recorded = len(pending.nodes) - sum(map(_is_again, pending.nodes))
+    recorded = len(pending.nodes) - sum(map(_was_inside, pending.nodes))
     start = thread_time_ns()
     yield
     if events.new_kernels() == kernels:
@@ -172,7 +172,7 @@ def _give_up(account: _Account, pending: Trace) -> None:
     account.failures = min(account.failures + 1, _MOST_DOUBLINGS)
 
 
-def _is_again(node: Node) -> bool:
+def _was_inside(node: Node) -> bool:
     """Whether a pending operation was in an earlier run: NumPy has computed it by then."""
     return node.seen and node.buffer is None
 
@@ -183,10 +183,10 @@ def _new(pending: Trace) -> list[Node]:
 
 def _numpys_ns(pending: Trace, known: Known) -> float:
     """The least that NumPy takes for what is pending and new."""
-    if any(map(_is_again, pending.nodes)):
-        return sum(map(_least_ns, _new(pending)))
     if known.numpys_ns is None:
-        known.numpys_ns = sum(map(_least_ns, _new(pending)))
+        known.numpys_ns = sum(_least_ns(node) for node in pending.nodes if node.buffer is None)
+    if any(map(_was_inside, pending.nodes)):
+        return sum(map(_least_ns, _new(pending)))
     return known.numpys_ns
 
 

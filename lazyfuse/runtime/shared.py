@@ -46,7 +46,7 @@ def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[int]
     have a list of the nodes: that counts as a reader."""
     inside = _inside.get(structure)
     if inside is None:
-        inside = known(_inside, structure, _candidates(nodes, structure))
+        inside = remembered(_inside, structure, _candidates(nodes, structure))
     read: dict[int, int] = {}
     for place, own in inside:
         more = getrefcount(nodes[place]) - own - _ALONE
@@ -57,7 +57,7 @@ def shared(nodes: list[Node], structure: tuple[object, ...], held: Sequence[int]
     key = structure, tuple(held), *read
     places = _stored.get(key)
     if places is None:
-        places = known(_stored, key, _chosen(nodes, structure, [*read], held))
+        places = remembered(_stored, key, _chosen(nodes, structure, [*read], held))
     if held:
         return [nodes[place] for place in places]
     chosen = {nodes[place]: read[place] for place in places}
@@ -78,7 +78,7 @@ def is_free(node: Node) -> bool:
     return is_leaf(node) or isinstance(node, View | Fill)
 
 
-def known(found: dict[object, Any], key: object, value: Any) -> Any:
+def remembered(found: dict[object, Any], key: object, value: Any) -> Any:
     """Keep a value, and give it."""
     if len(found) >= _MOST_KNOWN:
         found.clear()

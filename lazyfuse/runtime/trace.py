@@ -12,7 +12,7 @@ from lazyfuse.ir.form import UNKNOWN
 from lazyfuse.ir.graph import Graph
 from lazyfuse.ir.node import Const, Map, Node
 from lazyfuse.runtime import session
-from lazyfuse.runtime.shared import is_free, known, shared
+from lazyfuse.runtime.shared import is_free, remembered, shared
 
 #: Pending operations under an array from which it is stored when a run passes it: about the cost
 #: of a store and a load (schedule/cost.py).
@@ -156,7 +156,7 @@ def _places_held(
     key = structure, bytes(map(_state, nodes))
     places = _places.get(key)
     if places is None:
-        places = known(_places, key, [nodes.index(node) for node in _held(wanted)])
+        places = remembered(_places, key, [nodes.index(node) for node in _held(wanted)])
     return places
 
 
