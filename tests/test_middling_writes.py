@@ -178,9 +178,11 @@ def test_conditions_of_flat(full: bool) -> None:
         found = [given.flat[where], given.flat[host.asarray(where)], given.flat[where & False]]
         given.flat[where] = 7.5
         given.flat[~where] = [1.0, 2.0]
-        for wrong in (where[:-1], where.reshape(2, -1)):
-            with pytest.raises(IndexError):
-                given.flat[wrong]
+        for other in (where[:-1], where.reshape(2, -1)):  # which NumPy refuses from 2.4 on
+            try:
+                found.append(given.flat[other])
+            except IndexError as error:
+                found.append(type(error).__name__)
         return [*found, x]
 
     check(program)
