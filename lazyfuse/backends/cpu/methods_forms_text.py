@@ -51,7 +51,8 @@ dense:
   br i1 %is_dense, label %order, label %no
 order:
   %layout = call ptr @get(ptr %array, i64 HANDLE_LAYOUT)
-  %is_in_order = call i1 @is_in_order(ptr %layout)
+  %elements = call i64 @dense_count(ptr %layout)
+  %is_in_order = icmp sgt i64 %elements, 0
   br i1 %is_in_order, label %axes, label %no
 axes:
   %least = select i1 %is_rows, i64 2, i64 1
@@ -64,36 +65,6 @@ give:
   ret ptr %array
 no:
   ret ptr null
-}
-
-; whether the elements of a layout, of which there are some, lie in C order without gaps
-define internal i1 @is_in_order(ptr %layout) {
-  %extents = call ptr @tuple_item(ptr %layout, i64 0)
-  %steps = call ptr @tuple_item(ptr %layout, i64 1)
-  %axes = call i64 @tuple_size(ptr %extents)
-  br label %next
-next:
-  %i = phi i64 [ %axes, %0 ], [ %axis, %same ]
-  %apart = phi i64 [ 1, %0 ], [ %wider, %same ]
-  %is_over = icmp sle i64 %i, 0
-  br i1 %is_over, label %yes, label %look
-look:
-  %axis = sub i64 %i, 1
-  %extent = call i64 @number_at(ptr %extents, i64 %axis)
-  %step = call i64 @number_at(ptr %steps, i64 %axis)
-  %wider = mul i64 %apart, %extent
-  %has_some = icmp sgt i64 %extent, 0
-  %is_apart = icmp eq i64 %step, %apart
-  %is_single = icmp eq i64 %extent, 1
-  %fits = or i1 %is_apart, %is_single
-  %may = and i1 %fits, %has_some
-  br i1 %may, label %same, label %no
-same:
-  br label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 
 ; an array of the engine itself for `astype(dtype, copy=False)`, where it has that dtype; null for
